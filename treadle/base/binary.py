@@ -1,0 +1,19 @@
+"""What the compiler tower hands to the machine tower: object code and what one must know to call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """``code``: an object file (cpu) or PTX text (nvptx). ``symbols``: the entry points in it.
+
+    ``imports``: external symbols the loader must provide. ``meta``: plain JSON-able facts about the code
+    (parameter layout, order, fault sites …) that the launcher reads; stored beside the code in the cache.
+    """
+
+    code: bytes
+    symbols: tuple[str, ...]
+    imports: tuple[str, ...] = ()
+    meta: dict = field(default_factory=dict)

@@ -1,0 +1,94 @@
+"""Settings, and the one place where environment variables are read.
+
+Users reach this object as ``wp.config``; unknown names raise, so a misspelt setting is not lost in silence.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def _environment(name: str, convert: type = str):
+    """The value of environment variable ``name`` converted, or None where it is unset or empty."""
+    text = os.environ.get(name, "")
+    if not text:
+        return None
+    try:
+        return convert(text)
+    except ValueError:
+        raise ValueError(f"environment variable {name} must be {convert.__name__}, not {text!r}") from None
+
+
+def _default_cache_dir() -> str:
+    base = os.environ.get("TREADLE_CACHE_DIR") or os.environ.get("TREADLE_CACHE_PATH")
+    if base:
+        return base
+    root = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
+    return str(Path(root) / "treadle") if root else str(Path.home() / ".cache" / "treadle")
+
+
+class Config:
+    """Global settings. Assign an attribute to change one, as in ``wp.config.mode = "debug"``.
+
+    mode: "release" or "debug"; debug checks every index and assertion.
+    gang_width: logical threads a SIMD gang (1, 2, 4, 8, 16, 32 or 64); None lets the processor decide.
+    workers: worker threads of the CPU, the launching one included; None takes every core.
+    kernel_cache_dir: folder of compiled kernels.
+    """
+
+    _defaults = {
+        "mode": "release",
+        "quiet": False,
+        "verbose": False,
+        "log_level": 20,
+        "verify_fp": False,
+        "print_launches": False,
+        "enable_backward": True,
+        "max_unroll": 16,
+        "cache_kernels": True,
+        "kernel_cache_dir": None,
+        "gang_width": None,
+        "workers": None,
+        "compile_workers": None,
+        "lineinfo": False,
+        "verify_autograd_array_access": False,
+        "enable_graph_capture_module_load_by_default": True,
+        "version": "0.1.0",
+    }
+
+    def __init__(self):
+        values = dict(self._defaults)
+        values["kernel_cache_dir"] = _default_cache_dir()
+        values["gang_width"] = _environment("TREADLE_GANG_WIDTH", int)
+        values["workers"] = _environment("TREADLE_WORKERS", int)
+        values["mode"] = _environment("TREADLE_MODE") or values["mode"]
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value) -> None:
+        if name not in self._defaults:
+            raise AttributeError(f"wp.config has no setting {name!r}; it has {', '.join(sorted(self._defaults))}")
+        check = _CHECKS.get(name)
+        if check is not None:
+            check(value)
+        self.__dict__[name] = value
+
+
+def _check_gang_width(value) -> None:
+    if value is not None and value not in (1, 2, 4, 8, 16, 32, 64):
+        raise ValueError(f"gang_width must be None or one of 1, 2, 4, 8, 16, 32, 64, not {value!r}")
+
+
+def _check_workers(value) -> None:
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise ValueError(f"workers must be None or a positive int, not {value!r}")
+
+
+def _check_mode(value) -> None:
+    if value not in ("release", "debug"):
+        raise ValueError(f"mode must be 'release' or 'debug', not {value!r}")
+
+
+_CHECKS = {"gang_width": _check_gang_width, "workers": _check_workers, "mode": _check_mode}
+
+config = Config()

@@ -1,0 +1,85 @@
+"""One class per kind of error. The docstring of a class says the cause and the mend; messages name file, line and types."""
+
+from __future__ import annotations
+
+from .span import NOWHERE, Span
+
+
+class TreadleError(Exception):
+    """Whatever treadle raises on purpose derives from this class.
+
+    ``message`` is one sentence; ``span`` the place in the user's source, if there is one; ``hint`` says how to mend it.
+    """
+
+    def __init__(self, message: str, span: Span | None = None, hint: str = ""):
+        self.message, self.span, self.hint = message, span, hint
+        parts = [span.show()] if span is not None and span is not NOWHERE else []
+        parts.append(message)
+        if hint:
+            parts.append(f"hint: {hint}")
+        super().__init__("\n".join(parts) if len(parts) > 1 else message)
+
+
+class KernelSyntaxError(TreadleError, SyntaxError):
+    """A Python construct that the kernel language does not have. Mend: write it with the statements it has."""
+
+    def __str__(self) -> str:  # SyntaxError would print its own (filename, line) form
+        return Exception.__str__(self)
+
+
+class KernelTypeError(TreadleError, TypeError):
+    """Operand or argument types that do not fit. Mend: cast explicitly, as in ``float(n)``."""
+
+
+class KernelNameError(TreadleError, NameError):
+    """A name that is not defined where the kernel reads it. Mend: define it, or capture it before the first launch."""
+
+
+class KernelAttributeError(TreadleError, AttributeError):
+    """A field or function that does not exist. Mend: see the names that the message lists."""
+
+
+class UnassignedError(TreadleError, UnboundLocalError):
+    """A variable was read on a path on which nothing had assigned it. Mend: assign it before the branch."""
+
+
+class LaunchError(TreadleError, RuntimeError):
+    """Arguments, dimensions or devices of a launch that do not fit the kernel."""
+
+
+class LaunchTypeError(TreadleError, TypeError):
+    """A launch argument of the wrong type. Mend: pass the type that the kernel's annotation names."""
+
+
+class IndexOutOfRange(TreadleError, IndexError):
+    """A kernel used an index outside an array. Mend: guard the index; the message names line, array, index and thread."""
+
+
+class KernelAssertionError(TreadleError, AssertionError):
+    """An ``assert`` of a kernel did not hold in some thread."""
+
+
+class IntegerDivisionError(TreadleError, ZeroDivisionError):
+    """A kernel divided an integer by zero, in checked mode."""
+
+
+class ManyErrors(TreadleError):
+    """Several errors of one program, reported together."""
+
+    def __init__(self, errors: list[TreadleError]):
+        self.errors = errors
+        Exception.__init__(self, "\n\n".join(str(e) for e in errors))
+        self.message, self.span, self.hint = errors[0].message, errors[0].span, errors[0].hint
+
+
+class InternalError(TreadleError):
+    """A broken promise inside treadle itself; a bug of ours, never the user's."""
+
+
+class MissingExtraError(TreadleError, ImportError):
+    """A feature needs a package that is not installed; the message names the extra that brings it."""
+
+
+def require_extra(package: str, extra: str, purpose: str) -> None:
+    """Raise :class:`MissingExtraError` for ``package``, naming ``pip install treadle[extra]``."""
+    raise MissingExtraError(f"{purpose} needs the package '{package}'", hint=f"pip install 'treadle[{extra}]'")

@@ -1,0 +1,77 @@
+"""Walking and rebuilding: the few traversals that every pass needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .node import Block, Func, Op, Value
+
+
+def with_regions(op: Op, regions: tuple[Block, ...]) -> Op:
+    """``op`` with other regions; the same op if nothing changed."""
+    if len(regions) == len(op.regions) and all(a is b for a, b in zip(regions, op.regions, strict=True)):
+        return op
+    return Op(op.name, op.args, op.results, op.attrs, regions, op.span)
+
+
+def with_args(op: Op, args: tuple[Value, ...]) -> Op:
+    """``op`` with other arguments; the same op if nothing changed."""
+    if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
+        return op
+    return Op(op.name, args, op.results, op.attrs, op.regions, op.span)
+
+
+def with_ops(block: Block, ops: tuple[Op, ...], yields: tuple[Value, ...] | None = None) -> Block:
+    """``block`` with other ops (and yields); the same block if nothing changed."""
+    yields = block.yields if yields is None else yields
+    same = len(ops) == len(block.ops) and all(a is b for a, b in zip(ops, block.ops, strict=True))
+    if same and len(yields) == len(block.yields) and all(a is b for a, b in zip(yields, block.yields, strict=True)):
+        return block
+    return Block(block.params, ops, yields)
+
+
+def with_body(func: Func, body: Block) -> Func:
+    """``func`` with another body; the same function if nothing changed."""
+    if body is func.body:
+        return func
+    return Func(func.name, func.kind, func.params, body, func.signature, func.names, func.facts, func.span)
+
+
+def ops_of(block: Block) -> Iterator[Op]:
+    """Every op in ``block`` and the regions below, outer before inner, in order."""
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            yield from ops_of(region)
+
+
+def callees(func: Func) -> Iterator[Func]:
+    """The distinct functions ``func`` calls, directly or not, each after those it calls itself."""
+    seen: set[int] = set()
+
+    def visit(f: Func) -> Iterator[Func]:
+        for op in ops_of(f.body):
+            if op.name == "call" and id(op.attrs["func"]) not in seen:
+                seen.add(id(op.attrs["func"]))
+                yield from visit(op.attrs["func"])
+                yield op.attrs["func"]
+
+    yield from visit(func)
+
+
+def captured(op: Op) -> set[Value]:
+    """Values from outside that the regions of ``op`` read."""
+    free: set[Value] = set()
+
+    def visit(block: Block, known: set[Value]) -> None:
+        known = known | set(block.params)
+        for inner in block.ops:
+            free.update(a for a in inner.args if a not in known)
+            for region in inner.regions:
+                visit(region, known)
+            known.update(inner.results)
+        free.update(y for y in block.yields if y not in known)
+
+    for region in op.regions:
+        visit(region, set())
+    return free

@@ -1,0 +1,253 @@
+"""The types of the language: small immutable objects, one object per type, compared by identity.
+
+Every constructor below is memoised, so ``vector(3, f32) is vector(3, f32)``. A type knows its size in memory, its
+alignment, and its *leaves*: the scalars (and views) it is made of, in memory order.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+__all__ = [
+    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Matrix", "Scalar",
+    "Struct", "Tuple", "Type", "Vector", "View", "array", "b1", "bf16", "f16", "f32", "f64", "fixed", "i8", "i16", "i32", "i64",
+    "matrix", "quaternion", "transformation", "tuple_of", "u8", "u16", "u32", "u64", "vector", "view",
+]  # fmt: skip
+
+
+class Type:
+    """Base of all types. ``name`` is the text of the type in IR and messages."""
+
+    __slots__ = ("align", "name", "size")
+    name: str
+    size: int  # bytes in memory
+    align: int
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self):
+        raise TypeError(f"type {self.name} cannot be pickled; write its name")
+
+
+class Scalar(Type):
+    """A number or truth value. ``kind``: "b" bool, "i" signed, "u" unsigned, "f" float; ``bits``: its width."""
+
+    __slots__ = ("bits", "kind")
+
+    def __init__(self, name: str, kind: str, bits: int):
+        self.name, self.kind, self.bits = name, kind, bits
+        self.size = self.align = max(bits // 8, 1)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_int(self) -> bool:
+        return self.kind in "iu"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "i"
+
+
+b1 = Scalar("bool", "b", 8)  # one byte in memory, a bit in registers
+i8, i16, i32, i64 = (Scalar(f"i{n}", "i", n) for n in (8, 16, 32, 64))
+u8, u16, u32, u64 = (Scalar(f"u{n}", "u", n) for n in (8, 16, 32, 64))
+f16, f32, f64 = (Scalar(f"f{n}", "f", n) for n in (16, 32, 64))
+bf16 = Scalar("bf16", "f", 16)
+
+INTS = (i8, u8, i16, u16, i32, u32, i64, u64)
+FLOATS = (f16, bf16, f32, f64)
+ARITHMETIC = (*INTS, *FLOATS)
+SCALARS = (b1, *ARITHMETIC)
+
+
+class _Void(Type):
+    __slots__ = ()
+
+    def __init__(self):
+        self.name, self.size, self.align = "void", 0, 1
+
+
+class _Str(Type):
+    """Text known while compiling: a message, a format, a key. Never a run-time value."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        self.name, self.size, self.align = "str", 0, 1
+
+
+VOID, STR = _Void(), _Str()
+
+
+class Vector(Type):
+    """``n`` scalars with arithmetic by component. ``tag``: "vec", "quat" (x, y, z, w) or "transform" (p, q)."""
+
+    __slots__ = ("elem", "n", "tag")
+
+    def __init__(self, n: int, elem: Scalar, tag: str):
+        self.n, self.elem, self.tag = n, elem, tag
+        self.name = f"vec<{n},{elem.name}>" if tag == "vec" else f"{tag}<{elem.name}>"
+        self.size, self.align = n * elem.size, elem.size
+
+
+class Matrix(Type):
+    """``rows`` × ``cols`` scalars, row by row."""
+
+    __slots__ = ("cols", "elem", "rows")
+
+    def __init__(self, rows: int, cols: int, elem: Scalar):
+        self.rows, self.cols, self.elem = rows, cols, elem
+        self.name = f"mat<{rows},{cols},{elem.name}>"
+        self.size, self.align = rows * cols * elem.size, elem.size
+
+    @property
+    def n(self) -> int:
+        return self.rows * self.cols
+
+
+@cache
+def vector(n: int, elem: Scalar) -> Vector:
+    """The type of ``n``-vectors of ``elem``."""
+    return Vector(n, elem, "vec")
+
+
+@cache
+def quaternion(elem: Scalar) -> Vector:
+    """Quaternions (x, y, z, w) of ``elem``."""
+    return Vector(4, elem, "quat")
+
+
+@cache
+def transformation(elem: Scalar) -> Vector:
+    """Rigid transforms: position (3) then rotation (x, y, z, w)."""
+    return Vector(7, elem, "transform")
+
+
+@cache
+def matrix(rows: int, cols: int, elem: Scalar) -> Matrix:
+    """The type of ``rows`` × ``cols`` matrices of ``elem``."""
+    return Matrix(rows, cols, elem)
+
+
+class Struct(Type):
+    """A user's ``@wp.struct``. ``fields``: (name, type) in order of declaration; ``offsets``: bytes, C rules.
+
+    Two declarations are two types, even with equal fields; ``key`` tells them apart in text.
+    """
+
+    __slots__ = ("fields", "index", "key", "offsets")
+
+    def __init__(self, key: str, fields: tuple[tuple[str, Type], ...]):
+        self.key, self.fields = key, fields
+        self.name = f"struct<{key}>"
+        self.index = {name: i for i, (name, _) in enumerate(fields)}
+        offset, align, offsets = 0, 1, []
+        for _, t in fields:
+            offset = -(-offset // t.align) * t.align
+            offsets.append(offset)
+            offset, align = offset + t.size, max(align, t.align)
+        self.offsets = tuple(offsets)
+        self.align, self.size = align, max(-(-offset // align) * align, 1)
+
+
+class View(Type):
+    """Access to memory: a pointer, a shape and strides (bytes). The type of array parameters.
+
+    ``strides``: per dimension the byte stride if the type fixes it, else None (then it is a run-time value).
+    Row-major dense arrays fix the last one to the element's size. ``planar``: the components of an element are a
+    run-time ``component stride`` apart instead of lying side by side. ``space``: "global", or "local" for a thread's
+    own arrays, which a gang keeps as ``[element][lane]``.
+    In memory (parameters, structs): data, grad, shape[ndim], strides[ndim], component stride; 8 bytes each.
+    """
+
+    __slots__ = ("elem", "ndim", "planar", "space", "strides")
+
+    def __init__(self, elem: Type, ndim: int, strides: tuple[int | None, ...], planar: bool, space: str):
+        self.elem, self.ndim, self.strides, self.planar, self.space = elem, ndim, strides, planar, space
+        marks = ",".join("?" if s is None else str(s) for s in strides)
+        self.name = f"{'local' if space == 'local' else 'view'}<{elem.name},{ndim},({marks}){',planar' if planar else ''}>"
+        self.size, self.align = 8 * (3 + 2 * ndim), 8
+
+
+@cache
+def _view(elem: Type, ndim: int, strides: tuple[int | None, ...], planar: bool, space: str) -> View:
+    return View(elem, ndim, strides, planar, space)
+
+
+def view(elem: Type, ndim: int, strides: tuple[int | None, ...] | None = None, planar: bool = False,
+         space: str = "global") -> View:
+    """The view type; without ``strides`` a row-major dense one."""
+    if strides is None:
+        strides = (None,) * (ndim - 1) + (elem.size,) if ndim else ()
+    return _view(elem, ndim, tuple(strides), planar, space)
+
+
+class Array(Type):
+    """What an annotation such as ``wp.array(dtype=float)`` says before an argument gives its layout.
+
+    ``elem`` None stands for ``dtype=Any``. A parameter of this type is *matched* by every :class:`View` of the same
+    element and dimensions; it never types a value.
+    """
+
+    __slots__ = ("elem", "indexed", "ndim")
+
+    def __init__(self, elem: Type | None, ndim: int, indexed: bool):
+        self.elem, self.ndim, self.indexed = elem, ndim, indexed
+        self.name = f"array<{elem.name if elem else 'any'},{ndim}>"
+        self.size, self.align = 8 * (3 + 2 * ndim), 8
+
+
+@cache
+def array(elem: Type | None, ndim: int = 1, indexed: bool = False) -> Array:
+    """The pattern of all views of ``elem`` with ``ndim`` dimensions."""
+    return Array(elem, ndim, indexed)
+
+
+class Fixed(Type):
+    """A thread's own array of ``shape``, ``wp.zeros(shape=3, dtype=float)`` inside a kernel; a value in structs."""
+
+    __slots__ = ("elem", "shape")
+
+    def __init__(self, elem: Type, shape: tuple[int, ...]):
+        self.elem, self.shape = elem, shape
+        count = 1
+        for s in shape:
+            count *= s
+        self.name = f"fixed<{elem.name},({','.join(map(str, shape))})>"
+        self.size, self.align = count * elem.size, elem.align
+
+
+@cache
+def fixed(elem: Type, shape: tuple[int, ...]) -> Fixed:
+    """The type of a thread's own array."""
+    return Fixed(elem, shape)
+
+
+class Tuple(Type):
+    """Several values returned by a function, or written ``a, b``."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Type, ...]):
+        self.items = items
+        self.name = f"({', '.join(t.name for t in items)})"
+        self.size, self.align = sum(t.size for t in items), max((t.align for t in items), default=1)
+
+
+@cache
+def tuple_of(*items: Type) -> Tuple:
+    """The type of a tuple of ``items``."""
+    return Tuple(items)
+
+
+class FunctionType(Type):
+    """A function passed as an argument; known while compiling."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        self.name, self.size, self.align = "function", 0, 1
