@@ -1,0 +1,37 @@
+"""What every test shares: a kernel cache of its own, and golden files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Before treadle is imported, and for every process that a test starts: tests never see kernels of an earlier run.
+_CACHE = tempfile.mkdtemp(prefix="treadle-tests-")
+os.environ["TREADLE_CACHE_DIR"] = _CACHE
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest):
+    """``golden("if_else.txt", text)`` compares ``text`` with that file in the folder ``golden`` beside the test."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(request.path).parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no golden file {path}; run pytest with --update-golden and read what it wrote"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
