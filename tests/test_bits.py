@@ -1,0 +1,79 @@
+"""Same bits everywhere: any gang width, any number of workers, any run (see tests/bits.py for the programs)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTHS = (1, 8, 16)
+WORKERS = (1, 2, 3, 7)
+
+
+def run_programs(*args: str, **environment: str) -> dict[str, list[str]]:
+    """Digests that ``python -m tests.bits`` prints in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bits", *args],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@cache
+def digests(width: int, workers: int) -> dict[str, list[str]]:
+    return run_programs(TREADLE_GANG_WIDTH=str(width), TREADLE_WORKERS=str(workers))
+
+
+def differing(a: dict[str, list[str]], b: dict[str, list[str]]) -> list[str]:
+    assert a.keys() == b.keys() and len(a) > 10
+    return [name for name in a if a[name][0] != b[name][0]]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_width_and_workers_do_not_show(width, workers):
+    assert differing(digests(width, workers), digests(1, 1)) == []
+
+
+def test_three_runs_are_equal():
+    runs = run_programs("--runs", "3")
+    assert [name for name, each in runs.items() if len(set(each)) != 1 or len(each) != 3] == []
+    assert differing(runs, digests(1, 1)) == []
+
+
+def test_settings_in_the_program_do_the_same():
+    assert differing(run_programs("--config", "8", "2"), digests(1, 1)) == []
+
+
+def test_digest_sees_a_bit_and_forgives_nans():
+    from tests.bits import digest
+
+    x = np.linspace(0.0, 1.0, 7, dtype=np.float32)
+    y = x.copy()
+    y.view(np.int32)[3] ^= 1
+    assert digest({"x": x}) != digest({"x": y})
+    assert digest({"x": np.float32([0.0])}) != digest({"x": np.float32([-0.0])})
+    quiet, other = np.array([0x7FC00000], np.uint32), np.array([0xFFC00001], np.uint32)
+    assert digest({"x": quiet.view(np.float32)}) == digest({"x": other.view(np.float32)})
+
+
+def test_counter_gives_slots_in_thread_order():
+    from tests import bits
+
+    out = bits.counter(10_001)
+    want = np.flatnonzero(bits._normal(10_001) > np.float32(0.3))
+    assert out["count"][0] == len(want)
+    assert (out["kept"][: len(want)] == want).all()
+    assert (out["kept"][len(want) :] == 0).all()
