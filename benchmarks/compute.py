@@ -56,7 +56,7 @@ def mandelbrot(size: int = 1024) -> None:
     counts = wp.zeros((size, size), dtype=int, device=DEVICE)
     seconds = median_time(lambda: wp.launch(mandelbrot_kernel, dim=(size, size), inputs=[counts, size], device=DEVICE))
     steps = int(counts.numpy().sum(dtype=np.int64))
-    right = abs(steps / 50.25e6 - 1.0) < 0.01
+    right = abs(steps / 49.86e6 - 1.0) < 0.002  # rounding near the border moves single counts
     report("mandelbrot, 1024² x 256", seconds, "Mstep/s", steps / seconds / 1e6, right=right, steps=steps)
 
 
