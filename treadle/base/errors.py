@@ -83,3 +83,7 @@ class MissingExtraError(TreadleError, ImportError):
 def require_extra(package: str, extra: str, purpose: str) -> None:
     """Raise :class:`MissingExtraError` for ``package``, naming ``pip install treadle[extra]``."""
     raise MissingExtraError(f"{purpose} needs the package '{package}'", hint=f"pip install 'treadle[{extra}]'")
+
+
+class UnsupportedModelError(TreadleError, NotImplementedError):
+    """A model uses a feature that the engine does not simulate; the message names each element and attribute."""

@@ -1,0 +1,158 @@
+"""Quaternions, rotations and spatial vectors as kernel functions, for one precision.
+
+Conventions are MuJoCo's. A quaternion is stored as (w, x, y, z). A spatial vector is (rotation, translation), a motion or
+a force by use. A rigid body's inertia is ten numbers ``(Ixx Iyy Izz Ixy Ixz Iyz  mx my mz  m)``: the rotational inertia
+about a reference point, mass times the offset of the centre of mass from that point, and the mass; ten numbers because the
+inertias of bodies about one point add up component by component.
+
+Spatial algebra follows R. Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 2.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import treadle as wp
+
+
+@cache
+def types(real: Any) -> SimpleNamespace:
+    """The value types of one precision: ``real vec2 vec3 quat mat33 spatial inertia param``."""
+    double = real is wp.float64
+    return SimpleNamespace(
+        real=real,
+        vec2=wp.vec2d if double else wp.vec2,
+        vec3=wp.vec3d if double else wp.vec3,
+        quat=wp.quatd if double else wp.quat,
+        mat33=wp.mat33d if double else wp.mat33,
+        spatial=wp.spatial_vectord if double else wp.spatial_vector,
+        inertia=wp.types.vector(length=10, dtype=real),
+    )
+
+
+@cache
+def algebra(real: Any) -> SimpleNamespace:
+    """The kernel functions of this module for ``real`` (``wp.float32`` or ``wp.float64``), as attributes."""
+    return SimpleNamespace(**_rotations(real), **_spatial(real))
+
+
+def _rotations(real: Any) -> dict[str, Any]:
+    t = types(real)
+    vec3, quat, mat33 = t.vec3, t.quat, t.mat33
+
+    @wp.func
+    def mul_quat(a: quat, b: quat):
+        return quat(
+            a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+            a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+            a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+            a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+        )
+
+    @wp.func
+    def turn_quat(axis: vec3, angle: real):
+        """The rotation by ``angle`` about a unit axis."""
+        half = angle * real(0.5)
+        s = wp.sin(half)
+        return quat(wp.cos(half), axis[0] * s, axis[1] * s, axis[2] * s)
+
+    @wp.func
+    def unit_quat(q: quat):
+        scale = real(1.0) / wp.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+        return quat(q[0] * scale, q[1] * scale, q[2] * scale, q[3] * scale)
+
+    @wp.func
+    def quat_to_mat(q: quat):
+        """The rotation matrix of a unit quaternion."""
+        one = real(1.0)
+        x2, y2, z2 = q[1] + q[1], q[2] + q[2], q[3] + q[3]
+        wx, wy, wz = x2 * q[0], y2 * q[0], z2 * q[0]
+        xx, xy, xz = x2 * q[1], y2 * q[1], z2 * q[1]
+        yy, yz, zz = y2 * q[2], z2 * q[2], z2 * q[3]
+        return mat33(
+            one - (yy + zz), xy - wz, xz + wy,
+            xy + wz, one - (xx + zz), yz - wx,
+            xz - wy, yz + wx, one - (xx + yy),
+        )  # fmt: skip
+
+    return dict(mul_quat=mul_quat, turn_quat=turn_quat, unit_quat=unit_quat, quat_to_mat=quat_to_mat)
+
+
+def _spatial(real: Any) -> dict[str, Any]:
+    t = types(real)
+    vec3, mat33, spatial, inertia = t.vec3, t.mat33, t.spatial, t.inertia
+
+    @wp.func
+    def pair(rotation: vec3, translation: vec3):
+        return spatial(rotation[0], rotation[1], rotation[2], translation[0], translation[1], translation[2])
+
+    @wp.func
+    def rotation(s: spatial):
+        return vec3(s[0], s[1], s[2])
+
+    @wp.func
+    def translation(s: spatial):
+        return vec3(s[3], s[4], s[5])
+
+    @wp.func
+    def cross_motion(v: spatial, m: spatial):
+        """Rate of change of a motion ``m`` carried along by the velocity ``v`` (Featherstone 2.31)."""
+        w = rotation(v)
+        return pair(
+            wp.cross(w, rotation(m)),
+            wp.cross(w, translation(m)) + wp.cross(translation(v), rotation(m)),
+        )
+
+    @wp.func
+    def cross_force(v: spatial, f: spatial):
+        """Rate of change of a force ``f`` carried along by the velocity ``v`` (Featherstone 2.32)."""
+        w = rotation(v)
+        return pair(
+            wp.cross(w, rotation(f)) + wp.cross(translation(v), translation(f)),
+            wp.cross(w, translation(f)),
+        )
+
+    @wp.func
+    def mul_inertia(i: inertia, v: spatial):
+        """Momentum of a body moving with ``v``: ``(I w + mc x u, m u - mc x w)`` for ``v = (w, u)`` (Featherstone 2.63)."""
+        w, u = rotation(v), translation(v)
+        mc = vec3(i[6], i[7], i[8])
+        turned = vec3(
+            i[0] * w[0] + i[3] * w[1] + i[4] * w[2],
+            i[3] * w[0] + i[1] * w[1] + i[5] * w[2],
+            i[4] * w[0] + i[5] * w[1] + i[2] * w[2],
+        )
+        return pair(turned + wp.cross(mc, u), i[9] * u - wp.cross(mc, w))
+
+    @wp.func
+    def place_inertia(principal: vec3, mat: mat33, offset: vec3, mass: real):
+        """Ten numbers of a body: principal moments along the axes of ``mat``, centre of mass at ``offset``.
+
+        The parallel axis theorem: ``R diag(p) R' + m (|o|^2 1 - o o')``.
+        """
+        x = vec3(mat[0, 0] * principal[0], mat[0, 1] * principal[1], mat[0, 2] * principal[2])
+        y = vec3(mat[1, 0] * principal[0], mat[1, 1] * principal[1], mat[1, 2] * principal[2])
+        z = vec3(mat[2, 0] * principal[0], mat[2, 1] * principal[1], mat[2, 2] * principal[2])
+        row0 = vec3(mat[0, 0], mat[0, 1], mat[0, 2])
+        row1 = vec3(mat[1, 0], mat[1, 1], mat[1, 2])
+        row2 = vec3(mat[2, 0], mat[2, 1], mat[2, 2])
+        mo = mass * offset
+        return inertia(
+            wp.dot(x, row0) + (mo[1] * offset[1] + mo[2] * offset[2]),
+            wp.dot(y, row1) + (mo[0] * offset[0] + mo[2] * offset[2]),
+            wp.dot(z, row2) + (mo[0] * offset[0] + mo[1] * offset[1]),
+            wp.dot(x, row1) - mo[0] * offset[1],
+            wp.dot(x, row2) - mo[0] * offset[2],
+            wp.dot(y, row2) - mo[1] * offset[2],
+            mo[0], mo[1], mo[2], mass,
+        )  # fmt: skip
+
+    return dict(
+        pair=pair,
+        rotation=rotation,
+        translation=translation,
+        cross_motion=cross_motion,
+        cross_force=cross_force,
+        mul_inertia=mul_inertia,
+        place_inertia=place_inertia,
+    )

@@ -1,0 +1,212 @@
+"""Data: everything that changes while worlds are simulated. One row an array, by MuJoCo's names."""
+
+from functools import cache
+from typing import Any
+
+import mujoco
+import numpy as np
+import treadle as wp
+from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
+from treadle.mujoco.model import SIZES, Model
+
+
+class Data(Fields):
+    """State, controls and results of ``nworld`` worlds.
+
+    Every array has the world as its first axis. Derived fields are those of the state from which the last step set out, as
+    in MuJoCo; a step does not store them, they are computed when they are read. So read them through ``d`` after each
+    step (``d.xpos``) and do not keep the array.
+    """
+
+    time = state("real", "nworld", "simulation time, s")
+    qpos = state("real", "nworld nq", "joint positions, m or rad")
+    qvel = state("real", "nworld nv", "joint velocities")
+
+    ctrl = control("real", "nworld nu", "actuator controls")
+    qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")
+
+    xpos = derived("kinematics", "vec3", "nworld nbody", "positions of bodies in the world's frame, m")
+    xquat = derived("kinematics", "quat", "nworld nbody", "orientations of bodies, (w, x, y, z)")
+    xmat = derived("kinematics", "mat33", "nworld nbody", "the same as matrices")
+    xipos = derived("kinematics", "vec3", "nworld nbody", "centres of mass of bodies, m")
+    ximat = derived("kinematics", "mat33", "nworld nbody", "orientations of the principal axes of inertia")
+    xanchor = derived("kinematics", "vec3", "nworld njnt", "anchors of joints, m")
+    xaxis = derived("kinematics", "vec3", "nworld njnt", "axes of joints")
+    geom_xpos = derived("geom_frames", "vec3", "nworld ngeom", "positions of geoms, m")
+    geom_xmat = derived("geom_frames", "mat33", "nworld ngeom", "orientations of geoms")
+    site_xpos = derived("site_frames", "vec3", "nworld nsite", "positions of sites, m")
+    site_xmat = derived("site_frames", "mat33", "nworld nsite", "orientations of sites")
+
+    subtree_com = derived("com_pos", "vec3", "nworld nbody", "centre of mass of each subtree, m")
+    cinert = derived("com_pos", "inertia", "nworld nbody", "inertia of bodies about the centre of mass of their tree")
+    cdof = derived("com_pos", "spatial", "nworld nv", "motion of each degree of freedom about that point")
+    crb = derived("crb", "inertia", "nworld nbody", "inertia of composite bodies")
+    M = derived("crb", "real", "nworld nC", "mass matrix: of each row the columns that are ancestors")
+    qLD = derived("factor_m", "real", "nworld nC", "its factor L' D L")
+    qLDiagInv = derived("factor_m", "real", "nworld nv", "1 / D")
+    actuator_length = derived("transmission", "real", "nworld nu", "lengths of actuators")
+
+    cvel = derived("com_vel", "spatial", "nworld nbody", "velocities of bodies, about the centre of mass of their tree")
+    cdof_dot = derived("com_vel", "spatial", "nworld nv", "rate of change of cdof")
+    qfrc_spring = derived("passive", "real", "nworld nv", "forces of springs")
+    qfrc_damper = derived("passive", "real", "nworld nv", "forces of dampers")
+    qfrc_passive = derived("passive", "real", "nworld nv", "all passive forces")
+    qfrc_bias = derived("rne", "real", "nworld nv", "Coriolis, centrifugal and gravitational forces")
+    actuator_velocity = derived("actuator_vel", "real", "nworld nu", "velocities of actuators")
+
+    actuator_force = derived("fwd_actuation", "real", "nworld nu", "forces of actuators")
+    qfrc_actuator = derived("fwd_actuation", "real", "nworld nv", "the same, on joints")
+    qfrc_smooth = derived("fwd_acceleration", "real", "nworld nv", "all forces but those of constraints")
+    qacc_smooth = derived("fwd_acceleration", "real", "nworld nv", "the acceleration they give")
+    qacc = derived("fwd_acceleration", "real", "nworld nv", "joint accelerations")
+
+    cacc = scratch("spatial", "nworld nbody", "accelerations of bodies while qacc = 0 (rne)")
+    cfrc_int = scratch("spatial", "nworld nbody", "forces on bodies while qacc = 0 (rne)")
+    qH = scratch("real", "nworld nC", "factor of the mass matrix with damping (euler)")
+    qHDiagInv = scratch("real", "nworld nv", "1 / D of the same")
+    qacc_euler = scratch("real", "nworld nv", "acceleration over the step, damping taken at its end")
+
+    start_qpos = scratch("real", "nworld nq", "qpos from which the last step set out")
+    start_qvel = scratch("real", "nworld nv", "qvel from which the last step set out")
+    start_ctrl = scratch("real", "nworld nu", "ctrl of the last step")
+    start_qfrc_applied = scratch("real", "nworld nv", "qfrc_applied of the last step")
+
+    def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
+        if nworld < 1:
+            raise ValueError(f"nworld is at least 1, not {nworld}")
+        super().__init__(real, {**sizes, "nworld": nworld})
+        self.nworld = nworld
+        self._pending: set[str] = set()  # stages whose fields the last step passed by
+        self._model: Model | None = None  # the model of that step
+
+    def read(self, row: Field) -> wp.array:
+        """The array of a field; a derived one is computed first if the last step passed it by."""
+        if row.stage in self._pending:
+            from treadle.mujoco.stages import catch_up
+
+            catch_up(self._model, self, row.stage)
+        return super().read(row)
+
+
+def _sizes(mjm: mujoco.MjModel | Model) -> dict[str, int]:
+    return dict(mjm.sizes) if isinstance(mjm, Model) else {name: int(getattr(mjm, name)) for name in SIZES}
+
+
+def _precision(mjm: mujoco.MjModel | Model, dtype: Any) -> Any:
+    if dtype not in (None, float):
+        return dtype
+    return mjm.real if isinstance(mjm, Model) else wp.float32
+
+
+def make_data(
+    mjm: mujoco.MjModel | Model,
+    nworld: int = 1,
+    nconmax: int | None = None,
+    njmax: int | None = None,
+    dtype: Any = None,
+) -> Data:
+    """Data of ``nworld`` worlds at the model's reference pose, at rest.
+
+    Args:
+        mjm: MuJoCo's model, or beyond MuJoCo Warp the result of `put_model`.
+        nworld: number of worlds.
+        nconmax, njmax: capacities for contacts and constraint rows, which MuJoCo Warp needs; here they have no meaning.
+        dtype: precision, that of the model; if None that of ``mjm`` after `put_model`, else ``wp.float32``.
+
+    Example:
+        >>> import mujoco, treadle.mujoco as mjw
+        >>> xml = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+        >>> d = mjw.make_data(mujoco.MjModel.from_xml_string(xml), nworld=3)
+        >>> d.qpos.shape, d.xpos.numpy().shape
+        ((3, 1), (3, 2, 3))
+    """
+    d = Data(_precision(mjm, dtype), _sizes(mjm), nworld)
+    qpos0 = mjm.qpos0.numpy()[0] if isinstance(mjm, Model) else mjm.qpos0
+    d.fill(Data.qpos, qpos0)
+    return d
+
+
+def put_data(
+    mjm: mujoco.MjModel,
+    mjd: mujoco.MjData,
+    nworld: int = 1,
+    nconmax: int | None = None,
+    njmax: int | None = None,
+    dtype: Any = None,
+) -> Data:
+    """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`.
+
+    Raises:
+        ValueError: ``mjd`` has forces in ``xfrc_applied``, which are not simulated.
+    """
+    if np.any(mjd.xfrc_applied):
+        raise ValueError("xfrc_applied is not zero, and forces on bodies are not supported yet; use qfrc_applied")
+    d = Data(_precision(mjm, dtype), _sizes(mjm), nworld)
+    for row in Data.rows():
+        if row.role != "scratch" and hasattr(mjd, row.name):
+            d.fill(row, getattr(mjd, row.name))
+    return d
+
+
+def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id: int = 0) -> None:
+    """Copy one world into MuJoCo's ``result``: state, controls and derived fields.
+
+    Raises:
+        IndexError: there is no world ``world_id``.
+    """
+    if not 0 <= world_id < d.nworld:
+        raise IndexError(f"world_id is {world_id}, but there are {d.nworld} worlds")
+    for row in Data.rows():
+        if row.role == "scratch" or not hasattr(result, row.name):
+            continue
+        values = d.read(row).numpy()[world_id]
+        if row.name == "time":
+            result.time = float(values)
+        else:
+            target = getattr(result, row.name)
+            target[...] = np.reshape(values, target.shape)
+
+
+def reset_data(m: Model, d: Data, reset: wp.array | None = None) -> None:
+    """Put worlds back to the reference pose, at rest, at time 0, without controls and forces.
+
+    Args:
+        m: the model.
+        d: the worlds.
+        reset: an array of ``nworld`` bools; worlds with False go on. None resets all.
+
+    Derived fields stay as they are until the next forward or step.
+    """
+    if reset is None:
+        reset = wp.full(d.nworld, True, dtype=wp.bool)
+    elif tuple(reset.shape) != (d.nworld,):
+        raise ValueError(f"reset has shape {tuple(reset.shape)}, not ({d.nworld},)")
+    wp.launch(
+        reset_kernel(d.real),
+        dim=d.nworld,
+        inputs=[reset, m.qpos0, d.time, d.qpos, d.qvel, d.ctrl, d.qfrc_applied],
+    )
+
+
+@cache
+def reset_kernel(real: Any) -> wp.Kernel:
+    """The kernel behind `reset_data`."""
+
+    @wp.kernel
+    def reset_worlds(
+        reset: wp.array(dtype=wp.bool), qpos0: wp.array2d(dtype=real), time: wp.array(dtype=real),
+        qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
+        ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        w = wp.tid()
+        if reset[w]:
+            time[w] = real(0.0)
+            for i in range(qpos.shape[1]):
+                qpos[w, i] = qpos0[0, i]
+            for i in range(qvel.shape[1]):
+                qvel[w, i] = real(0.0)
+                qfrc_applied[w, i] = real(0.0)
+            for u in range(ctrl.shape[1]):
+                ctrl[w, u] = real(0.0)
+
+    return reset_worlds

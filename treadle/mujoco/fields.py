@@ -1,0 +1,120 @@
+"""A field is one row: type, shape by symbol, role, meaning. Allocation, binding to kernels, errors and docs all read the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import treadle as wp
+from treadle.mujoco.algebra import types
+from treadle.mujoco.planes import planar
+
+
+class Field:
+    """One row of a table of fields; as a class attribute it is also how an instance's array is reached.
+
+    ``kind`` is ``int`` or a name in `algebra.types`; ``shape`` are symbols (``nworld``, ``nbody``, …) or numbers, ``*`` being the
+    axis along which worlds may come to differ; ``role`` is ``constant``, ``state``, ``control``, ``derived`` or ``scratch``;
+    ``stage`` is the stage that writes a derived field.
+    """
+
+    def __init__(self, role: str, kind: str, shape: str, doc: str, stage: str = ""):
+        self.role, self.kind, self.shape, self.doc, self.stage = role, kind, tuple(shape.split()), doc, stage
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Fields | None, owner: type) -> Any:
+        return self if instance is None else instance.read(self)
+
+    def __set__(self, instance: Fields, value: Any) -> None:
+        instance.assign(self, value)
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.role} {self.kind} ({', '.join(self.shape)}), {self.doc}"
+
+
+def constant(kind: str, shape: str, doc: str) -> Any:
+    """A number of the model, the same in every world."""
+    return Field("constant", kind, shape, doc)
+
+
+def state(kind: str, shape: str, doc: str) -> Any:
+    """What a step reads and writes."""
+    return Field("state", kind, shape, doc)
+
+
+def control(kind: str, shape: str, doc: str) -> Any:
+    """What the user sets and a step only reads."""
+    return Field("control", kind, shape, doc)
+
+
+def derived(stage: str, kind: str, shape: str, doc: str) -> Any:
+    """What ``stage`` computes from state, control and earlier stages."""
+    return Field("derived", kind, shape, doc, stage)
+
+
+def scratch(kind: str, shape: str, doc: str) -> Any:
+    """What stages keep for themselves."""
+    return Field("scratch", kind, shape, doc)
+
+
+class Fields:
+    """Arrays by name, as the rows in the class say. An array is made when it is first read."""
+
+    def __init__(self, real: Any, sizes: dict[str, int]):
+        self.real, self.sizes = real, sizes
+        self._arrays: dict[str, wp.array] = {}
+
+    @classmethod
+    def rows(cls) -> Iterator[Field]:
+        """The rows of the table, in the order in which they stand in the class."""
+        return (row for row in vars(cls).values() if isinstance(row, Field))
+
+    @classmethod
+    def document(cls) -> str:
+        """The table as text, one row a line."""
+        return "\n".join(repr(row) for row in cls.rows())
+
+    def extent(self, row: Field) -> tuple[int, ...]:
+        """The shape of a field in this instance."""
+        return tuple(1 if s == "*" else int(s) if s.isdigit() else self.sizes[s] for s in row.shape)
+
+    def value_type(self, row: Field) -> Any:
+        """The element type of a field in this instance's precision."""
+        return wp.int32 if row.kind == "int" else getattr(types(self.real), row.kind)
+
+    def read(self, row: Field) -> wp.array:
+        """The array of a field."""
+        found = self._arrays.get(row.name)
+        if found is None:
+            found = self._arrays[row.name] = self.allocate(row)
+        return found
+
+    def allocate(self, row: Field) -> wp.array:
+        """A zeroed array for a field: in planes if the field has a world axis."""
+        shape, dtype = self.extent(row), self.value_type(row)
+        if row.shape[0] == "nworld":
+            return planar(shape[0], shape[1:], dtype, self.real if row.kind != "int" else wp.int32)
+        return wp.zeros(shape, dtype=dtype)
+
+    def assign(self, row: Field, value: Any) -> None:
+        """Put another array of the same type and shape in a field's place."""
+        shape, dtype = self.extent(row), self.value_type(row)
+        if not isinstance(value, wp.array):
+            raise TypeError(f"{row.name} is an array of {dtype.__name__}; to set its values, use {row.name}.assign(…)")
+        if tuple(value.shape) != shape or value.dtype is not dtype:
+            raise ValueError(
+                f"{row.name} has shape {shape} ({', '.join(row.shape)}) and type {dtype.__name__}, "
+                f"not {tuple(value.shape)} and {value.dtype.__name__}"
+            )
+        self._arrays[row.name] = value
+
+    def fill(self, row: Field, values: np.ndarray) -> None:
+        """Set a field from NumPy values of its shape; they are repeated along leading axes that they lack."""
+        target = self.read(row).numpy()
+        values = np.asarray(values)
+        inner = target.shape[1:] if row.shape[0] in ("nworld", "*") else target.shape
+        target[...] = values.reshape(inner if values.size == int(np.prod(inner)) else target.shape)
