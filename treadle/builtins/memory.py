@@ -1,0 +1,112 @@
+"""Builtins that reach memory: atomic updates, sizes, addresses, a thread's own arrays.
+
+An atomic update reads an element, combines it with a value, writes it back and gives the element as it was before, as one
+step that no other thread can interrupt. On vectors and matrices it goes component by component.
+"""
+
+from ..ir.builder import Builder
+from ..ir.node import Value
+from ..types.annotations import type_of
+from ..types.core import INTS, Array, Fixed, Matrix, Scalar, Tuple, Type, Vector, b1, fixed, i32, view
+from ..types.core import View as ViewType
+from ..types.spelling import spell
+from .patterns import Any, E, Index, Known, View
+from .registry import Arg, Mismatch, Param, Signature, builtin
+
+NUMBERS = "add", "sub", "min", "max"
+BITS = "and", "or", "xor"
+_MEANINGS = {
+    "add": "Add ``value`` to an element of ``arr``",
+    "sub": "Subtract ``value`` from an element of ``arr``",
+    "min": "Replace an element of ``arr`` by the smaller of it and ``value``",
+    "max": "Replace an element of ``arr`` by the larger of it and ``value``",
+    "and": "Replace an element of ``arr`` by its bits that ``value`` has too",
+    "or": "Set in an element of ``arr`` the bits of ``value``",
+    "xor": "Flip in an element of ``arr`` the bits of ``value``",
+    "exch": "Replace an element of ``arr`` by ``value``",
+    "cas": "Replace an element of ``arr`` by ``value`` if it equals ``compare``",
+}
+
+
+def _atomic(op: str) -> None:
+    """Register ``atomic_<op>`` for arrays of one to four dimensions."""
+    doc = f"{_MEANINGS[op]}, in one step; gives the element as it was.\n\nIndices are integers, one for each dimension."
+
+    def result(arr: Arg, *rest: Arg) -> Type:
+        elem = arr.type.elem
+        scalar = elem.elem if isinstance(elem, Vector | Matrix) else elem
+        if op in BITS and scalar not in INTS:
+            raise Mismatch(f"argument 'arr' must hold integers, not {spell(elem)}")
+        if not isinstance(scalar, Scalar) or scalar is b1:
+            raise Mismatch(f"argument 'arr' must hold numbers, vectors or matrices, not {spell(elem)}")
+        if op == "cas" and scalar is not elem:
+            raise Mismatch(f"argument 'arr' must hold scalars, not {spell(elem)}")
+        return elem
+
+    def emit(b: Builder, result: Type, arr: Value, *rest: Value) -> Value:
+        return b.one("atomic", (arr, *rest), result, op=op)
+
+    values = ("compare", "value") if op == "cas" else ("value",)
+    for ndim in range(1, 5):
+        params = [Param("arr", View(E, ndim)), *(Param(name, Index) for name in "ijkl"[:ndim])]
+        signature = Signature((*params, *(Param(name, E) for name in values)))
+        definition = {"__doc__": doc, "__module__": __name__, "sig": signature, "result": result, "emit": emit}
+        builtin("utility")(type(f"atomic_{op}", (), definition))
+
+
+for _op in (*NUMBERS, *BITS, "exch", "cas"):
+    _atomic(_op)
+
+
+size = len  # Python's, before the record below takes its name
+
+
+@builtin("utility")
+class len:
+    """How many parts ``a`` has: components of a vector, rows of a matrix, first dimension of an array, items of a tuple.
+
+    >>> wp.len(wp.vec3(1.0, 2.0, 3.0))
+    3
+    """
+
+    def sig(a: Any) -> i32: ...
+
+    def result(a: Arg) -> Type:
+        if not isinstance(a.type, Vector | Matrix | ViewType | Array | Fixed | Tuple):
+            raise Mismatch(f"argument 'a' has no length: it is {a.show()}")
+        return i32
+
+    def emit(b, result, a):
+        t = a.type
+        if isinstance(t, ViewType):
+            return b.one("shape", (a,), i32, axis=0)
+        if isinstance(t, Fixed):
+            return b.i32(t.shape[0])
+        return b.i32(t.rows if isinstance(t, Matrix) else t.n if isinstance(t, Vector) else size(t.items))
+
+
+@builtin("utility")
+class zeros:
+    """An array of the thread's own, filled with zero. ``shape`` is a constant: an int or up to four of them.
+
+    The array lives as long as the thread does, in registers or in memory close to them.
+    """
+
+    def sig(shape: Known("a constant int or tuple"), dtype: Known("a type")): ...
+
+    def result(shape: Arg, dtype: Arg) -> Type:
+        sizes, elem = local_shape(shape.value), type_of(dtype.value)
+        return view(elem, size(sizes), space="local")
+
+    def emit(b, result, shape, dtype):
+        return b.one("local", (), result, type=fixed(type_of(dtype), local_shape(shape)))
+
+
+def local_shape(shape: object) -> tuple[int, ...]:
+    """A constant shape as a tuple; raises Mismatch if it is none."""
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    if not 1 <= size(sizes) <= 4 or not all(isinstance(s, int) and not isinstance(s, bool) for s in sizes):
+        raise Mismatch(f"argument 'shape' must be a constant int or up to four of them, not {shape!r}")
+    if any(s < 1 for s in sizes):
+        raise Mismatch(f"argument 'shape' must be positive, not {shape!r}")
+    return tuple(int(s) for s in sizes)

@@ -1,0 +1,415 @@
+"""Builtins, one record each, and the choice among those of one name.
+
+A record is a class under ``@builtin("group")``, named like the function, of one of three kinds:
+
+* a **primitive** has ``sig``, ``ref`` (its meaning, on NumPy scalars) and ``lower`` (machine code through the emitter); it
+  stands in the IR as an op under its own name;
+* a **body** is a function in the kernel language, called like a user's;
+* a **special** has ``sig`` and ``emit``, which appends IR by hand, and may have ``result``, a rule that computes the
+  result type where the signature cannot say it.
+
+Records of one name are overloads and are tried in order. Files are imported only when a name in them is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any as Object
+
+from ..base.errors import InternalError, KernelNameError, KernelTypeError, TreadleError
+from ..ir.builder import Builder
+from ..ir.node import Value
+from ..ir.ops import PURE, OpInfo, declare
+from ..types.core import Scalar, Type
+from ..types.promotion import adapts
+from ..types.spelling import spell
+from .names import ALIASES, MODULES
+from .patterns import Known, Pattern
+
+Result = Type | tuple[Type, ...] | None
+EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """An argument as a call shows it.
+
+    ``type`` of its value, None where it has none (a dtype, a function). ``value`` where it is known while compiling;
+    ``literal`` if that value is a number which takes the type it is asked for. ``function``: a function passed.
+    """
+
+    type: Type | None
+    value: Object = None
+    literal: bool = False
+    function: Object = None
+
+    def show(self) -> str:
+        if self.type is not None:
+            return spell(self.type)
+        name = getattr(self.value if self.function is None else self.function, "__name__", None)
+        return name or repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A record (or constructor) chosen for some arguments.
+
+    ``types``: per argument, positional ones first, then keywords in the order given: the type its value must have, None
+    where no value is passed. ``emit`` takes the values in that order and appends IR.
+    """
+
+    name: str
+    types: list[Type | None]
+    result: Result
+    emitter: Callable[..., Object]
+
+    def emit(self, builder: Builder, values: list[Value | None]) -> Object:
+        """Append the code of the call; its value, a tuple of values, or None."""
+        ready = [fitted(builder, v, t) for v, t in zip(values, self.types, strict=True)]
+        return self.emitter(builder, ready)
+
+
+def fitted(builder: Builder, value: Value | None, want: Type | None) -> Value | None:
+    """``value`` converted to the scalar type ``want`` where it has another."""
+    if value is None or want is None or value.type is want:
+        return value
+    if isinstance(want, Scalar) and isinstance(value.type, Scalar):
+        return builder.one("cast", (value,), want)
+    return value
+
+
+class Mismatch(Exception):
+    """Raised by a ``result`` rule: these arguments do not fit, and why."""
+
+    def __init__(self, reason: str, hint: str = ""):
+        self.reason, self.hint = reason, hint
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter: its name, its pattern, a default, and whether it takes all that follow."""
+
+    name: str
+    pattern: Pattern | Type
+    default: Object = EMPTY
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Parameters and the pattern of the result (``EMPTY`` where a rule or the body says it)."""
+
+    params: tuple[Param, ...]
+    result: Object = EMPTY
+
+    @classmethod
+    def of(cls, function: Callable) -> Signature:
+        """Read off the annotations of ``function``."""
+        found = inspect.signature(function)
+        params = tuple(
+            Param(p.name, p.annotation, p.default, p.kind is p.VAR_POSITIONAL) for p in found.parameters.values()
+        )
+        return cls(params, found.return_annotation)
+
+    def show(self, name: str) -> str:
+        shown = []
+        for p in self.params:
+            mark = "*" if p.variadic else ""
+            default = "" if p.default is EMPTY else f" = {p.default!r}"
+            shown.append(f"{mark}{p.name}: {_show_pattern(p.pattern)}{default}")
+        return f"{name}({', '.join(shown)})"
+
+
+def _show_pattern(p: Pattern | Type) -> str:
+    return spell(p) if isinstance(p, Type) else str(p)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One builtin, or one overload of it."""
+
+    name: str
+    group: str
+    doc: str
+    definition: type
+
+    @property
+    def __treadle_builtin__(self) -> str:
+        return self.name
+
+    @cached_property
+    def kind(self) -> str:
+        """ "primitive", "body" or "special"."""
+        return next((k for k, part in (("primitive", "lower"), ("body", "body")) if part in vars(self.definition)), "special")
+
+    @cached_property
+    def signature(self) -> Signature:
+        given = vars(self.definition).get("sig", vars(self.definition).get("body"))
+        return given if isinstance(given, Signature) else Signature.of(given)
+
+    def part(self, name: str) -> Object:
+        """The ``ref``, ``lower``, ``body``, ``emit`` or ``result`` of the definition, or None."""
+        return vars(self.definition).get(name)
+
+    # -- matching ----------------------------------------------------------------------------------------------------
+
+    def match(self, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
+        """This record for these arguments; raises :class:`Mismatch` where they do not fit."""
+        slots = self._slots(args, kwargs)
+        bound: dict[str, Object] = {}
+        types: dict[tuple[int, int], Type | None] = {}
+        order = [(i, j) for i, arguments in enumerate(slots) for j in range(len(arguments))]
+        for rank in range(4):  # what has a type binds variables first; then float, int and bool literals
+            for i, j in order:
+                arg = slots[i][j][0]
+                if _rank(arg) == rank:
+                    types[i, j] = _fit(self.signature.params[i], arg, bound)
+        result = self._result(slots, types, bound, context)
+        return Match(self.name, self._given_types(slots, types, len(args) + len(kwargs)), result,
+                     self._emitter(slots, types, result, context))  # fmt: skip
+
+    def _slots(self, args: list[Arg], kwargs: dict[str, Arg]) -> list[list[tuple[Arg, int]]]:
+        """Per parameter its arguments, each with its position among those given (-1 for a default)."""
+        params, slots, taken = self.signature.params, [], 0
+        where = {name: len(args) + k for k, name in enumerate(kwargs)}
+        unknown = kwargs.keys() - {p.name for p in params}
+        if unknown:
+            raise Mismatch(f"there is no parameter {min(unknown)!r}")
+        for p in params:
+            if p.variadic:
+                slots.append([(args[k], k) for k in range(taken, len(args))])
+                taken = len(args)
+            elif p.name in kwargs:
+                slots.append([(kwargs[p.name], where[p.name])])
+            elif taken < len(args):
+                slots.append([(args[taken], taken)])
+                taken += 1
+            elif p.default is not EMPTY:
+                slots.append([(default_arg(p.default), -1)])
+            else:
+                raise Mismatch(f"argument {p.name!r} is missing")
+        if taken < len(args):
+            raise Mismatch(f"{len(args)} arguments are too many")
+        return slots
+
+    def _given_types(self, slots: list, types: dict, count: int) -> list[Type | None]:
+        given: list[Type | None] = [None] * count
+        for i, arguments in enumerate(slots):
+            for j, (_, position) in enumerate(arguments):
+                if position >= 0:
+                    given[position] = types[i, j]
+        return given
+
+    def _result(self, slots: list, types: dict, bound: dict, context: Object) -> Result:
+        rule = self.part("result")
+        if rule is not None:
+            shown = []
+            for i, p in enumerate(self.signature.params):
+                seen = [Arg(types[i, j], a.value, a.literal, a.function) for j, (a, _) in enumerate(slots[i])]
+                shown.extend(seen if p.variadic else seen[:1])
+            return rule(*shown)
+        result = self.signature.result
+        if result is EMPTY and self.kind == "body":
+            func = context.instantiate(self.part("body"), [types[i, 0] for i in range(len(slots))])
+            made = tuple(v.type for v in func.body.yields)
+            return made if len(made) > 1 else made[0] if made else None
+        return _build(result, bound)
+
+    def _emitter(self, slots: list, types: dict, result: Result, context: Object) -> Callable:
+        """A function of (builder, values in the order given) that appends the code."""
+        kind, name = self.kind, self.name
+        definition = self.part("body" if kind == "body" else "emit")
+        known = [p.pattern for p in self.signature.params]
+
+        def emit(builder: Builder, given: list[Value | None]) -> Object:
+            values: list[Object] = []
+            for i, arguments in enumerate(slots):
+                for j, (arg, position) in enumerate(arguments):
+                    if isinstance(known[i], Known):
+                        values.append(arg.value if arg.function is None else arg.function)
+                    elif position < 0:
+                        values.append(builder.const(arg.value, types[i, j]))
+                    else:
+                        values.append(given[position])
+            if kind == "primitive":
+                return builder.one(name, tuple(values), result)
+            if kind == "body":
+                func = context.instantiate(definition, [v.type for v in values])
+                made = builder.op("call", tuple(values), tuple(v.type for v in func.body.yields), func=func)
+                return made if len(made) > 1 else made[0] if made else None
+            return definition(builder, result, *values)
+
+        return emit
+
+
+def default_arg(value: Object) -> Arg:
+    """A parameter's default as an argument."""
+    return Arg(None, value, isinstance(value, bool | int | float))
+
+
+def _rank(arg: Arg) -> int:
+    if not arg.literal:
+        return 0
+    return 3 if isinstance(arg.value, bool) else 2 if isinstance(arg.value, int) else 1
+
+
+def _fit(param: Param, arg: Arg, bound: dict) -> Type | None:
+    """The type the argument's value must have to stand for the parameter."""
+    p = param.pattern
+    if isinstance(p, Known):
+        if arg.value is None and arg.function is None:
+            raise Mismatch(f"argument {param.name!r} must be {p.what} known while compiling, not a {arg.show()}")
+        return None
+    if arg.literal and isinstance(arg.value, bool | int | float):
+        taken = p.literal(arg.value, bound) if isinstance(p, Pattern) else p if adapts(arg.value, p) else None
+        if taken is not None:
+            return taken
+    elif (p.match(arg.type, bound) if isinstance(p, Pattern) else p is arg.type) and arg.type is not None:
+        return arg.type
+    raise Mismatch(*_complain(param, arg, bound))
+
+
+def _complain(param: Param, arg: Arg, bound: dict) -> tuple[str, str]:
+    p, shown = param.pattern, repr(arg.value) if arg.literal else arg.show()
+    already = bound.get(getattr(p, "name", ""))
+    if isinstance(already, Type):
+        wanted = spell(already)
+        hint = f"write {wanted}(…) to convert it" if isinstance(already, Scalar) and isinstance(arg.type, Scalar) else ""
+        return f"argument {param.name!r} must be {wanted} like the other, not {shown}", hint
+    choices = getattr(p, "choices", None)
+    if choices is not None:
+        hint = f"allowed: {choices()}"
+        if getattr(p, "allowed", None) and all(t.is_float for t in p.allowed) and isinstance(arg.type, Scalar):
+            hint += "; write float32(…)"
+        return f"argument {param.name!r} cannot be {shown}", hint
+    return f"argument {param.name!r} must be {_show_pattern(p)}, not {shown}", ""
+
+
+def _build(result: Object, bound: dict) -> Result:
+    if result is None or isinstance(result, Type):
+        return result
+    if isinstance(result, tuple):
+        return tuple(_build(r, bound) for r in result)
+    if isinstance(result, Pattern):
+        return result.build(bound)
+    raise InternalError(f"a signature says no result: {result!r}")
+
+
+# -- the registry ------------------------------------------------------------------------------------------------------
+
+RECORDS: dict[str, list[Record]] = {}
+_loading: list[str] = []
+
+
+def builtin(group: str, name: str | None = None, info: OpInfo = PURE) -> Callable[[type], Record]:
+    """Register the class below as a record of ``group``; ``name`` where it cannot be the class's own."""
+
+    def register(definition: type) -> Record:
+        record = Record(name or definition.__name__, group, inspect.cleandoc(definition.__doc__ or ""), definition)
+        RECORDS.setdefault(record.name, []).append(record)
+        if record.kind == "primitive":
+            declare(record.name, info)
+        return record
+
+    return register
+
+
+def exists(name: str) -> bool:
+    """Whether there is a builtin of that name."""
+    return name in MODULES or name in ALIASES
+
+
+def records(name: str) -> Iterator[Record]:
+    """The overloads of ``name`` in order, importing the files they are in one after the other."""
+    name = ALIASES.get(name, name)
+    if name not in MODULES:
+        raise KernelNameError(f"there is no builtin {name!r}", hint=_near(name))
+    for module in MODULES[name]:
+        importlib.import_module(f"{__package__}.{module}")
+        home = f"{__package__}.{module}"
+        yield from [r for r in RECORDS.get(name, ()) if r.definition.__module__ == home]
+
+
+def primitive(name: str) -> Record:
+    """The primitive behind the IR op ``name``."""
+    for record in records(name):
+        if record.kind == "primitive":
+            return record
+    raise InternalError(f"{name} is no primitive")
+
+
+def resolve(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
+    """The record of ``name`` that takes these arguments.
+
+    Raises:
+        KernelNameError: there is no such builtin.
+        KernelTypeError: none takes them; the message names argument, types and candidates.
+    """
+    failures: list[tuple[Record, Mismatch]] = []
+    for record in records(name):
+        try:
+            return record.match(args, kwargs, context)
+        except Mismatch as failure:
+            failures.append((record, failure))
+    raise _no_match(name, args, kwargs, failures)
+
+
+def constructor(type: Type, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
+    """The constructor of ``type`` for these arguments: casts, vectors, matrices, quaternions, transforms."""
+    from .constructors import construct
+
+    return construct(type, args, kwargs, context)
+
+
+def documentation(name: str) -> str:
+    """The docstring of a builtin, each overload under its signature."""
+    parts = [f"{r.signature.show(name)}\n\n{r.doc}" for r in records(name)]
+    return "\n\n".join(parts)
+
+
+SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "floordiv": "//", "pow": "**", "matmul": "@",
+    "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>", "invert": "~", "neg": "-", "pos": "+",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "logical_not": "not",
+}  # fmt: skip
+
+
+def _no_match(name: str, args: list[Arg], kwargs: dict[str, Arg], failures: list) -> TreadleError:
+    """The error that says why no record of ``name`` fits."""
+    shown = [a.show() for a in args] + [f"{k}={a.show()}" for k, a in kwargs.items()]
+    symbol = SYMBOLS.get(name)
+    if symbol is not None:
+        return KernelTypeError(f"{symbol!r} cannot take {' and '.join(shown)}", hint=_operand_hint(args))
+    if len(failures) == 1:
+        _, failure = failures[0]
+        return KernelTypeError(f"{name}: {failure.reason}", hint=failure.hint)
+    candidates = "; ".join(dict.fromkeys(r.signature.show(name) for r, _ in failures))
+    reasons = {f.reason: f.hint for _, f in failures}
+    why = f": {next(iter(reasons))}" if len(reasons) == 1 else ""
+    return KernelTypeError(f"{name} cannot take ({', '.join(shown)}){why}", hint=f"candidates: {candidates}")
+
+
+def _operand_hint(args: list[Arg]) -> str:
+    scalars = [a for a in args if isinstance(a.type, Scalar)]
+    if len(args) == 2 and len(scalars) == 2 and args[0].type is not args[1].type:
+        typed = next((a for a in args if not a.literal), args[0])
+        return f"types are not mixed in silence; convert one side, as in {spell(typed.type)}(…)"
+    return ""
+
+
+def _near(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, [*MODULES, *ALIASES], 3)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+__all__ = [
+    "Arg", "Match", "Mismatch", "Param", "Record", "Signature", "builtin", "constructor", "documentation", "exists", "primitive",
+    "records", "resolve",
+]  # fmt: skip
