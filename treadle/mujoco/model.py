@@ -9,7 +9,7 @@ import numpy as np
 import treadle as wp
 from treadle.mujoco import refuse
 from treadle.mujoco.fields import Fields, constant
-from treadle.mujoco.straight import Structure
+from treadle.mujoco.structure import Structure
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nsite", "nC")
 
@@ -92,19 +92,11 @@ class Model(Fields):
         self.nq, self.nv, self.nu = mjm.nq, mjm.nv, mjm.nu
         self.nbody, self.njnt, self.ngeom, self.nsite = mjm.nbody, mjm.njnt, mjm.ngeom, mjm.nsite
         self.opt = Option(real, mjm.opt)
-        self.structure = structure_of(mjm)
+        self.structure = Structure.of(mjm)
         first_only = {"actuator_trnid", "actuator_gear"}  # of several columns, a joint transmission uses the first
         for row in Model.rows():
             values = getattr(mjm, row.name)
             self.fill(row, values[:, 0] if row.name in first_only else values)
-
-
-def structure_of(mjm: mujoco.MjModel) -> Structure:
-    """The integer tables of a model, hashable."""
-    tables = {name: getattr(mjm, name) for name in Structure.__dataclass_fields__ if name != "disableflags"}
-    tables["actuator_trnid"] = mjm.actuator_trnid[:, 0]
-    tables = {name: tuple(int(x) for x in table) for name, table in tables.items()}
-    return Structure(**tables, disableflags=int(mjm.opt.disableflags))
 
 
 def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:

@@ -1,72 +1,236 @@
 """The whole step as straight-line code, made for one kinematic structure.
 
 A model's structure (who is whose parent, which joints, which actuators, which limits) becomes part of the code: loops over
-bodies and joints are unrolled, and every intermediate value stays in registers or in the gang's scratch. Its numbers (masses,
-lengths, gains) are read from the model's arrays, so that changing them needs no new code. The formulas are those of the
-stages in `position`, `velocity` and `acceleration`; one launch does them all, for ``nstep`` steps, and touches memory only for
-the state.
+bodies and joints are unrolled, every index is a number, and intermediate values stay in registers or in the gang's scratch.
+Its numbers (masses, lengths, gains) are read from the model's arrays, so that changing them needs no new code. The formulas
+are those of the stages in `position`, `velocity` and `acceleration`; one launch does them all, for ``nstep`` steps, and
+touches memory only for the state. All joints are hinges and slides: joint, position and degree of freedom have one index.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, types
-from treadle.mujoco.constants import ACTUATION, BIAS_AFFINE, CLAMPCTRL, DAMPER, EULERDAMP, GAIN_AFFINE, GRAVITY, SLIDE
-from treadle.mujoco.constants import SPRING
+from treadle.mujoco.constants import (
+    ACTUATION,
+    BIAS_AFFINE,
+    CLAMPCTRL,
+    DAMPER,
+    EULERDAMP,
+    GAIN_AFFINE,
+    GRAVITY,
+    SLIDE,
+    SPRING,
+)
+from treadle.mujoco.structure import Structure
 
-Ints = tuple[int, ...]
+
+def _place(s: Structure, real: Any) -> wp.Function:
+    """Kinematics, and the centre of mass of each tree (`position.kinematics`, `position.com_pos`)."""
+    t, a = types(real), algebra(real)
+    vec3, quat, mat33 = t.vec3, t.quat, t.mat33
+    mul_quat, turn_quat, unit_quat, quat_to_mat = a.mul_quat, a.turn_quat, a.unit_quat, a.quat_to_mat
+    nbody = len(s.body_parentid)
+    roots = {s.body_rootid[b] for b in range(nbody) if s.moving[b]}
+
+    @wp.func
+    def place(
+        body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat), body_ipos: wp.array2d(dtype=vec3),
+        body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real),
+        jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), qpos0: wp.array2d(dtype=real),
+        q: wp.array(dtype=real),
+        xpos: wp.array(dtype=vec3), xquat: wp.array(dtype=quat), xmat: wp.array(dtype=mat33), xipos: wp.array(dtype=vec3),
+        com: wp.array(dtype=vec3), anchor: wp.array(dtype=vec3), axis: wp.array(dtype=vec3),
+    ):  # fmt: skip
+        for b in range(1, nbody):
+            com[b] = vec3(real(0.0), real(0.0), real(0.0))
+        for b in range(1, nbody):
+            p = wp.static(s.body_parentid[b])
+            root = wp.static(s.body_rootid[b])
+            pos = body_pos[0, b]
+            turn = body_quat[0, b]
+            if wp.static(s.body_parentid[b] > 0):
+                pos = xpos[p] + xmat[p] * pos
+                turn = mul_quat(xquat[p], turn)
+            for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
+                before = quat_to_mat(turn)
+                anchor[j] = pos + before * jnt_pos[0, j]
+                axis[j] = before * jnt_axis[0, j]
+                move = q[j] - qpos0[0, j]
+                if wp.static(s.jnt_type[j] == SLIDE):
+                    pos = pos + axis[j] * move
+                else:
+                    turn = mul_quat(turn, turn_quat(jnt_axis[0, j], move))
+                    pos = anchor[j] - quat_to_mat(turn) * jnt_pos[0, j]
+            turn = unit_quat(turn)
+            mat = quat_to_mat(turn)
+            xpos[b] = pos
+            xquat[b] = turn
+            xmat[b] = mat
+            xipos[b] = pos + mat * body_ipos[0, b]
+            com[root] = com[root] + xipos[b] * body_mass[0, b]
+        for b in range(1, nbody):
+            if wp.static(b in roots):
+                com[b] = com[b] / body_subtreemass[0, b]
+
+    return place
 
 
-@dataclass(frozen=True)
-class Structure:
-    """What the code of a step depends on: the integer tables of a model, by MuJoCo's names."""
+def _move(s: Structure, real: Any) -> wp.Function:
+    """Velocities, and the force that each body needs to move with ``qacc = 0`` against gravity (`velocity`)."""
+    t, a = types(real), algebra(real)
+    vec3, quat, spatial, inertia = t.vec3, t.quat, t.spatial, t.inertia
+    mul_quat, quat_to_mat = a.mul_quat, a.quat_to_mat
+    pair, cross_motion, cross_force = a.pair, a.cross_motion, a.cross_force
+    mul_inertia, place_inertia = a.mul_inertia, a.place_inertia
+    nbody, moving = len(s.body_parentid), s.moving
 
-    body_parentid: Ints
-    body_rootid: Ints
-    body_jntadr: Ints
-    body_jntnum: Ints
-    body_dofadr: Ints
-    body_dofnum: Ints
-    jnt_type: Ints
-    jnt_actfrclimited: Ints
-    dof_bodyid: Ints
-    M_rowadr: Ints
-    M_rownnz: Ints
-    M_colind: Ints
-    actuator_trnid: Ints
-    actuator_ctrllimited: Ints
-    actuator_forcelimited: Ints
-    actuator_gaintype: Ints
-    actuator_biastype: Ints
-    disableflags: int
+    @wp.func
+    def move(
+        up: vec3, body_iquat: wp.array2d(dtype=quat), body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        v: wp.array(dtype=real), xquat: wp.array(dtype=quat), xipos: wp.array(dtype=vec3), com: wp.array(dtype=vec3),
+        anchor: wp.array(dtype=vec3), axis: wp.array(dtype=vec3), cdof: wp.array(dtype=spatial),
+        cvel: wp.array(dtype=spatial), cacc: wp.array(dtype=spatial),
+        crb: wp.array(dtype=inertia), cfrc: wp.array(dtype=spatial),
+    ):  # fmt: skip
+        none = vec3(real(0.0), real(0.0), real(0.0))
+        for b in range(1, nbody):
+            if wp.static(moving[b]):
+                centre = com[wp.static(s.body_rootid[b])]
+                mat = quat_to_mat(mul_quat(xquat[b], body_iquat[0, b]))
+                own = place_inertia(body_inertia[0, b], mat, xipos[b] - centre, body_mass[0, b])
+                vel = pair(none, none)
+                acc = pair(none, up)
+                if wp.static(moving[s.body_parentid[b]]):
+                    vel = cvel[wp.static(s.body_parentid[b])]
+                    acc = cacc[wp.static(s.body_parentid[b])]
+                for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
+                    if wp.static(s.jnt_type[j] == SLIDE):
+                        cdof[j] = pair(none, axis[j])
+                    else:
+                        cdof[j] = pair(axis[j], wp.cross(axis[j], centre - anchor[j]))
+                    acc = acc + cross_motion(vel, cdof[j]) * v[j]
+                    vel = vel + cdof[j] * v[j]
+                cvel[b] = vel
+                cacc[b] = acc
+                crb[b] = own
+                cfrc[b] = mul_inertia(own, acc) + cross_force(vel, mul_inertia(own, vel))
 
-    def moves(self) -> tuple[bool, ...]:
-        """For each body, whether a joint lies between it and the world."""
-        moving = [False]
-        for b in range(1, len(self.body_parentid)):
-            moving.append(self.body_dofnum[b] > 0 or moving[self.body_parentid[b]])
-        return tuple(moving)
+    return move
+
+
+def _gather(s: Structure, real: Any) -> wp.Function:
+    """Inertias and forces run down to the root; out of them come mass matrix and bias (`position.crb`, `velocity.rne`)."""
+    t, a = types(real), algebra(real)
+    spatial, inertia, mul_inertia = t.spatial, t.inertia, a.mul_inertia
+    nbody, nv, moving = len(s.body_parentid), len(s.dof_bodyid), s.moving
+
+    @wp.func
+    def gather(
+        dof_armature: wp.array2d(dtype=real), cdof: wp.array(dtype=spatial),
+        crb: wp.array(dtype=inertia), cfrc: wp.array(dtype=spatial), M: wp.array(dtype=real), force: wp.array(dtype=real),
+    ):  # fmt: skip
+        for b in range(wp.static(nbody - 1), 0, -1):
+            if wp.static(moving[s.body_parentid[b]]):
+                p = wp.static(s.body_parentid[b])
+                crb[p] = crb[p] + crb[b]
+                cfrc[p] = cfrc[p] + cfrc[b]
+        for i in range(nv):
+            body = wp.static(s.dof_bodyid[i])
+            last = wp.static(s.row(i)[1])
+            momentum = mul_inertia(crb[body], cdof[i])
+            for e in range(wp.static(s.row(i)[0]), wp.static(s.row(i)[1] + 1)):
+                M[e] = wp.dot(cdof[wp.static(s.M_colind[e])], momentum)
+            M[last] = M[last] + dof_armature[0, i]
+            force[i] = force[i] - wp.dot(cdof[i], cfrc[body])
+
+    return gather
+
+
+def _drive(s: Structure, real: Any) -> wp.Function:
+    """Forces of actuators (`acceleration.fwd_actuation`)."""
+    vec2 = types(real).vec2
+    nv = len(s.dof_bodyid)
+    driven = 0 if s.disableflags & ACTUATION else len(s.actuator_trnid)
+    clamping = not s.disableflags & CLAMPCTRL
+
+    @wp.func
+    def drive(
+        w: int, actuator_gear: wp.array2d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
+        actuator_biasprm: wp.array3d(dtype=real), actuator_ctrlrange: wp.array2d(dtype=vec2),
+        actuator_forcerange: wp.array2d(dtype=vec2), jnt_actfrcrange: wp.array2d(dtype=vec2),
+        ctrl: wp.array2d(dtype=real), q: wp.array(dtype=real), v: wp.array(dtype=real),
+        pushed: wp.array(dtype=real), force: wp.array(dtype=real),
+    ):  # fmt: skip
+        for i in range(nv):
+            pushed[i] = real(0.0)
+        for u in range(driven):
+            j = wp.static(s.actuator_trnid[u])
+            gear = actuator_gear[0, u]
+            length = gear * q[j]
+            speed = gear * v[j]
+            signal = ctrl[w, u]
+            if wp.static(clamping and s.actuator_ctrllimited[u] != 0):
+                signal = wp.clamp(signal, actuator_ctrlrange[0, u][0], actuator_ctrlrange[0, u][1])
+            gain = actuator_gainprm[0, u, 0]
+            if wp.static(s.actuator_gaintype[u] == GAIN_AFFINE):
+                gain = gain + actuator_gainprm[0, u, 1] * length + actuator_gainprm[0, u, 2] * speed
+            push = gain * signal
+            if wp.static(s.actuator_biastype[u] == BIAS_AFFINE):
+                push = push + actuator_biasprm[0, u, 0]
+                push = push + actuator_biasprm[0, u, 1] * length + actuator_biasprm[0, u, 2] * speed
+            if wp.static(s.actuator_forcelimited[u] != 0):
+                push = wp.clamp(push, actuator_forcerange[0, u][0], actuator_forcerange[0, u][1])
+            pushed[j] = pushed[j] + gear * push
+        for i in range(nv):
+            share = pushed[i]
+            if wp.static(s.jnt_actfrclimited[i] != 0):
+                share = wp.clamp(share, jnt_actfrcrange[0, i][0], jnt_actfrcrange[0, i][1])
+            force[i] = force[i] + share
+
+    return drive
+
+
+def _solve(s: Structure, real: Any) -> wp.Function:
+    """Replace ``x`` by the solution of ``M y = x`` (`factor`); M becomes its factor, with 1 / D in place of D."""
+    nv = len(s.dof_bodyid)
+
+    @wp.func
+    def solve(M: wp.array(dtype=real), x: wp.array(dtype=real)):
+        for k in range(wp.static(nv - 1), -1, -1):
+            first = wp.static(s.row(k)[0])
+            last = wp.static(s.row(k)[1])
+            inverse = real(1.0) / M[last]
+            M[last] = inverse
+            for e in range(wp.static(s.row(k)[1] - 1), wp.static(s.row(k)[0] - 1), -1):
+                i = wp.static(s.M_colind[e])
+                row = wp.static(s.row(s.M_colind[e])[0])
+                share = M[e] * inverse
+                for f in range(wp.static(e - s.row(k)[0] + 1)):
+                    M[row + f] = M[row + f] - share * M[first + f]
+                M[e] = share
+                x[i] = x[i] - share * x[k]
+        for k in range(nv):
+            y = x[k] * M[wp.static(s.row(k)[1])]
+            for e in range(wp.static(s.row(k)[0]), wp.static(s.row(k)[1])):
+                y = y - M[e] * x[wp.static(s.M_colind[e])]
+            x[k] = y
+
+    return solve
 
 
 @cache
 def step_kernel(s: Structure, real: Any) -> wp.Kernel:
-    """The kernel that steps one world of structure ``s``; one joint is one degree of freedom, so both have one index."""
-    t, a = types(real), algebra(real)
+    """The kernel that steps a world of structure ``s`` in precision ``real``."""
+    t = types(real)
     vec2, vec3, quat, mat33, spatial, inertia = t.vec2, t.vec3, t.quat, t.mat33, t.spatial, t.inertia
-    mul_quat, turn_quat, unit_quat, quat_to_mat = a.mul_quat, a.turn_quat, a.unit_quat, a.quat_to_mat
-    pair, cross_motion, cross_force = a.pair, a.cross_motion, a.cross_force
-    mul_inertia, place_inertia = a.mul_inertia, a.place_inertia
-
+    place, move, gather, drive, solve = (part(s, real) for part in (_place, _move, _gather, _drive, _solve))
     nbody, nv, nC, nu = len(s.body_parentid), len(s.dof_bodyid), len(s.M_colind), len(s.actuator_trnid)
-    moving = s.moves()
     spring = not s.disableflags & SPRING
     damper = not s.disableflags & DAMPER
     implicit = damper and not s.disableflags & EULERDAMP
     gravity = not s.disableflags & GRAVITY
-    driven = nu if not s.disableflags & ACTUATION else 0
-    clamped = tuple(bool(x) and not s.disableflags & CLAMPCTRL for x in s.actuator_ctrllimited)
 
     @wp.kernel
     def step(
@@ -86,14 +250,6 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
         start_ctrl: wp.array2d(dtype=real), start_qfrc_applied: wp.array2d(dtype=real),
     ):  # fmt: skip
         w = wp.tid()
-        h = opt_timestep[0]
-        zero = real(0.0)
-        none = vec3(zero, zero, zero)
-        rest = pair(none, none)
-        up = none
-        if wp.static(gravity):
-            up = -opt_gravity[0]
-
         q = wp.zeros(shape=(nv,), dtype=real)
         v = wp.zeros(shape=(nv,), dtype=real)
         xpos = wp.zeros(shape=(nbody,), dtype=vec3)
@@ -104,13 +260,18 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
         anchor = wp.zeros(shape=(nv,), dtype=vec3)
         axis = wp.zeros(shape=(nv,), dtype=vec3)
         cdof = wp.zeros(shape=(nv,), dtype=spatial)
-        crb = wp.zeros(shape=(nbody,), dtype=inertia)
         cvel = wp.zeros(shape=(nbody,), dtype=spatial)
         cacc = wp.zeros(shape=(nbody,), dtype=spatial)
+        crb = wp.zeros(shape=(nbody,), dtype=inertia)
         cfrc = wp.zeros(shape=(nbody,), dtype=spatial)
         M = wp.zeros(shape=(nC,), dtype=real)
+        pushed = wp.zeros(shape=(nv,), dtype=real)
         force = wp.zeros(shape=(nv,), dtype=real)
 
+        h = opt_timestep[0]
+        up = vec3(real(0.0), real(0.0), real(0.0))
+        if wp.static(gravity):
+            up = -opt_gravity[0]
         for i in range(nv):
             q[i] = qpos[w, i]
             v[i] = qvel[w, i]
@@ -122,128 +283,25 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
             for i in range(nv):
                 start_qpos[w, i] = q[i]
                 start_qvel[w, i] = v[i]
-
-            # kinematics, and the centre of mass of each tree
-            for b in range(nbody):
-                com[b] = none
-            for b in range(1, nbody):
-                pos = body_pos[0, b]
-                turn = body_quat[0, b]
-                if wp.static(s.body_parentid[b] > 0):
-                    pos = xpos[wp.static(s.body_parentid[b])] + xmat[wp.static(s.body_parentid[b])] * pos
-                    turn = mul_quat(xquat[wp.static(s.body_parentid[b])], turn)
-                for j in range(wp.static(s.body_jntadr[b]), wp.static(s.body_jntadr[b] + s.body_jntnum[b])):
-                    before = quat_to_mat(turn)
-                    anchor[j] = pos + before * jnt_pos[0, j]
-                    axis[j] = before * jnt_axis[0, j]
-                    move = q[j] - qpos0[0, j]
-                    if wp.static(s.jnt_type[j] == SLIDE):
-                        pos = pos + axis[j] * move
-                    else:
-                        turn = mul_quat(turn, turn_quat(jnt_axis[0, j], move))
-                        pos = anchor[j] - quat_to_mat(turn) * jnt_pos[0, j]
-                turn = unit_quat(turn)
-                xpos[b] = pos
-                xquat[b] = turn
-                xmat[b] = quat_to_mat(turn)
-                xipos[b] = pos + xmat[b] * body_ipos[0, b]
-                com[wp.static(s.body_rootid[b])] = (
-                    com[wp.static(s.body_rootid[b])] + xipos[b] * body_mass[0, b]
-                )
-            for b in range(1, nbody):
-                if wp.static(s.body_rootid[b] == b and any(m for m, r in zip(moving, s.body_rootid) if r == b)):
-                    com[b] = com[b] / body_subtreemass[0, b]
-
-            # velocities, and the force each body needs to move with qacc = 0 against gravity
-            for b in range(1, nbody):
-                if wp.static(moving[b]):
-                    centre = com[wp.static(s.body_rootid[b])]
-                    mat = quat_to_mat(mul_quat(xquat[b], body_iquat[0, b]))
-                    crb[b] = place_inertia(body_inertia[0, b], mat, xipos[b] - centre, body_mass[0, b])
-                    vel = rest
-                    acc = pair(none, up)
-                    if wp.static(moving[s.body_parentid[b]]):
-                        vel = cvel[wp.static(s.body_parentid[b])]
-                        acc = cacc[wp.static(s.body_parentid[b])]
-                    for j in range(wp.static(s.body_jntadr[b]), wp.static(s.body_jntadr[b] + s.body_jntnum[b])):
-                        if wp.static(s.jnt_type[j] == SLIDE):
-                            cdof[j] = pair(none, axis[j])
-                        else:
-                            cdof[j] = pair(axis[j], wp.cross(axis[j], centre - anchor[j]))
-                        acc = acc + cross_motion(vel, cdof[j]) * v[j]
-                        vel = vel + cdof[j] * v[j]
-                    cvel[b] = vel
-                    cacc[b] = acc
-                    cfrc[b] = mul_inertia(crb[b], acc) + cross_force(vel, mul_inertia(crb[b], vel))
-
-            # composite bodies: inertias and forces run down to the root
-            for b in range(wp.static(nbody - 1), 0, -1):
-                if wp.static(moving[s.body_parentid[b]]):
-                    crb[wp.static(s.body_parentid[b])] = crb[wp.static(s.body_parentid[b])] + crb[b]
-                    cfrc[wp.static(s.body_parentid[b])] = cfrc[wp.static(s.body_parentid[b])] + cfrc[b]
-
-            # mass matrix, with the damping that the end of the step will have; bias, springs and dampers
-            for i in range(nv):
-                momentum = mul_inertia(crb[wp.static(s.dof_bodyid[i])], cdof[i])
-                for e in range(wp.static(s.M_rowadr[i]), wp.static(s.M_rowadr[i] + s.M_rownnz[i])):
-                    M[e] = wp.dot(cdof[wp.static(s.M_colind[e])], momentum)
-                own = dof_armature[0, i]
-                if wp.static(implicit):
-                    own = own + h * dof_damping[0, i]
-                M[wp.static(s.M_rowadr[i] + s.M_rownnz[i] - 1)] = M[wp.static(s.M_rowadr[i] + s.M_rownnz[i] - 1)] + own
-                force[i] = qfrc_applied[w, i] - wp.dot(cdof[i], cfrc[wp.static(s.dof_bodyid[i])])
-
-            # actuators
-            actuator = wp.zeros(shape=(nv,), dtype=real)
-            for u in range(driven):
-                length = actuator_gear[0, u] * q[wp.static(s.actuator_trnid[u])]
-                speed = actuator_gear[0, u] * v[wp.static(s.actuator_trnid[u])]
-                signal = ctrl[w, u]
-                if wp.static(clamped[u]):
-                    signal = wp.clamp(signal, actuator_ctrlrange[0, u][0], actuator_ctrlrange[0, u][1])
-                gain = actuator_gainprm[0, u, 0]
-                if wp.static(s.actuator_gaintype[u] == GAIN_AFFINE):
-                    gain = gain + actuator_gainprm[0, u, 1] * length + actuator_gainprm[0, u, 2] * speed
-                push = gain * signal
-                if wp.static(s.actuator_biastype[u] == BIAS_AFFINE):
-                    push = push + actuator_biasprm[0, u, 0]
-                    push = push + actuator_biasprm[0, u, 1] * length + actuator_biasprm[0, u, 2] * speed
-                if wp.static(bool(s.actuator_forcelimited[u])):
-                    push = wp.clamp(push, actuator_forcerange[0, u][0], actuator_forcerange[0, u][1])
-                actuator[wp.static(s.actuator_trnid[u])] = (
-                    actuator[wp.static(s.actuator_trnid[u])] + actuator_gear[0, u] * push
-                )
-            for i in range(nv):
-                pushed = actuator[i]
-                if wp.static(bool(s.jnt_actfrclimited[i])):
-                    pushed = wp.clamp(pushed, jnt_actfrcrange[0, i][0], jnt_actfrcrange[0, i][1])
-                force[i] = force[i] + pushed
+                force[i] = qfrc_applied[w, i]
                 if wp.static(spring):
                     force[i] = force[i] + jnt_stiffness[0, i] * (qpos_spring[0, i] - q[i])
                 if wp.static(damper):
                     force[i] = force[i] - dof_damping[0, i] * v[i]
-
-            # L' D L factor (see `factor`), with 1 / D in place of D, and the first half of the solution
-            for k in range(wp.static(nv - 1), -1, -1):
-                inverse = real(1.0) / M[wp.static(s.M_rowadr[k] + s.M_rownnz[k] - 1)]
-                M[wp.static(s.M_rowadr[k] + s.M_rownnz[k] - 1)] = inverse
-                for e in range(wp.static(s.M_rowadr[k] + s.M_rownnz[k] - 2), wp.static(s.M_rowadr[k] - 1), -1):
-                    share = M[e] * inverse
-                    for f in range(wp.static(e - s.M_rowadr[k] + 1)):
-                        M[wp.static(s.M_rowadr[s.M_colind[e]] + f)] = (
-                            M[wp.static(s.M_rowadr[s.M_colind[e]] + f)] - share * M[wp.static(s.M_rowadr[k] + f)]
-                        )
-                    M[e] = share
-                    force[wp.static(s.M_colind[e])] = force[wp.static(s.M_colind[e])] - share * force[k]
-
-            # the second half gives the accelerations; velocities first, then positions with the new velocities
-            for k in range(nv):
-                acceleration = force[k] * M[wp.static(s.M_rowadr[k] + s.M_rownnz[k] - 1)]
-                for e in range(wp.static(s.M_rowadr[k]), wp.static(s.M_rowadr[k] + s.M_rownnz[k] - 1)):
-                    acceleration = acceleration - M[e] * force[wp.static(s.M_colind[e])]
-                force[k] = acceleration
-                v[k] = v[k] + h * acceleration
-                q[k] = q[k] + h * v[k]
+            place(body_pos, body_quat, body_ipos, body_mass, body_subtreemass, jnt_pos, jnt_axis, qpos0, q,
+                  xpos, xquat, xmat, xipos, com, anchor, axis)  # fmt: skip
+            move(up, body_iquat, body_mass, body_inertia, v, xquat, xipos, com, anchor, axis, cdof, cvel, cacc, crb, cfrc)
+            gather(dof_armature, cdof, crb, cfrc, M, force)
+            drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_ctrlrange, actuator_forcerange,
+                  jnt_actfrcrange, ctrl, q, v, pushed, force)  # fmt: skip
+            for i in range(nv):
+                if wp.static(implicit):  # the damping that the end of the step will have (`acceleration.euler`)
+                    last = wp.static(s.row(i)[1])
+                    M[last] = M[last] + h * dof_damping[0, i]
+            solve(M, force)
+            for i in range(nv):
+                v[i] = v[i] + h * force[i]
+                q[i] = q[i] + h * v[i]
 
         for i in range(nv):
             qpos[w, i] = q[i]
