@@ -52,6 +52,9 @@ FOREIGN: dict[str, set[str]] = {
     "matplotlib": {"view"},
 }
 
+# Of the standard library, also what an older interpreter that runs this test does not have yet.
+STANDARD = sys.stdlib_module_names | {"annotationlib", "tomllib"}
+
 
 @dataclass(frozen=True)
 class Import:
@@ -149,7 +152,7 @@ def foreign_outside(found: list[Import]) -> list[str]:
     wrong = []
     for each in found:
         top = each.target.split(".")[0]
-        if top in sys.stdlib_module_names or top in (PACKAGE, "numpy"):
+        if top in STANDARD or top in (PACKAGE, "numpy"):
             continue
         if room(each.module) not in FOREIGN.get(top, set()):
             wrong.append(f"{each}: {top} belongs in {sorted(FOREIGN[top])}" if top in FOREIGN else f"{each}: unknown")
