@@ -1,0 +1,483 @@
+"""The user's array: typed memory of 1 to 4 dimensions on a device, with NumPy as its neighbour.
+
+An array is a pointer, a shape and strides in bytes over memory that it shares with its views. Its `type` is the view
+type that kernels are compiled for, and `_desc` the same facts as bytes, which native launchers read in place.
+"""
+
+from __future__ import annotations
+
+import struct
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..types.core import Struct, View
+from . import array_views as views
+from .conversion import from_data, to_host, value_rows
+from .device import Device, get_device
+from .elements import Element, element
+from .memory import borrow, span
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+def _packer(ndim: int) -> Callable[..., bytes]:
+    """Packs view type id, data, grad, shape, strides and component stride; shape and strides fill 4 places each."""
+    gap = 8 * (views.MAX_DIMS - ndim)
+    return struct.Struct(f"<QQQ{ndim}q{gap}x{ndim}q{gap}xq").pack
+
+
+_PACK = (None, *(_packer(n) for n in range(1, views.MAX_DIMS + 1)))
+
+
+class array:
+    """An array of scalars, vectors, matrices, quaternions, transforms or structs.
+
+    Args:
+        data: a sequence, NumPy array, anything with ``__array_interface__``, or another array. Copied unless ``copy``
+            is False and its layout can be used as it is.
+        dtype: the element type, such as ``float``, ``wp.vec3`` or a struct class; taken from ``data`` if left out.
+        shape: an int or up to four ints; with ``data`` it reshapes.
+        strides: bytes from one element to the next in each dimension; row-major if left out. Only with ``ptr``.
+        ptr: address of memory to use, with ``shape`` and ``dtype``; the caller keeps it alive, or gives a ``deleter``.
+        capacity: bytes available at ``ptr``.
+        device: where the memory lies; the current device if left out.
+        copy: whether ``data`` is copied even where it could be shared.
+        deleter: called with address and capacity when the array over ``ptr`` goes.
+        ndim: dimensions of the annotation, where the call is one.
+        grad: the array that holds the gradient; implies ``requires_grad``.
+        requires_grad: whether a gradient of the same layout is kept, in ``grad``.
+        component_stride: bytes from one component of an element to the next; beyond Warp, see ``docs``. Only with ``ptr``.
+
+    Without ``data``, ``shape`` and ``ptr`` the call is an annotation: ``def k(a: wp.array(dtype=float))``, also written
+    ``wp.array[float]``.
+
+    Raises:
+        TypeError: ``dtype`` is no element type, or ``data`` cannot be converted to it.
+        ValueError: shape and data disagree.
+
+    >>> import treadle as wp
+    >>> a = wp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=wp.vec3)
+    >>> a.shape, a.numpy()[1, 2]
+    ((2,), np.float32(6.0))
+    """
+
+    __slots__ = ("__weakref__", "_at", "_desc", "_element", "_grad", "_memory", "_owner", "_requires_grad", "capacity",
+                 "component_stride", "deleter", "device", "ptr", "retain_grad", "shape", "strides", "type")  # fmt: skip
+
+    type: View
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    ptr: int
+    device: Device
+    component_stride: int
+
+    def __new__(cls, data: Any = None, dtype: Any = Any, shape: Any = None, strides: Any = None, ptr: int | None = None,
+                capacity: int | None = None, device: Any = None, pinned: bool = False, copy: bool = True,
+                deleter: Callable[[int, int], None] | None = None, ndim: int | None = None, grad: array | None = None,
+                requires_grad: bool = False, retain_grad: bool = False,
+                component_stride: int | None = None) -> Any:  # fmt: skip
+        where = get_device(device)
+        if data is not None:
+            if ptr is not None:
+                raise ValueError("an array is made from data or from ptr, not from both")
+            made = _from_values(data, dtype, shape, where, copy)
+        elif ptr is not None:
+            made = _from_pointer(ptr, dtype, shape, strides, component_stride, capacity, where, deleter)
+        elif shape is not None:
+            made = allocate(element(dtype), views.normal_shape(shape), where, False)
+        else:
+            from ..types.annotations import ArrayAnnotation
+
+            return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
+        made.retain_grad = retain_grad
+        if grad is not None:
+            made.grad = grad
+        elif requires_grad:
+            made.requires_grad = True
+        return made
+
+    def __class_getitem__(cls, dtype: Any) -> Any:
+        from ..types.annotations import ArrayAnnotation
+
+        return ArrayAnnotation(dtype, 1)
+
+    # Facts -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> Any:
+        """The element type as users name it."""
+        return self._element.cls
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return views.product(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return views.product(self.shape) * self._element.size
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie row-major without gaps."""
+        e = self._element
+        dense = self.component_stride == e.component or e.inner == ()
+        return dense and views.is_dense(self.shape, self.strides, e.size)
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether the elements lie column-major without gaps."""
+        return not self.is_contiguous and views.is_dense(self.shape[::-1], self.strides[::-1], self._element.size)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the memory is page-locked for transfers; host memory of the CPU never is."""
+        return False
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        name = getattr(self.dtype, "__name__", str(self.dtype))
+        return f"array(shape={self.shape}, dtype={name})"
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    # Host access -----------------------------------------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray:
+        """A NumPy array over the same memory, without a copy; components of vectors and matrices are its last dimensions.
+
+        Structs become records. The memory stays alive as long as either array does.
+        """
+        e = self._element
+        memory = self._memory
+        if memory is None:
+            memory = self._borrow()
+        if not e.inner:
+            return _ndarray(self.shape, e.dtype, memory, self._at, self.strides)
+        component = self.component_stride
+        inner = e.inner_strides if component == e.component else e.inner_steps(component)
+        return _ndarray(self.shape + e.inner, e.dtype, memory, self._at, self.strides + inner)
+
+    def _borrow(self) -> np.ndarray:
+        """Byte buffer over memory that came as a bare address."""
+        e = self._element
+        inner = e.inner_steps(self.component_stride)
+        low, high = span(self.shape + e.inner, self.strides + inner, e.dtype.itemsize)
+        self._memory, self._at = borrow(self.ptr + low, high - low, self._owner), -low
+        return self._memory
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.numpy().__array_interface__
+
+    def list(self) -> list:
+        """All elements in row-major order as Python numbers, host vectors or struct instances."""
+        return to_host(self.numpy(), self._element)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self.shape[0]))
+
+    def __getitem__(self, key: Any) -> Any:
+        """The view that ``key`` selects: an int removes its dimension; the element itself where every index is an int."""
+        shape, strides, offset = views.index(self.shape, self.strides, key)
+        if not shape:
+            e = self._element
+            at = key if isinstance(key, tuple) else (key,)
+            return to_host(self.numpy()[tuple(k for k in at if k is not Ellipsis)].reshape(1, *e.inner), e)[0]
+        made = self._view(shape, strides, offset)
+        if self._grad is not None:
+            made._adopt(self._grad._view(shape, strides, offset))
+        return made
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Store a value, a sequence or another array in the elements that ``key`` selects."""
+        shape, strides, offset = views.index(self.shape, self.strides, key)
+        if shape:
+            self._view(shape, strides, offset)._store(value)
+        else:
+            self._view((1,), (self._element.size,), offset)._store([value])
+
+    def _store(self, value: Any) -> None:
+        if value is self:
+            return
+        e = self._element
+        if isinstance(value, array) and value._element is e and value.shape == self.shape:
+            self.numpy()[...] = value.numpy()
+            return
+        rows = value_rows(value, e)
+        target = self.numpy()
+        if rows.size == target.size and rows.shape != target.shape:
+            rows = rows.reshape(target.shape)
+        target[...] = rows
+
+    # Views -----------------------------------------------------------------------------------------------------------
+
+    def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0, e: Element | None = None,
+              component: int | None = None) -> array:  # fmt: skip
+        """Another array over the same memory, ``offset`` bytes on. The gradient is not carried over."""
+        e = e or self._element
+        memory = self._memory
+        if memory is None and self.ptr and self.size:
+            memory = self._borrow()
+        return build(e, shape, strides, self.component_stride if component is None else component, self.ptr + offset,
+                     memory, self._at + offset, self.device, self._owner)  # fmt: skip
+
+    def _with_grad(self, change: Callable[[array], array]) -> array:
+        made = change(self)
+        if self._grad is not None:
+            made._adopt(change(self._grad))
+        return made
+
+    def _dense(self, what: str) -> None:
+        if not self.is_contiguous:
+            raise ValueError(f"{what} needs an array without gaps in row-major order; call contiguous() first")
+
+    def reshape(self, shape: Any) -> array:
+        """The same elements with another shape, one extent of which may be -1. The array must be contiguous.
+
+        Raises:
+            ValueError: the sizes differ, or the array is not contiguous.
+        """
+        self._dense("reshape")
+        found = views.reshape(self.size, shape)
+        strides = views.dense_strides(found, self._element.size)
+        return self._with_grad(lambda a: a._view(found, strides))
+
+    def flatten(self) -> array:
+        """The same elements in one dimension. The array must be contiguous."""
+        if len(self.shape) == 1:
+            return self
+        self._dense("flatten")
+        return self.reshape(self.size)
+
+    def view(self, dtype: Any) -> array:
+        """The same bytes read as another element type: of equal size, or the scalars of vectors and matrices.
+
+        Raises:
+            TypeError: the sizes of the types differ in another way.
+        """
+        e, own = element(dtype), self._element
+        if e.size == own.size:
+            return self._with_grad(lambda a: a._view(a.shape, a.strides, 0, e, e.component))
+        if own.inner and e.size == own.component and not e.inner:
+            inner = own.inner_steps(self.component_stride)
+            shape = views.normal_shape(self.shape + own.inner)
+            return self._with_grad(lambda a: a._view(shape, a.strides + inner, 0, e, e.component))
+        raise TypeError(f"elements of {own.size} bytes cannot be viewed as a type of {e.size} bytes")
+
+    def transpose(self, axes: Any = None) -> array:
+        """The same elements with the dimensions in another order; reversed if ``axes`` is left out."""
+        order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError(f"axes must name each of the {self.ndim} dimensions once, not {axes}")
+        shape, strides = tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order)
+        return self._with_grad(lambda a: a._view(shape, strides))
+
+    def contiguous(self) -> array:
+        """This array if it is contiguous, else a contiguous copy."""
+        if self.is_contiguous:
+            return self
+        made = allocate(self._element, self.shape, self.device, self._requires_grad)
+        made.numpy()[...] = self.numpy()
+        return made
+
+    def to(self, device: Any, requires_grad: bool | None = None) -> array:
+        """This array if it lies on ``device``, else a copy there."""
+        where = get_device(device)
+        if where is self.device:
+            return self
+        made = allocate(self._element, self.shape, where, self._requires_grad if requires_grad is None else requires_grad)
+        made.numpy()[...] = self.numpy()
+        return made
+
+    # Values ----------------------------------------------------------------------------------------------------------
+
+    def zero_(self) -> None:
+        """Set all bytes of all elements to zero."""
+        if self.is_contiguous:
+            self._bytes()[...] = 0
+        elif self._element.dtype.fields is None:
+            self.numpy()[...] = 0
+        else:
+            self.numpy()[...] = np.zeros((), self._element.dtype)
+
+    def _bytes(self) -> np.ndarray:
+        memory = self._borrow() if self._memory is None else self._memory
+        return _ndarray((self.nbytes,), np.uint8, memory, self._at)
+
+    def fill_(self, value: Any) -> None:
+        """Set every element to ``value``: a number (for every component), a vector or matrix, or a struct instance."""
+        e = self._element
+        self.numpy()[...] = value_rows([value], e, broadcast=True)[0]
+
+    def assign(self, src: Any) -> None:
+        """Copy ``src``, an array or anything an array can be made from, into this array. The sizes must agree."""
+        self._store(src)
+
+    # Gradient --------------------------------------------------------------------------------------------------------
+
+    @property
+    def grad(self) -> array | None:
+        """The array of the gradient, of the same shape and layout, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: array | None) -> None:
+        if grad is None:
+            self._grad, self._requires_grad = None, False
+            self._describe()
+            return
+        if not isinstance(grad, array) or grad._element is not self._element or grad.shape != self.shape:
+            raise ValueError(f"the gradient of {self!r} must be an array of the same dtype and shape, not {grad!r}")
+        if grad.strides != self.strides or grad.component_stride != self.component_stride:
+            raise ValueError(f"the gradient must have the strides of its array, {self.strides}, not {grad.strides}")
+        self._adopt(grad)
+
+    def _adopt(self, grad: array) -> None:
+        self._grad, self._requires_grad = grad, True
+        self._describe()
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is kept; setting it to True allocates one of zeros, to False drops it."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if not wanted:
+            self.grad = None
+        elif self._grad is None:
+            self._adopt(_gradient_of(self))
+
+    def _describe(self) -> None:
+        """Write ``_desc`` anew. The id of a view type is its address: view types are memoised and never freed."""
+        grad = self._grad
+        self._desc = _PACK[len(self.shape)](id(self.type), self.ptr, 0 if grad is None else grad.ptr, *self.shape,
+                                            *self.strides, self.component_stride)  # fmt: skip
+
+
+def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int,
+          memory: np.ndarray | None, at: int, device: Device, owner: Any = None) -> array:  # fmt: skip
+    """An array from its parts: no checks, no allocation. ``memory`` is a byte buffer with ``ptr`` at offset ``at``."""
+    made = _new(array)
+    made._element, made.shape, made.strides, made.component_stride, made.ptr = e, shape, strides, component, ptr
+    made._memory, made._at, made.device, made._owner = memory, at, device, owner
+    made._grad = made.deleter = None
+    made._requires_grad = made.retain_grad = False
+    made.type = t = e.view(strides, component)
+    made.capacity = 0 if memory is None else memory.nbytes - at
+    made._desc = _PACK[len(shape)](id(t), ptr, 0, *shape, *strides, component)
+    return made
+
+
+def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: bool, zeroed: bool = False) -> array:
+    """A new row-major array, its memory zeroed or untouched."""
+    strides = views.dense_strides(shape, e.size)
+    nbytes = shape[0] * strides[0] if len(shape) == 1 else views.product(shape) * e.size
+    memory, at, ptr = device.allocate(nbytes, zeroed)
+    made = build(e, shape, strides, e.component, ptr, memory, at, device)
+    made.capacity = nbytes
+    if requires_grad:
+        made._adopt(_gradient_of(made))
+    return made
+
+
+def _gradient_of(a: array) -> array:
+    """A zeroed array with the layout of ``a``, gaps and planes included."""
+    e = a._element
+    low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
+    memory, at, ptr = a.device.allocate(high - low, True)
+    return build(e, a.shape, a.strides, a.component_stride, ptr - low, memory, at - low, a.device)
+
+
+def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) -> array:
+    """An array of the elements of ``data``, sharing its memory where that is asked for and possible."""
+    if isinstance(data, array):
+        same = dtype is Any or element(dtype) is data._element
+        if same and not copy and device is data.device:
+            return data._with_grad(lambda a: a._view(a.shape, a.strides)) if shape is None else data.reshape(shape)
+        dtype = data._element.cls if dtype is Any else dtype
+        data = data.numpy()
+    rows, e = from_data(data, None if dtype is Any else element(dtype))
+    outer = rows.shape[: rows.ndim - len(e.inner)]
+    if shape is not None:
+        outer = views.reshape(views.product(outer), shape)
+        rows = rows.reshape(outer + e.inner)
+    outer = views.normal_shape(outer)
+    dense = rows.strides[len(outer) :] == e.inner_strides or 0 in rows.shape
+    if not copy and isinstance(data, np.ndarray) and np.shares_memory(rows, data) and dense:
+        low, high = span(rows.shape, rows.strides, e.dtype.itemsize)
+        address = rows.__array_interface__["data"][0]
+        memory = borrow(address + low, high - low, rows)
+        return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, data)
+    made = allocate(e, outer, device, False)
+    made.numpy()[...] = rows
+    return made
+
+
+def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int | None, capacity: int | None,
+                  device: Device, deleter: Callable[[int, int], None] | None) -> array:  # fmt: skip
+    """An array over memory that belongs to somebody else."""
+    e = element(dtype)
+    if shape is None:
+        raise ValueError("an array over ptr needs a shape")
+    shape = views.normal_shape(shape)
+    steps = views.dense_strides(shape, e.size) if strides is None else tuple(int(s) for s in strides)
+    if len(steps) != len(shape):
+        raise ValueError(f"{len(steps)} strides for {len(shape)} dimensions")
+    if component is not None and isinstance(e.type, Struct):
+        raise ValueError("the fields of a struct lie together; a component stride is for vectors and matrices")
+    made = build(e, shape, steps, e.component if component is None else component, int(ptr), None, 0, device)
+    made.capacity = made.nbytes if capacity is None else capacity
+    if deleter is not None:
+        made.deleter = deleter
+        made._owner = owner = _Owner()
+        weakref.finalize(owner, deleter, made.ptr, made.capacity).atexit = False
+    return made
+
+
+class _Owner:
+    """Lives as long as any array over memory with a deleter."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _ArrayOf:
+    """``array1d`` to ``array4d``: arrays and annotations of a fixed number of dimensions."""
+
+    __slots__ = ("__name__", "ndim")
+
+    def __init__(self, ndim: int):
+        self.ndim, self.__name__ = ndim, f"array{ndim}d"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """An array as :class:`array` makes it, or the annotation where neither data, shape nor ptr is given."""
+        kwargs["ndim"] = self.ndim
+        made = array(*args, **kwargs)
+        if isinstance(made, array) and made.ndim != self.ndim:
+            raise ValueError(f"{self.__name__} was given {made.ndim}-dimensional data")
+        return made
+
+    def __getitem__(self, dtype: Any) -> Any:
+        from ..types.annotations import ArrayAnnotation
+
+        return ArrayAnnotation(dtype, self.ndim)
+
+    def __repr__(self) -> str:
+        return f"<treadle {self.__name__}>"
+
+
+array1d, array2d, array3d, array4d = (_ArrayOf(n) for n in range(1, 5))

@@ -1,0 +1,121 @@
+"""Shapes and strides: what indexing, reshaping and transposing do to them. Pure functions on tuples of ints."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+MAX_DIMS = 4
+
+
+def normal_shape(shape: Any) -> tuple[int, ...]:
+    """``shape`` as a tuple of 1 to 4 non-negative ints.
+
+    Raises:
+        TypeError: not an int or a sequence of ints.
+        ValueError: a negative extent, or no or too many dimensions.
+    """
+    if type(shape) is int:
+        found: tuple[int, ...] = (shape,)
+    elif hasattr(shape, "__index__"):
+        found = (operator.index(shape),)
+    else:
+        try:
+            found = tuple(map(operator.index, shape))
+        except TypeError:
+            raise TypeError(f"a shape is an int or a sequence of ints, not {shape!r}") from None
+    if not 1 <= len(found) <= MAX_DIMS:
+        raise ValueError(f"arrays have 1 to {MAX_DIMS} dimensions, not {len(found)} as in shape {found}")
+    for axis, extent in enumerate(found):
+        if extent < 0:
+            raise ValueError(f"the extents of a shape are not negative: {extent} in dimension {axis}")
+    return found
+
+
+def product(shape: Sequence[int]) -> int:
+    """How many elements ``shape`` has."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The byte strides of a row-major array."""
+    if len(shape) == 1:
+        return (itemsize,)
+    strides, step = [], itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def is_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether the array is row-major without gaps. Dimensions of extent 1 have no say, and neither has an empty array."""
+    step = itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != step:
+            return 0 in shape
+        step *= extent
+    return True
+
+
+def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and byte offset of ``a[key]``: an int removes its dimension, a slice keeps it.
+
+    Raises:
+        IndexError: an index outside its dimension, or more indices than dimensions.
+        TypeError: an index that is neither an int, a slice nor an ellipsis.
+    """
+    keys = key if type(key) is tuple else (key,)
+    if any(k is Ellipsis for k in keys):
+        keys = _spread(keys, len(shape))
+    if len(keys) > len(shape):
+        raise IndexError(f"{len(keys)} indices for an array of {len(shape)} dimensions")
+    new_shape, new_strides, offset = [], [], 0
+    for axis, k in enumerate(keys):
+        extent, stride = shape[axis], strides[axis]
+        if isinstance(k, slice):
+            start, stop, step = k.indices(extent)
+            length = len(range(start, stop, step))
+            new_shape.append(length)
+            new_strides.append(stride * step)
+            offset += start * stride if length else 0
+            continue
+        if not hasattr(k, "__index__"):
+            raise TypeError(f"an array index is an int or a slice, not {type(k).__name__}")
+        at = operator.index(k)
+        if not -extent <= at < extent:
+            raise IndexError(f"index {at} is outside dimension {axis} of extent {extent}")
+        offset += (at + extent if at < 0 else at) * stride
+    return (*new_shape, *shape[len(keys) :]), (*new_strides, *strides[len(keys) :]), offset
+
+
+def _spread(keys: tuple, ndim: int) -> tuple:
+    """``keys`` with its one ellipsis replaced by as many full slices as there are dimensions left."""
+    at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+    if any(k is Ellipsis for k in keys[at + 1 :]):
+        raise IndexError("an index can have one ellipsis only")
+    return (*keys[:at], *[slice(None)] * (ndim - len(keys) + 1), *keys[at + 1 :])
+
+
+def reshape(size: int, shape: Any) -> tuple[int, ...]:
+    """The shape that ``shape`` asks for, its one -1 resolved from ``size``.
+
+    Raises:
+        ValueError: the sizes do not agree, or there is more than one -1.
+    """
+    wanted = list(shape) if not hasattr(shape, "__index__") else [shape]
+    wanted = [operator.index(extent) for extent in wanted]
+    unknown = [i for i, extent in enumerate(wanted) if extent == -1]
+    if len(unknown) > 1:
+        raise ValueError(f"a shape can have one unknown extent (-1), not {len(unknown)}")
+    if unknown:
+        rest = product([extent for extent in wanted if extent != -1])
+        wanted[unknown[0]] = size // rest if rest else 0
+    found = normal_shape(wanted)
+    if product(found) != size:
+        raise ValueError(f"an array of {size} elements cannot have shape {tuple(shape) if unknown else found}")
+    return found

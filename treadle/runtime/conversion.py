@@ -1,0 +1,117 @@
+"""Host data to rows of elements and back: lists, NumPy arrays, host vectors, struct instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..types.core import Struct, bf16
+from .array_views import product
+from .elements import Element, element_of_numpy
+from .packing import bf16_bits, bf16_values, packer, unpacker
+
+
+def from_data(data: Any, e: Element | None) -> tuple[np.ndarray, Element]:
+    """``data`` as a NumPy array of shape ``(*shape, *e.inner)``, and the element: ``e``, or what the data suggests.
+
+    Shares memory with ``data`` where no conversion is needed.
+
+    Raises:
+        TypeError: a scalar, or data that has no element type.
+        ValueError: data whose size does not fit whole elements.
+    """
+    if e is not None and isinstance(e.type, Struct):
+        return _records(data, e), e
+    if e is None:
+        rows = np.asarray(data)
+        _refuse_scalar(rows, data)
+        return rows, element_of_numpy(rows.dtype)
+    rows = _numbers(data, e)
+    _refuse_scalar(rows, data)
+    return _group(rows, e), e
+
+
+def _refuse_scalar(rows: np.ndarray, data: Any) -> None:
+    if rows.ndim == 0:
+        raise TypeError(f"the data of an array is a sequence or an array, not the scalar {data!r}")
+
+
+def _numbers(data: Any, e: Element) -> np.ndarray:
+    if e.type is bf16 or getattr(e.type, "elem", None) is bf16:
+        raw = np.asarray(data)
+        return raw if raw.dtype == np.uint16 else bf16_bits(raw)
+    try:
+        return np.asarray(data, dtype=e.dtype)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"data cannot become an array of {e.dtype}: {error}") from None
+
+
+def _group(rows: np.ndarray, e: Element) -> np.ndarray:
+    """``rows`` with the components of an element in its last dimensions."""
+    inner = e.inner
+    if not inner or rows.shape[-len(inner) :] == inner and rows.ndim > len(inner):
+        return rows
+    count = product(inner)
+    if rows.shape[-1] == count and rows.ndim > 1:
+        return rows.reshape(rows.shape[:-1] + inner)
+    if rows.size % count == 0 and (rows.ndim == 1 or rows.shape == inner):
+        return rows.reshape((rows.size // count, *inner))
+    raise ValueError(f"data of shape {rows.shape} does not split into elements of shape {inner}")
+
+
+def _records(data: Any, e: Element) -> np.ndarray:
+    if isinstance(data, np.ndarray) and data.dtype.fields is not None:
+        return data if data.dtype == e.dtype else data.astype(e.dtype)
+    if isinstance(data, e.cls):
+        raise TypeError(f"the data of an array is a sequence, not one {e.cls.__name__}")
+    shape, items = _nested(data, e.cls)
+    rows = np.zeros(len(items), e.dtype)
+    put, buffer = packer(e.type), memoryview(rows.view(np.uint8).reshape(-1))
+    for i, item in enumerate(items):
+        put(buffer, i * e.size, item)
+    return rows.reshape(shape)
+
+
+def _nested(data: Any, cls: type) -> tuple[tuple[int, ...], list]:
+    """The shape of nested sequences of ``cls`` instances, and the instances in order."""
+    items: list = list(data)
+    shape: tuple[int, ...] = (len(items),)
+    while items and not isinstance(items[0], cls):
+        if not isinstance(items[0], list | tuple) or any(len(row) != len(items[0]) for row in items):
+            raise TypeError(f"expected {cls.__name__} instances, got {type(items[0]).__name__}")
+        shape, items = (*shape, len(items[0])), [item for row in items for item in row]
+    for item in items:
+        if not isinstance(item, cls):
+            raise TypeError(f"expected {cls.__name__} instances, got {type(item).__name__}")
+    return shape, items
+
+
+def value_rows(value: Any, e: Element, broadcast: bool = False) -> np.ndarray:
+    """``value`` ready to be stored in elements: components in the last dimensions, or a number that all share.
+
+    ``broadcast`` asks for a list of one value: a number, or the components in any nesting.
+    """
+    if isinstance(e.type, Struct):
+        if isinstance(value, e.cls):
+            value = [value]
+        if broadcast and isinstance(value[0], int | float) and value[0] == 0:
+            return np.zeros(1, e.dtype)
+        return _records(value, e)
+    rows = _numbers(value, e)
+    if broadcast and rows.size == product(e.inner) and e.inner:
+        return rows.reshape((1, *e.inner))
+    return rows
+
+
+def to_host(rows: np.ndarray, e: Element) -> list:
+    """The elements of ``rows`` as Python numbers, host vectors and matrices, or struct instances."""
+    if isinstance(e.type, Struct):
+        packed = np.ascontiguousarray(rows).reshape(-1)
+        get, buffer = unpacker(e.type), memoryview(packed.view(np.uint8))
+        return [get(buffer, i * e.size) for i in range(packed.size)]
+    if e.type is bf16 or getattr(e.type, "elem", None) is bf16:
+        rows = bf16_values(rows)
+    if not e.inner:
+        return rows.reshape(-1).tolist()
+    return [e.cls(*row) for row in rows.reshape(-1, product(e.inner)).tolist()]

@@ -1,0 +1,90 @@
+"""``copy`` and ``clone``: elements from one array to another, strided ones included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .array import allocate, array
+from .device import get_device
+
+
+def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
+    """Copy elements of ``src`` into ``dest``; either may be a strided view, and they may overlap.
+
+    Args:
+        dest: array to write.
+        src: array to read; other data is converted first.
+        dest_offset, src_offset: where to begin, in elements counted in row-major order.
+        count: how many elements; 0 for all of ``src``.
+        stream: accepted for compatibility; on the CPU a copy is finished when it returns.
+
+    Raises:
+        TypeError: the element types differ in size.
+        ValueError: an offset or the count reaches outside an array.
+
+    >>> import treadle as wp
+    >>> a, b = wp.zeros(4, dtype=int), wp.array([1, 2], dtype=int)
+    >>> wp.copy(a[::2], b)
+    >>> a.numpy().tolist()
+    [1, 0, 2, 0]
+    """
+    if not isinstance(src, array):
+        src = array(src, dtype=dest.dtype, copy=False)
+    if src._element is not dest._element:
+        if src._element.size != dest._element.size:
+            raise TypeError(f"cannot copy elements of {src._element.size} bytes to elements of {dest._element.size} bytes")
+        src = src.view(dest.dtype)
+    whole = count <= 0 and dest_offset == src_offset == 0
+    if whole and src.shape == dest.shape:
+        dest.numpy()[...] = src.numpy()
+        return
+    count = count if count > 0 else src.size - src_offset
+    _require_inside("source", src, src_offset, count)
+    _require_inside("destination", dest, dest_offset, count)
+    if count > 0:
+        _write(dest, dest_offset, _read(src, src_offset, count), count)
+
+
+def _require_inside(which: str, a: array, offset: int, count: int) -> None:
+    if offset < 0 or offset + count > a.size:
+        raise ValueError(f"elements {offset} to {offset + count} are outside the {which} of {a.size} elements")
+
+
+def _rows(a: array) -> np.ndarray | None:
+    """``a`` in one dimension, sharing its memory, or None where strides forbid it."""
+    return a.numpy() if a.ndim == 1 else a.flatten().numpy() if a.is_contiguous else None
+
+
+def _read(a: array, offset: int, count: int) -> np.ndarray:
+    rows = _rows(a)
+    if rows is not None:
+        return rows[offset : offset + count]
+    return a.numpy()[np.unravel_index(np.arange(offset, offset + count), a.shape)]
+
+
+def _write(a: array, offset: int, values: np.ndarray, count: int) -> None:
+    rows = _rows(a)
+    if rows is not None:
+        rows[offset : offset + count] = values
+    else:
+        a.numpy()[np.unravel_index(np.arange(offset, offset + count), a.shape)] = values
+
+
+def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+          retain_grad: bool = False) -> array:  # fmt: skip
+    """A row-major copy of ``src``.
+
+    Args:
+        src: array, or anything an array can be made from.
+        device: where the copy lies; the device of ``src`` if left out.
+        requires_grad: whether the copy keeps a gradient (of zeros); as ``src`` does if left out.
+    """
+    if not isinstance(src, array):
+        src = array(src, copy=False)
+    where = src.device if device is None else get_device(device)
+    made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad)
+    made.retain_grad = retain_grad
+    made.numpy()[...] = src.numpy()
+    return made

@@ -1,0 +1,203 @@
+"""Devices by name, and which of them is current. A device allocates memory and loads and runs binaries."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import numpy as np
+
+from ..base.binary import Binary
+
+
+class Device:
+    """Where arrays lie and kernels run. Compares equal to its alias, so ``device == "cpu"`` works."""
+
+    alias = ""
+    name = ""
+    ordinal = -1
+    is_cpu = False
+    is_cuda = False
+    is_primary = False
+    is_uva = False
+    is_capturing = False
+    is_mempool_supported = False
+    is_mempool_enabled = False
+    is_ipc_supported = False
+    is_cubin_supported = False
+    arch = 0
+    sm_count = 0
+    max_shared_memory_per_block = 0
+    pci_bus_id = None
+    uuid = None
+    context = None
+
+    def __str__(self) -> str:
+        return self.alias
+
+    def __repr__(self) -> str:
+        return f"'{self.alias}'"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return self.alias == other
+        return self is other
+
+    def __hash__(self) -> int:
+        return hash(self.alias)
+
+    def can_access(self, other: Device) -> bool:
+        """Whether kernels of this device can use memory of ``other``."""
+        return self is other
+
+    def make_current(self) -> None:
+        """Make this the device that is used where none is named."""
+        set_device(self)
+
+    def prepare(self) -> None:
+        """Do now what the first launch would otherwise wait for."""
+
+    def allocate(self, nbytes: int, zeroed: bool) -> tuple[np.ndarray, int, int]:
+        """Memory of ``nbytes``: a buffer that owns it, the offset of the block in it, and the block's address."""
+        raise NotImplementedError
+
+    def load(self, binary: Binary) -> Any:
+        """Make the code of ``binary`` callable."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Wait for all work given to this device."""
+
+    @property
+    def total_memory(self) -> int:
+        """Bytes of memory the device has; 0 where the system does not say."""
+        return _pages("SC_PHYS_PAGES")
+
+    @property
+    def free_memory(self) -> int:
+        """Bytes of memory free now; 0 where the system does not say."""
+        return _pages("SC_AVPHYS_PAGES")
+
+
+def _pages(name: str) -> int:
+    try:
+        return os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+_current: Device | None = None
+_known: dict[str, Device] = {}
+
+
+def _find(alias: str) -> Device:
+    found = _known.get(alias)
+    if found is not None:
+        return found
+    if alias == "cpu":
+        from .cpu import Cpu
+
+        return _known.setdefault(alias, Cpu())
+    if alias == "null":
+        from .null import Null
+
+        return _known.setdefault(alias, Null())
+    if alias == "cuda" or alias.startswith("cuda:"):
+        raise ValueError(f"no device {alias!r}: there is no CUDA device here; devices: cpu")
+    raise ValueError(f"no device {alias!r}; devices: {', '.join(str(d) for d in get_devices())}")
+
+
+def get_device(ident: Device | str | None = None) -> Device:
+    """The device named ``ident``; the current one where it is None.
+
+    Raises:
+        ValueError: there is no such device.
+
+    >>> import treadle as wp
+    >>> wp.get_device("cpu").is_cpu
+    True
+    """
+    if ident is None:
+        return _current or get_preferred_device()
+    if isinstance(ident, Device):
+        return ident
+    if isinstance(ident, str):
+        return _find(ident)
+    device = getattr(ident, "device", None)
+    if isinstance(device, Device):  # a stream
+        return device
+    raise TypeError(f"a device is named by a string, not {type(ident).__name__}")
+
+
+def set_device(ident: Device | str) -> None:
+    """Make ``ident`` the device that is used where none is named."""
+    global _current
+    _current = get_device(ident)
+
+
+def get_preferred_device() -> Device:
+    """The device used when nobody chose one."""
+    global _current
+    device = _find("cpu")
+    if _current is None:
+        _current = device
+    return device
+
+
+def get_devices() -> list[Device]:
+    """All devices of this machine."""
+    return [_find("cpu")]
+
+
+def is_device_available(ident: Device | str) -> bool:
+    """Whether ``ident`` names a device of this machine."""
+    return any(device == ident for device in get_devices())
+
+
+def is_cpu_available() -> bool:
+    """Whether kernels can run on the CPU: always."""
+    return True
+
+
+def is_cuda_available() -> bool:
+    """Whether there is a CUDA device."""
+    return False
+
+
+def get_cuda_device_count() -> int:
+    """How many CUDA devices there are."""
+    return 0
+
+
+def get_cuda_devices() -> list[Device]:
+    """All CUDA devices."""
+    return []
+
+
+class ScopedDevice:
+    """``with wp.ScopedDevice("cpu"):`` makes a device current for a block.
+
+    >>> import treadle as wp
+    >>> with wp.ScopedDevice("cpu") as device:
+    ...     device.alias
+    'cpu'
+    """
+
+    def __init__(self, device: Device | str | None):
+        self.device = get_device(device)
+        self._saved: Device | None = None
+
+    def __enter__(self) -> Device:
+        self._saved = get_device()
+        set_device(self.device)
+        return self.device
+
+    def __exit__(self, *exc: object) -> None:
+        if self._saved is not None:
+            set_device(self._saved)
+
+
+def processor_name() -> str:
+    """What the system calls its processor."""
+    return platform.processor() or platform.machine() or "CPU"

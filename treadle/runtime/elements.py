@@ -1,0 +1,160 @@
+"""What an array needs to know about its element type: the language type, the class users see, and NumPy's words."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import numpy as np
+
+from ..types.core import (
+    Fixed,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    View,
+    b1,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    view,
+)
+
+# bfloat16 has no NumPy type; its bits travel as uint16.
+NUMPY_SCALARS: dict[Scalar, np.dtype] = {
+    b1: np.dtype(np.bool_), i8: np.dtype("i1"), i16: np.dtype("i2"), i32: np.dtype("i4"), i64: np.dtype("i8"),
+    u8: np.dtype("u1"), u16: np.dtype("u2"), u32: np.dtype("u4"), u64: np.dtype("u8"),
+    f16: np.dtype("f2"), bf16: np.dtype("u2"), f32: np.dtype("f4"), f64: np.dtype("f8"),
+}  # fmt: skip
+SCALARS_OF_NUMPY: dict[np.dtype, Scalar] = {dtype: t for t, dtype in NUMPY_SCALARS.items() if t is not bf16}
+
+
+class Element:
+    """One element type of arrays.
+
+    ``type``: the language type; ``cls``: the class users name it by; ``dtype``: NumPy's scalar or record type;
+    ``inner``: the dimensions its components add to a NumPy view, ``(3,)`` for vec3; ``component``: bytes from one
+    component to the next inside a dense element.
+    """
+
+    __slots__ = ("cls", "component", "dtype", "inner", "inner_strides", "size", "type", "views")
+
+    def __init__(self, t: Type, cls: Any):
+        self.type, self.cls, self.size = t, cls, t.size
+        scalar = t.elem if isinstance(t, Vector | Matrix) else t
+        self.dtype = NUMPY_SCALARS[scalar] if isinstance(scalar, Scalar) else record_dtype(t)
+        self.component = scalar.size
+        self.inner: tuple[int, ...] = ()
+        if isinstance(t, Vector):
+            self.inner = (t.n,)
+        elif isinstance(t, Matrix):
+            self.inner = (t.rows, t.cols)
+        self.inner_strides = self.inner_steps(self.component)
+        self.views: dict[tuple, View] = {}
+
+    def inner_steps(self, component: int) -> tuple[int, ...]:
+        """Byte strides of the component dimensions where components are ``component`` bytes apart."""
+        if len(self.inner) == 2:
+            return (self.inner[1] * component, component)
+        return (component,) * len(self.inner)
+
+    @property
+    def count(self) -> int:
+        """Scalars of an element that NumPy sees as dimensions; 1 for scalars and structs."""
+        return self.size // self.dtype.itemsize
+
+    def view(self, strides: tuple[int, ...], component: int) -> View:
+        """The view type of an array of this element: its *layout class*, so that kernels are specialised few times.
+
+        A stride is part of the type only where the last dimension is dense (row-major), or else the first one
+        (column-major, and worlds-innermost planes). Planar arrays have a component stride other than the dense one.
+        """
+        planar = component != self.component and self.inner != ()
+        size = self.component if planar else self.size
+        last, first = strides[-1] == size, strides[0] == size
+        key = (len(strides), last, first, planar)
+        found = self.views.get(key)
+        if found is None:
+            static: list[int | None] = [None] * len(strides)
+            if last:
+                static[-1] = size
+            elif first:
+                static[0] = size
+            found = self.views[key] = view(self.type, len(strides), tuple(static), planar)
+        return found
+
+
+def record_dtype(t: Type) -> np.dtype:
+    """The NumPy type with the layout of ``t``: records for structs, sub-arrays for vectors and matrices in them."""
+    if isinstance(t, Scalar):
+        return NUMPY_SCALARS[t]
+    if isinstance(t, Vector):
+        return np.dtype((NUMPY_SCALARS[t.elem], (t.n,)))
+    if isinstance(t, Matrix):
+        return np.dtype((NUMPY_SCALARS[t.elem], (t.rows, t.cols)))
+    if isinstance(t, View):
+        fields = [("data", "u8"), ("grad", "u8"), ("shape", "i8", (t.ndim,)), ("strides", "i8", (t.ndim,))]
+        return np.dtype([*fields, ("component_stride", "i8")])
+    if isinstance(t, Fixed):
+        return np.dtype((record_dtype(t.elem), t.shape))
+    if isinstance(t, Struct):
+        names = [name for name, _ in t.fields]
+        formats = [record_dtype(ft) for _, ft in t.fields]
+        return np.dtype({"names": names, "formats": formats, "offsets": list(t.offsets), "itemsize": t.size})
+    raise TypeError(f"arrays cannot hold elements of type {t}")
+
+
+_BY_SPELLING: dict[Any, Element] = {}
+_BY_TYPE: dict[Type, Element] = {}
+
+
+def element(dtype: Any) -> Element:
+    """The element that ``dtype`` names: a scalar, vector, matrix or struct class, ``float``, ``int`` or ``bool``.
+
+    Raises:
+        TypeError: ``dtype`` names no type that arrays can hold.
+    """
+    try:
+        return _BY_SPELLING[dtype]
+    except KeyError:
+        pass
+    except TypeError:
+        raise TypeError(f"dtype must be a type, not {dtype!r}") from None
+    if dtype is typing.Any:
+        raise TypeError("a dtype is needed: dtype=Any is an annotation, no element type")
+    from ..types.annotations import type_of
+
+    t = dtype if isinstance(dtype, Type) else type_of(dtype)
+    if not isinstance(t, Scalar | Vector | Matrix | Struct):
+        raise TypeError(f"arrays cannot hold elements of type {t}")
+    found = _BY_SPELLING[dtype] = element_of(t)
+    return found
+
+
+def element_of(t: Type) -> Element:
+    """The element of language type ``t``."""
+    found = _BY_TYPE.get(t)
+    if found is None:
+        from ..types.values import class_of
+
+        found = _BY_TYPE[t] = Element(t, class_of(t))
+    return found
+
+
+def element_of_numpy(dtype: np.dtype) -> Element:
+    """The scalar element with NumPy's ``dtype``; TypeError where there is none."""
+    t = SCALARS_OF_NUMPY.get(dtype.newbyteorder("="))
+    if t is None:
+        raise TypeError(f"no element type has NumPy's dtype {dtype}; pass dtype=")
+    return element_of(t)

@@ -1,0 +1,53 @@
+"""Host memory for arrays: 64-byte aligned, zeroed only when touched, owned by a NumPy buffer that views keep alive."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 64
+_BYTE = np.dtype(np.uint8)
+_from_buffer = ctypes.c_char.from_buffer
+_address_of = ctypes.addressof
+_zeros, _empty = np.zeros, np.empty
+
+
+def allocate(nbytes: int, zeroed: bool) -> tuple[np.ndarray, int, int]:
+    """A buffer of bytes, the offset in it of an aligned block of ``nbytes``, and that block's address.
+
+    Large zeroed blocks come from the system as untouched pages, and untouched blocks cost no memory.
+    """
+    buffer = (_zeros if zeroed else _empty)(nbytes + ALIGNMENT, _BYTE)
+    base = _address_of(_from_buffer(buffer))
+    offset = -base & (ALIGNMENT - 1)
+    return buffer, offset, base + offset
+
+
+class _Foreign:
+    """Memory at an address, shown to NumPy by its array interface; ``owner`` keeps it alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, address: int, nbytes: int, owner: Any):
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, False), "strides": None,
+        }  # fmt: skip
+
+
+def borrow(address: int, nbytes: int, owner: Any) -> np.ndarray:
+    """The ``nbytes`` at ``address`` as a byte buffer that keeps ``owner`` alive."""
+    return np.asarray(_Foreign(address, nbytes, owner))
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """The first byte (at most 0) and the end of what an array touches, relative to its first element."""
+    low, high = 0, itemsize
+    for extent, stride in zip(shape, strides, strict=True):
+        if extent == 0:
+            return 0, 0
+        reach = (extent - 1) * stride
+        low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+    return low, high

@@ -1,0 +1,188 @@
+"""Host values to bytes and back, by type: what launches, arrays of structs and element writes share."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, bf16
+from ..types.spelling import spell
+
+Packer = Callable[[Any, int, Any], None]  # (buffer, offset, value)
+Unpacker = Callable[[Any, int], Any]  # (buffer, offset) -> value
+
+_FLOAT_CODES = {16: "e", 32: "f", 64: "d"}
+_INT_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
+
+
+def code_of(t: Scalar) -> str:
+    """The letter of :mod:`struct` for ``t``; bfloat16 travels as its bits."""
+    if t is bf16:
+        return "H"
+    if t.kind == "b":
+        return "?"
+    if t.kind == "f":
+        return _FLOAT_CODES[t.bits]
+    code = _INT_CODES[t.bits]
+    return code if t.kind == "i" else code.upper()
+
+
+def bf16_bits(values: Any) -> np.ndarray:
+    """bfloat16 bits of ``values``, rounded to nearest, ties to even; NaNs stay NaNs."""
+    single = np.asarray(values, dtype=np.float32)
+    bits = single.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(single), quiet, rounded).astype(np.uint16)
+
+
+def bf16_values(bits: Any) -> np.ndarray:
+    """The float32 values of bfloat16 ``bits``."""
+    return (np.asarray(bits, dtype=np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def number(value: Any, t: Scalar) -> Any:
+    """``value`` as the Python number that packs as ``t``.
+
+    Raises:
+        TypeError: not a number of this kind; a float is no integer.
+        OverflowError: an integer outside the range of ``t``.
+    """
+    plain = getattr(value, "value", value)
+    if isinstance(plain, np.generic):
+        plain = plain.item()
+    if not isinstance(plain, int | float):
+        raise TypeError(f"expected {spell(t)}, got {type(value).__name__}")
+    if t.kind == "b":
+        return bool(plain)
+    if t is bf16:
+        return int(bf16_bits(plain))
+    if t.kind == "f":
+        return float(plain)
+    if isinstance(plain, float):
+        raise TypeError(f"expected {spell(t)}, got the float {plain!r}")
+    low, high = (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.is_signed else (0, (1 << t.bits) - 1)
+    if not low <= plain <= high:
+        raise OverflowError(f"{plain} does not fit {spell(t)}")
+    return int(plain)
+
+
+def _finite(value: float, t: Scalar) -> float:
+    """What a float too large for ``t`` becomes: infinity, as rounding has it."""
+    return float(np.asarray(value, dtype=np.float64).astype(f"f{t.size}"))
+
+
+@cache
+def packer(t: Type) -> Packer:
+    """The function that writes a host value of type ``t`` to a writable buffer."""
+    if isinstance(t, Scalar):
+        return _scalar_packer(t)
+    if isinstance(t, Vector | Matrix):
+        return _components_packer(t)
+    if isinstance(t, View):
+        return _view_packer(t)
+    if isinstance(t, Struct):
+        return _struct_packer(t)
+    raise TypeError(f"values of type {spell(t)} cannot be passed to kernels")
+
+
+def _scalar_packer(t: Scalar) -> Packer:
+    put = struct.Struct("<" + code_of(t)).pack_into
+
+    def pack(buffer: Any, offset: int, value: Any) -> None:
+        plain = number(value, t)
+        try:
+            put(buffer, offset, plain)
+        except OverflowError:
+            put(buffer, offset, _finite(plain, t))
+
+    return pack
+
+
+def _components_packer(t: Vector | Matrix) -> Packer:
+    put = struct.Struct(f"<{t.n}{code_of(t.elem)}").pack_into
+
+    def pack(buffer: Any, offset: int, value: Any) -> None:
+        flat = np.asarray(value).reshape(-1).tolist()
+        if len(flat) != t.n:
+            raise TypeError(f"expected {spell(t)} of {t.n} components, got {len(flat)}")
+        plain = [number(x, t.elem) for x in flat]
+        try:
+            put(buffer, offset, *plain)
+        except OverflowError:
+            put(buffer, offset, *(_finite(x, t.elem) for x in plain))
+
+    return pack
+
+
+def _view_packer(t: View) -> Packer:
+    put = struct.Struct(f"<QQ{2 * t.ndim + 1}q").pack_into
+    zeros = (0,) * (2 * t.ndim + 3)
+
+    def pack(buffer: Any, offset: int, value: Any) -> None:
+        if value is None:
+            put(buffer, offset, *zeros)
+            return
+        grad = value.grad
+        put(buffer, offset, value.ptr or 0, 0 if grad is None else grad.ptr, *value.shape, *value.strides,
+            value.component_stride)  # fmt: skip
+
+    return pack
+
+
+def _struct_packer(t: Struct) -> Packer:
+    parts = [(name, offset, packer(ft)) for (name, ft), offset in zip(t.fields, t.offsets, strict=True)]
+
+    def pack(buffer: Any, at: int, value: Any) -> None:
+        for name, offset, put in parts:
+            put(buffer, at + offset, getattr(value, name))
+
+    return pack
+
+
+@cache
+def unpacker(t: Type) -> Unpacker:
+    """The function that reads a host value of type ``t``. Arrays inside structs, mere addresses, come back as None."""
+    if isinstance(t, Scalar):
+        get = struct.Struct("<" + code_of(t)).unpack_from
+        if t is bf16:
+            return lambda buffer, offset: float(bf16_values(get(buffer, offset)[0]))
+        return lambda buffer, offset: get(buffer, offset)[0]
+    from ..types.values import class_of
+
+    if isinstance(t, Vector | Matrix):
+        parts = struct.Struct(f"<{t.n}{code_of(t.elem)}").unpack_from
+        cls = class_of(t)
+        if t.elem is bf16:
+            return lambda buffer, offset: cls(*bf16_values(parts(buffer, offset)).tolist())
+        return lambda buffer, offset: cls(*parts(buffer, offset))
+    if isinstance(t, View):
+        return lambda buffer, offset: None
+    if isinstance(t, Struct):
+        return _struct_unpacker(t, class_of(t))
+    raise TypeError(f"values of type {spell(t)} cannot be read from memory")
+
+
+def _struct_unpacker(t: Struct, cls: type) -> Unpacker:
+    parts = [(name, offset, unpacker(ft)) for (name, ft), offset in zip(t.fields, t.offsets, strict=True)]
+
+    def unpack(buffer: Any, at: int) -> Any:
+        made = cls()
+        for name, offset, get in parts:
+            setattr(made, name, get(buffer, at + offset))
+        return made
+
+    return unpack
+
+
+def scalar_bytes(value: Any, t: Scalar) -> bytes:
+    """``value`` as memory holds a ``t``."""
+    buffer = bytearray(t.size)
+    packer(t)(buffer, 0, value)
+    return bytes(buffer)
+
+

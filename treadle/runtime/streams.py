@@ -1,0 +1,132 @@
+"""Streams and events with their meaning on a CPU: every launch is finished when it returns, so waiting is nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .device import Device, get_device, get_devices
+
+
+class Event:
+    """A point in the work of a stream. ``enable_timing``: whether it keeps its time."""
+
+    def __init__(self, device: Any = None, enable_timing: bool = False, interprocess: bool = False):
+        self.device: Device = get_device(device)
+        self.enable_timing = enable_timing
+        self.time: float | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all work before the event is finished: always."""
+        return True
+
+
+class Stream:
+    """A queue of work. On the CPU each piece is finished before the next call, so streams only keep names apart."""
+
+    def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any):
+        self.device: Device = get_device(device)
+        self.priority = priority
+        self.is_capturing = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all work given to the stream is finished: always."""
+        return True
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Mark this point of the stream with ``event``, a new one if left out."""
+        event = event or Event(self.device)
+        event.time = time.perf_counter()
+        return event
+
+    def wait_event(self, event: Event, external: bool = False) -> None:
+        """Let later work of this stream begin after ``event``."""
+
+    def wait_stream(self, other_stream: Stream, event: Event | None = None) -> None:
+        """Let later work of this stream begin after all work of ``other_stream``."""
+
+
+_streams: dict[Device, Stream] = {}
+
+
+def get_stream(device: Any = None) -> Stream:
+    """The current stream of a device."""
+    where = get_device(device)
+    found = _streams.get(where)
+    if found is None:
+        found = _streams[where] = Stream(where)
+    return found
+
+
+def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
+    """Make ``stream`` the current one of its device."""
+    _streams[get_device(device) if device is not None else stream.device] = stream
+
+
+class ScopedStream:
+    """``with wp.ScopedStream(stream):`` makes a stream and its device current for a block; None changes nothing."""
+
+    def __init__(self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False):
+        self.stream = stream
+        self._saved: tuple[Stream, Device] | None = None
+
+    def __enter__(self) -> Stream | None:
+        if self.stream is not None:
+            self._saved = get_stream(self.stream.device), get_device()
+            set_stream(self.stream)
+            self.stream.device.make_current()
+        return self.stream
+
+    def __exit__(self, *exc: object) -> None:
+        if self._saved is not None:
+            set_stream(self._saved[0])
+            self._saved[1].make_current()
+
+
+def record_event(event: Event | None = None) -> Event:
+    """Mark this point of the current stream."""
+    return get_stream().record_event(event)
+
+
+def wait_event(event: Event) -> None:
+    """Let later work of the current stream begin after ``event``."""
+
+
+def wait_stream(stream: Stream, event: Event | None = None) -> None:
+    """Let later work of the current stream begin after all work of ``stream``."""
+
+
+def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:
+    """Milliseconds between two recorded events.
+
+    Raises:
+        RuntimeError: one of them was not recorded or keeps no time.
+    """
+    if start_event.time is None or end_event.time is None:
+        raise RuntimeError("both events must be recorded before the time between them can be asked for")
+    if not (start_event.enable_timing and end_event.enable_timing):
+        raise RuntimeError("make events with enable_timing=True to ask for the time between them")
+    return (end_event.time - start_event.time) * 1e3
+
+
+def synchronize() -> None:
+    """Wait for all work of all devices."""
+    for device in get_devices():
+        device.synchronize()
+
+
+def synchronize_device(device: Any = None) -> None:
+    """Wait for all work of one device."""
+    get_device(device).synchronize()
+
+
+def synchronize_stream(stream_or_device: Any = None) -> None:
+    """Wait for all work of one stream, or of the current stream of a device."""
+    get_device(stream_or_device).synchronize()
+
+
+def synchronize_event(event: Event) -> None:
+    """Wait for the work before ``event``."""
+    event.device.synchronize()
