@@ -25,6 +25,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/arms.py
 
 docs: $(READY)
 	$(BIN)/python -m pytest tests/docs
