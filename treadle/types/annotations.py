@@ -1,0 +1,126 @@
+"""What annotations mean: every spelling of a type in a kernel's signature or a struct's fields (:func:`type_of`)."""
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import KernelTypeError
+from .core import SCALARS, STR, Array, Type, array, b1, f32, i32, tuple_of
+from .spelling import SCALAR_NAMES, spell
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAnnotation:
+    """An array of ``dtype`` with ``ndim`` dimensions: what ``wp.array(dtype=float)`` and ``wp.array2d[wp.vec3]`` say.
+
+    ``indexed``: reached through lists of indices.
+    """
+
+    dtype: Any
+    ndim: int = 1
+    indexed: bool = False
+
+    @property
+    def type(self) -> Array:
+        """The array type meant."""
+        return type_of(self)  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        dtype = getattr(self.dtype, "__name__", repr(self.dtype))
+        return f"array(dtype={dtype}{f', ndim={self.ndim}' if self.ndim != 1 else ''})"
+
+
+_PYTHON: dict[Any, Type] = {bool: b1, int: i32, float: f32, str: STR}
+_NUMPY: dict[str, Type] = {SCALAR_NAMES[t]: t for t in SCALARS}
+_OPEN = (typing.Any, typing.Callable, collections.abc.Callable)  # what any value, or any function, may stand for
+
+
+def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type | None:
+    """The type that ``annotation`` means; None where it leaves the type open (``Any``, a type variable, ``Callable``).
+
+    Args:
+        annotation: a type of the language or its host class, ``float``, ``int``, ``bool``, a struct class, an array
+            annotation, ``tuple[…]``, a NumPy scalar class, or the text of any of these.
+        namespace: the names that text may use.
+
+    Raises:
+        KernelTypeError: the annotation means no type.
+        KernelNameError: text with a name that is not in ``namespace``.
+
+    >>> type_of(float), type_of(tuple[int, bool])
+    (f32, (i32, bool))
+    """
+    if isinstance(annotation, str):
+        annotation = evaluated(annotation, namespace)
+    if _hashable(annotation) and annotation in _OPEN:
+        return None
+    if isinstance(annotation, Type):
+        return annotation
+    if isinstance(annotation, ArrayAnnotation):
+        return array(type_of(annotation.dtype, namespace), annotation.ndim, annotation.indexed)
+    if isinstance(annotation, type):
+        found = _of_class(annotation)
+        if found is not None:
+            return found
+    found = getattr(annotation, "__treadle_type__", None)
+    if isinstance(found, Type):
+        return found
+    if getattr(annotation, "__treadle_open__", False) or isinstance(annotation, typing.TypeVar):
+        return None
+    origin = typing.get_origin(annotation)
+    if origin is tuple:
+        items = [type_of(item, namespace) for item in typing.get_args(annotation)]
+        return None if None in items else tuple_of(*items)
+    if origin in _OPEN:
+        return None
+    if isinstance(annotation, np.dtype) and annotation.name in _NUMPY:
+        return _NUMPY[annotation.name]
+    raise KernelTypeError(f"{_shown(annotation)} is no type of the kernel language", hint=_hint(annotation))
+
+
+def _of_class(c: type) -> Type | None:
+    found = _PYTHON.get(c) or getattr(c, "__treadle_type__", None)
+    if isinstance(found, Type):
+        return found
+    return _NUMPY.get(np.dtype(c).name) if issubclass(c, np.generic) else None
+
+
+def evaluated(text: str, namespace: Mapping[str, Any] | None) -> Any:
+    """The value of the annotation ``text``, a Python expression."""
+    from ..base.errors import KernelNameError
+
+    try:
+        return eval(text, {**(namespace or {})})  # the user's own annotation, as Python would evaluate it
+    except NameError as error:
+        raise KernelNameError(f"annotation {text!r}: {error}") from None
+    except SyntaxError:
+        raise KernelTypeError(f"annotation {text!r} is no Python expression") from None
+
+
+def _hashable(x: Any) -> bool:
+    return getattr(type(x), "__hash__", None) is not None and not isinstance(x, tuple)
+
+
+def _shown(annotation: Any) -> str:
+    return getattr(annotation, "__qualname__", None) or repr(annotation)
+
+
+def _hint(annotation: Any) -> str:
+    if isinstance(annotation, type) and hasattr(annotation, "__class_getitem__"):
+        return "an array needs its element type, as in wp.array(dtype=float)"
+    if annotation is None:
+        return "a parameter needs a type; None is none"
+    if isinstance(annotation, bool | int | float):
+        return f"write its type, {spell(_PYTHON[type(annotation)])}"
+    if isinstance(annotation, type):
+        return f"is {annotation.__name__} meant to be a @wp.struct?"
+    return ""
+
+
+__all__ = ["ArrayAnnotation", "evaluated", "type_of"]

@@ -1,0 +1,87 @@
+"""Arithmetic of the language on Python numbers: what a scalar type can hold, and division as kernels define it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .core import Scalar, b1, bf16, f16, f64
+
+_CODES = {"i": {8: "b", 16: "h", 32: "i", 64: "q"}, "u": {8: "B", 16: "H", 32: "I", 64: "Q"}, "f": {32: "f", 64: "d"}}
+
+
+def code(t: Scalar) -> str:
+    """The letter under which the module ``array`` keeps components of ``t``; 16-bit floats lie in float32."""
+    if t is b1:
+        return "B"
+    return "f" if t.is_float and t.bits == 16 else _CODES[t.kind][t.bits]
+
+
+def rounder(t: Scalar) -> Callable[[Any], Any]:
+    """A function that makes of a number the Python number a scalar of type ``t`` can hold."""
+    if t is b1:
+        return bool
+    if t.is_int:
+        mask, sign = (1 << t.bits) - 1, 1 << t.bits - 1 if t.is_signed else 0
+        return lambda x: ((_whole(x) & mask) ^ sign) - sign
+    if t is f64:
+        return float
+    if t is bf16:
+        return _to_bf16
+    kind = np.float16 if t is f16 else np.float32
+
+    def narrow(x: Any) -> float:
+        with np.errstate(over="ignore"):
+            return float(kind(float(x)))
+
+    return narrow
+
+
+def _whole(x: Any) -> int:
+    return operator.index(x) if not isinstance(x, float | np.floating) else int(x)
+
+
+def _to_bf16(x: Any) -> float:
+    """The nearest number with eight significant bits, ties to even, in float32's range."""
+    with np.errstate(over="ignore"):
+        single = np.float32(float(x))
+    if not np.isfinite(single):
+        return float(single)
+    bits = int(single.view(np.uint32))
+    return float(np.uint32((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32))
+
+
+def quotient(t: Scalar) -> Callable[[Any, Any], Any]:
+    """Division on Python numbers: of floats as hardware does, of integers truncated and 0 for a zero divisor."""
+
+    def whole(a: int, b: int) -> int:
+        if b == 0:
+            return 0
+        q = abs(a) // abs(b)
+        return q if (a < 0) == (b < 0) else -q
+
+    def real(a: float, b: float) -> float:
+        try:
+            return a / b
+        except ZeroDivisionError:
+            if a == 0 or math.isnan(a):
+                return math.nan
+            return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+    return real if t.is_float else whole
+
+
+def remainder(t: Scalar) -> Callable[[Any, Any], Any]:
+    """C's remainder, with the sign of the left side; 0 for an integer divided by 0, NaN for a float."""
+
+    def whole(a: int, b: int) -> int:
+        return 0 if b == 0 else int(math.copysign(1, a)) * (abs(a) % abs(b))
+
+    def real(a: float, b: float) -> float:
+        return math.nan if math.isinf(a) or b == 0 else math.fmod(a, b)
+
+    return real if t.is_float else whole
