@@ -74,6 +74,8 @@ OPS: dict[str, OpInfo] = {
     "check": OpInfo(pure=False, safe=False),
 }  # fmt: skip
 
+STRUCTURAL = frozenset(OPS)  # the ops above; what comes later is a primitive of the builtins registry
+
 
 def declare(name: str, info: OpInfo = PURE) -> None:
     """Add a scalar primitive of the builtins registry."""

@@ -1,0 +1,66 @@
+"""Scalars on the host: how a value of each type is held as a NumPy scalar, exactly as the machine holds it.
+
+A bfloat16 has no NumPy type; it is held as the float32 of the same value and rounded after every operation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..types.core import Scalar, b1, bf16
+
+__all__ = ["boxed", "converted", "dtype_of", "plain", "rounded_bf16"]
+
+_DTYPES = {"b": np.bool_, "i": {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64},
+           "u": {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64},
+           "f": {16: np.float16, 32: np.float32, 64: np.float64}}  # fmt: skip
+
+
+def dtype_of(t: Scalar) -> type[np.generic]:
+    """The class of NumPy scalars that hold values of ``t``."""
+    if t is b1:
+        return np.bool_
+    return np.float32 if t is bf16 else _DTYPES[t.kind][t.bits]
+
+
+def boxed(value: bool | int | float | np.generic, t: Scalar) -> np.generic:
+    """``value`` as a NumPy scalar of ``t``: rounded to the nearest float; it must fit if it is an integer."""
+    if t is bf16:
+        return rounded_bf16(np.float32(value))
+    with np.errstate(over="ignore"):
+        return dtype_of(t)(value)
+
+
+def plain(x: np.generic) -> bool | int | float:
+    """The Python number with the value of ``x``, as a ``const`` keeps it."""
+    return x.item()
+
+
+def rounded_bf16(x: np.float32) -> np.float32:
+    """``x`` rounded to eight significant bits, ties to even."""
+    if not np.isfinite(x):
+        return x
+    bits = int(x.view(np.uint32))
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return np.uint32(bits).view(np.float32)
+
+
+def converted(x: np.generic, t: Scalar) -> np.generic:
+    """What ``cast`` makes of ``x``, for every value.
+
+    To bool: is it not zero. Integers wrap. A float to an integer: towards zero, then the nearest that the type holds;
+    NaN becomes 0. To a float: to the nearest, ties to even.
+    """
+    if t is b1:
+        return np.bool_(x != 0)
+    if not t.is_int:
+        return boxed(x, t)
+    if isinstance(x, np.floating):
+        if math.isnan(x):
+            return dtype_of(t)(0)
+        low, high = (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.is_signed else (0, (1 << t.bits) - 1)
+        return dtype_of(t)(low if x <= low else high if x >= high else int(x))
+    wrapped = int(x) & (1 << t.bits) - 1
+    return dtype_of(t)(wrapped - (1 << t.bits) if t.is_signed and wrapped >> t.bits - 1 else wrapped)

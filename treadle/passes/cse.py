@@ -1,0 +1,99 @@
+"""Equal computations become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import ops
+from ..ir.node import Block, Func, Op, Value
+from ..ir.walk import ops_of, with_args, with_body, with_ops, with_regions
+from ..types.core import View
+
+__all__ = ["share_common"]
+
+
+def share_common(func: Func) -> Func:
+    """Replace a pure op, or a load with no write in between, by an equal one that dominates it."""
+    return with_body(func, _Sharer().block(func.body))
+
+
+class _Sharer:
+    """``seen`` maps what an op computes to the results of the first op that did, as far as it is in reach."""
+
+    def __init__(self):
+        self.env: dict[Value, Value] = {}
+        self.seen: dict[tuple, tuple[Value, ...]] = {}
+        # Number of the last write to memory of each space: part of a load's key, so that a write ends all sharing.
+        # A thread's own arrays cannot overlap the others.
+        self.epoch = {"global": 0, "local": 0}
+
+    def block(self, block: Block) -> Block:
+        env, seen, out, added, pure = self.env, self.seen, [], [], ops.OPS
+        for op in block.ops:
+            if env:
+                for a in op.args:
+                    if a in env:
+                        op = with_args(op, tuple([env.get(a, a) for a in op.args]))
+                        break
+            name = op.name
+            if pure[name].pure:
+                key = (name, op.args, *[r.type for r in op.results], *_attributes(op.attrs))
+            elif name == "load":
+                v = op.args[0].type
+                key = ("load", op.args, self.epoch[v.space])
+            else:
+                out.append(self.effect(op, added))
+                continue
+            first = seen.get(key)
+            if first is None:
+                seen[key] = op.results
+                added.append(key)
+                out.append(op)
+            else:
+                env.update(zip(op.results, first))
+        for key in added:
+            del seen[key]
+        return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]) if env else None)
+
+    def effect(self, op: Op, added: list[tuple]) -> Op:
+        """Walk into regions; note writes, and what a store makes known of the element."""
+        if op.regions:
+            if op.name != "if":  # a loop's body runs again after its own writes: they count from its start on
+                self.advance({space for region in op.regions for inner in ops_of(region) for space in _writes(inner)})
+            return with_regions(op, tuple([self.block(r) for r in op.regions]))
+        self.advance(_writes(op))
+        if op.name == "store":
+            v = op.args[0].type
+            assert isinstance(v, View)
+            key = ("load", op.args[: 1 + v.ndim], self.epoch[v.space])
+            self.seen[key] = op.args[1 + v.ndim :]
+            added.append(key)
+        return op
+
+    def advance(self, spaces: set[str]) -> None:
+        for space in spaces:
+            self.epoch[space] += 1
+
+
+_NONE: set[str] = set()
+_BOTH = {"global", "local"}
+
+
+def _writes(op: Op) -> set[str]:
+    """The spaces that ``op`` itself may write."""
+    if op.name == "call":
+        return _BOTH
+    if ops.OPS[op.name].writes:
+        return {op.args[0].type.space}  # type: ignore[attr-defined]
+    return _NONE
+
+
+def _attributes(attrs: dict[str, Any]) -> tuple:
+    """``attrs`` as part of a key; a float by its digits, so that 0.0 and -0.0 differ and NaN equals itself."""
+    if not attrs:
+        return ()
+    out = []
+    for name in sorted(attrs) if len(attrs) > 1 else attrs:
+        value = attrs[name]
+        out.append((name, value.hex() if type(value) is float else value))
+    return tuple(out)

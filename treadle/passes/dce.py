@@ -1,0 +1,159 @@
+"""What nobody needs goes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..ir import ops
+from ..ir.node import Block, Func, Op, Value
+from ..ir.walk import ops_of, with_body, with_ops, with_regions
+
+__all__ = ["has_effect", "remove_dead"]
+
+
+def remove_dead(func: Func) -> Func:
+    """Drop ops whose results nobody needs, results of branches and carried values that nobody reads, and own arrays
+    that are only written. Loops without effects end by assumption, as in C."""
+    return with_body(func, _Sweeper(func.body).block(func.body))
+
+
+@lru_cache(maxsize=1024)
+def has_effect(func: Func) -> bool:
+    """Whether a call of ``func`` does more than give back values."""
+    return any(_effect(op) for op in ops_of(func.body))
+
+
+def _effect(op: Op) -> bool:
+    if op.name == "call":
+        return has_effect(op.attrs["func"])
+    info = ops.OPS[op.name]
+    return info.writes or info.orders or op.name == "check"
+
+
+class _Sweeper:
+    """Marks what is needed, from effects backwards; then rebuilds blocks with that alone.
+
+    ``owner`` gives the op that defines a value, as its result or as a parameter of its region; ``parent`` the op whose
+    region an op lies in. ``writes`` keeps, for an own array, the stores that matter only once somebody reads it.
+    """
+
+    def __init__(self, body: Block):
+        self.owner: dict[Value, Op] = {}
+        self.parent: dict[Op, Op] = {}
+        self.writes: dict[Value, list[Op]] = {}
+        self.live: set[Value] = set()
+        self.needed: set[Op] = set()
+        self.todo: list[Value] = []
+        effects: list[Op] = []
+        self.survey(body, None, effects)
+        for op in effects:
+            self.need(op)
+        self.mark(body.yields)
+        while self.todo:
+            self.trace(self.todo.pop())
+
+    def survey(self, block: Block, parent: Op | None, effects: list[Op]) -> None:
+        owner = self.owner
+        for op in block.ops:
+            for r in op.results:
+                owner[r] = op
+            if parent is not None:
+                self.parent[op] = parent
+            for region in op.regions:
+                for p in region.params:
+                    owner[p] = op
+                self.survey(region, op, effects)
+            if not op.regions and not ops.OPS[op.name].pure and _effect(op):
+                array = self.own_array(op) if op.name == "store" else None
+                if array is None:
+                    effects.append(op)
+                else:
+                    self.writes.setdefault(array, []).append(op)
+
+    def own_array(self, op: Op) -> Value | None:
+        """The ``local`` that a store surely writes."""
+        v = op.args[0]
+        while (maker := self.owner.get(v)) is not None and maker.name in ("subview", "slice", "field", "parts"):
+            v = maker.args[0]
+        return v if maker is not None and maker.name == "local" else None
+
+    def mark(self, values: tuple[Value, ...]) -> None:
+        live, todo = self.live, self.todo
+        for v in values:
+            if v not in live:
+                live.add(v)
+                todo.append(v)
+
+    def need(self, op: Op) -> None:
+        """``op`` runs: so do the branches and loops around it, and what decides on them."""
+        if op in self.needed:
+            return
+        self.needed.add(op)
+        match op.name:
+            case "for":
+                self.mark(op.args[:3])
+                if op.attrs.get("stays"):
+                    self.mark(op.regions[0].yields[:1])
+            case "while":
+                self.mark(op.regions[0].yields[:1])
+            case _:
+                self.mark(op.args)
+        parent = self.parent.get(op)
+        if parent is not None:
+            self.need(parent)
+
+    def trace(self, v: Value) -> None:
+        """``v`` is needed: so is its maker, and where a region hands it on, what is handed."""
+        op = self.owner.get(v)
+        if op is None:
+            return  # a parameter of the function
+        self.need(op)
+        match op.name:
+            case "if":
+                i = op.results.index(v)
+                self.mark((op.regions[0].yields[i], op.regions[1].yields[i]))
+            case "for" | "while":
+                i = op.results.index(v) if v in op.results else op.regions[0].params.index(v) - _hidden(op)
+                if i >= 0:
+                    args, params, yields, results = _slots(op)
+                    self.mark((args[i], params[i], yields[i], results[i]))
+            case "local":
+                for store in self.writes.pop(v, ()):
+                    self.need(store)
+
+    def block(self, block: Block) -> Block:
+        needed, out = self.needed, []
+        for op in block.ops:
+            if op in needed:
+                out.append(self.shrink(op) if op.regions else op)
+        return with_ops(block, tuple(out))
+
+    def shrink(self, op: Op) -> Op:
+        """``op`` without the results that nobody needs."""
+        live = self.live
+        regions = tuple([self.block(r) for r in op.regions])
+        kept = [i for i, r in enumerate(op.results) if r in live]
+        if len(kept) == len(op.results):
+            return with_regions(op, regions)
+        results = tuple([op.results[i] for i in kept])
+        if op.name == "if":
+            regions = tuple([Block((), r.ops, tuple([r.yields[i] for i in kept])) for r in regions])
+            return Op("if", op.args, results, op.attrs, regions, op.span)
+        args, params, yields, _ = _slots(op)
+        first = len(op.args) - len(args)
+        (body,) = regions
+        body = Block((*body.params[: _hidden(op)], *[params[i] for i in kept]), body.ops,
+                     (*body.yields[: len(body.yields) - len(yields)], *[yields[i] for i in kept]))  # fmt: skip
+        return Op(op.name, (*op.args[:first], *[args[i] for i in kept]), results, op.attrs, (body,), op.span)
+
+
+def _hidden(op: Op) -> int:
+    """How many parameters of a loop's region come before the carried ones: the counter of a ``for``."""
+    return 1 if op.name == "for" else 0
+
+
+def _slots(op: Op) -> tuple[tuple[Value, ...], tuple[Value, ...], tuple[Value, ...], tuple[Value, ...]]:
+    """Initial, inner, handed-on and final values of a loop, carried value by carried value."""
+    n = len(op.results)
+    (body,) = op.regions
+    return op.args[len(op.args) - n :], body.params[_hidden(op) :], body.yields[len(body.yields) - n :], op.results

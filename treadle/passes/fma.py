@@ -1,0 +1,70 @@
+"""Products and sums become fused multiply-adds, by a rule that depends on the program alone."""
+
+from __future__ import annotations
+
+from ..ir.node import Block, Func, Op, Value
+from ..types.core import f32, f64
+from .rewrite import Rewriter, Rule, rewrite
+
+__all__ = ["form_fma"]
+
+
+def form_fma(func: Func) -> Func:
+    """``a*b + c``, ``a*b - c`` and ``c - a*b`` of f32 or f64 round once, as ``fma``.
+
+    The product must be used once, and ``c`` must not be a product itself: so ``a*b - b*a`` stays 0, and ``x*x - y*y``
+    keeps its sign. The machine's own contraction is off; this is the only place where an fma comes from a sum.
+    """
+    uses: dict[Value, int] = {}
+    _count(func.body, uses)
+    return rewrite(func, _rules(uses))
+
+
+def _count(block: Block, uses: dict[Value, int]) -> None:
+    for op in block.ops:
+        for a in op.args:
+            uses[a] = uses.get(a, 0) + 1
+        for region in op.regions:
+            _count(region, uses)
+    for y in block.yields:
+        uses[y] = uses.get(y, 0) + 1
+
+
+def _rules(uses: dict[Value, int]) -> dict[str, Rule]:
+    def product(rw: Rewriter, v: Value) -> Op | None:
+        maker = rw.defs.get(v)
+        return maker if maker is not None and maker.name == "mul" else None
+
+    def factors(rw: Rewriter, v: Value, other: Value) -> tuple[Value, ...] | None:
+        """The factors of ``v``, if it may fuse with a sum with ``other``."""
+        made = product(rw, v)
+        if made is None or uses[v] != 1 or product(rw, other) is not None:
+            return None
+        maker = rw.defs.get(other)
+        if maker is not None and maker.name == "neg" and product(rw, maker.args[0]) is not None:
+            return None
+        return made.args
+
+    def add(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+        a, b = op.args
+        t = op.result.type
+        if t is not f32 and t is not f64:
+            return None
+        if (ab := factors(rw, a, b)) is not None:
+            return (rw.emit("fma", (*ab, b), t),)
+        if (ab := factors(rw, b, a)) is not None:
+            return (rw.emit("fma", (*ab, a), t),)
+        return None
+
+    def sub(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+        a, b = op.args
+        t = op.result.type
+        if t is not f32 and t is not f64:
+            return None
+        if (ab := factors(rw, a, b)) is not None:
+            return (rw.emit("fma", (*ab, rw.emit("neg", (b,), t)), t),)
+        if (ab := factors(rw, b, a)) is not None:
+            return (rw.emit("fma", (rw.emit("neg", (ab[0],), t), ab[1], a), t),)
+        return None
+
+    return {"add": add, "sub": sub}

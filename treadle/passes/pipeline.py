@@ -1,0 +1,35 @@
+"""Which passes run, in which order: the middle of the compiler on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir.node import Func
+from ..ir.verify import verify as check
+from .cse import share_common
+from .dce import remove_dead
+from .fma import form_fma
+from .fold import fold
+from .inline import inline_small
+from .scalarize import scalarize
+from .simplify import simplify
+
+__all__ = ["LOWER", "NORMALIZE", "Pass", "run"]
+
+Pass = Callable[[Func], Func]
+
+NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remove_dead)
+
+# Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
+LOWER: tuple[Pass, ...] = (scalarize, form_fma, fold, simplify, share_common, remove_dead)
+
+
+def run(passes: tuple[Pass, ...], func: Func, verify: bool = False) -> Func:
+    """``func`` after ``passes``; with ``verify`` each result is checked, which costs about as much as a pass."""
+    scalar = False
+    for p in passes:
+        func = p(func)
+        if verify:
+            scalar = scalar or p is scalarize
+            check(func, scalar)
+    return func

@@ -1,0 +1,219 @@
+"""Structure that is settled while compiling goes: composites taken apart at once, decided branches, idle loops."""
+
+from __future__ import annotations
+
+from ..ir.node import Func, Op, Value
+from ..ir.ops import OPS
+from ..types.core import Fixed, Matrix, Type, Vector, b1
+from .rewrite import Rewriter, Rule, rewrite
+
+__all__ = ["simplify"]
+
+
+def simplify(func: Func) -> Func:
+    """Read parts straight from where they were put; choose what a known condition chooses; unwrap loops that run once
+    or never; hand on past a loop what it does not change."""
+    return rewrite(func, _RULES, {"for": _unchanging, "while": _unchanging})
+
+
+# ---- composites
+
+
+def _extract(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    (c,), index = op.args, op.attrs["index"]
+    before = c
+    while (maker := rw.defs.get(c)) is not None:
+        if maker.name == "make":
+            return (maker.args[index],)
+        if maker.name != "insert":
+            break
+        if maker.attrs["index"] == index:
+            return (maker.args[1],)
+        c = maker.args[0]
+    return None if c is before else (rw.emit("extract", (c,), op.result.type, index=index),)
+
+
+def _insert(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    c, part = op.args
+    maker = rw.defs.get(c)
+    if maker is None or maker.name != "make":
+        return None
+    index = op.attrs["index"]
+    return (rw.emit("make", (*maker.args[:index], part, *maker.args[index + 1 :]), op.result.type),)
+
+
+def _make(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    """All parts of one composite put together again are that composite."""
+    whole: Value | None = None
+    for i, part in enumerate(op.args):
+        maker = rw.defs.get(part)
+        if maker is None or maker.name != "extract" or maker.attrs["index"] != i:
+            return None
+        if maker.args[0] is not whole and (i or maker.args[0].type is not op.result.type):
+            return None
+        whole = maker.args[0]
+    return None if whole is None else (whole,)
+
+
+def _known_part(rw: Rewriter, t: Type, indices: tuple[Value, ...]) -> int | None:
+    """Which direct part constant ``indices`` mean, if they name one part and lie inside."""
+    match t:
+        case Vector():
+            shape: tuple[int, ...] = (t.n,)
+        case Matrix():
+            shape = (t.rows, t.cols)
+        case Fixed():
+            shape = t.shape
+        case _:
+            return None
+    if len(shape) != len(indices):
+        return None
+    flat = 0
+    for extent, v in zip(shape, indices):
+        i = rw.known(v)
+        if i is None or not 0 <= i < extent:
+            return None
+        flat = flat * extent + i
+    return flat
+
+
+def _pick(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    c, *indices = op.args
+    part = _known_part(rw, c.type, tuple(indices))
+    if part is None:
+        return None
+    rw.op = Op("extract", (c,), op.results, {"index": part}, (), op.span)
+    return _extract(rw, rw.op)
+
+
+def _put(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    c, x, *indices = op.args
+    part = _known_part(rw, c.type, tuple(indices))
+    if part is None:
+        return None
+    rw.op = Op("insert", (c, x), op.results, {"index": part}, (), op.span)
+    return _insert(rw, rw.op)
+
+
+# ---- choices
+
+
+def _select(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    c, a, b = op.args
+    known = rw.known(c)
+    if known is not None:
+        return (a if known else b,)
+    if a is b or _is_poison(rw, b):
+        return (a,)
+    return (b,) if _is_poison(rw, a) else _truth(rw, c, a, b)
+
+
+def _is_poison(rw: Rewriter, v: Value) -> bool:
+    maker = rw.defs.get(v)
+    return maker is not None and maker.name == "poison"
+
+
+def _truth(rw: Rewriter, c: Value, a: Value, b: Value) -> tuple[Value, ...] | None:
+    """``True if c else False`` and the reverse."""
+    if a.type is not b1:
+        return None
+    match rw.known(a), rw.known(b):
+        case (True, False):
+            return (c,)
+        case (False, True):
+            return (rw.emit("logical_not", (c,), b1),)
+    return None
+
+
+def _if(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    (c,) = op.args
+    then, other = op.regions
+    known = rw.known(c)
+    if known is not None:
+        return rw.splice(then if known else other)
+    if _cheap(then.ops + other.ops):
+        rw.splice(then)
+        rw.splice(other)
+        return tuple([_either(rw, c, a, b) for a, b in zip(then.yields, other.yields)])
+    # A result that both sides agree on needs no branch; remove_dead then drops it here.
+    for r, a, b in zip(op.results, then.yields, other.yields):
+        if a is b:
+            rw.env[r] = a
+    return None
+
+
+# What may run on both sides at once; three of them cost less than a branch, or than a mask.
+_CHEAP = frozenset(
+    ("add sub mul neg min max abs eq ne lt le gt ge logical_not bitand bitor bitxor shl shr "
+     "select cast make extract").split()  # fmt: skip
+)
+
+
+def _cheap(ops: tuple[Op, ...]) -> bool:
+    budget = 3
+    for op in ops:
+        if op.name == "const" or op.name == "poison":
+            continue
+        if op.name not in _CHEAP or not OPS[op.name].safe:
+            return False
+        budget -= 1
+    return budget >= 0
+
+
+def _either(rw: Rewriter, c: Value, a: Value, b: Value) -> Value:
+    """``a`` where ``c``, else ``b``; what nobody may look at gives way to the other."""
+    if a is b or _is_poison(rw, b):
+        return a
+    if _is_poison(rw, a):
+        return b
+    found = _truth(rw, c, a, b)
+    return found[0] if found else rw.emit("select", (c, a, b), a.type)
+
+
+# ---- loops
+
+
+def _unchanging(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    """Asked before the region is rewritten: a carried value that is handed on as it came is the initial one."""
+    n = len(op.results)
+    (body,) = op.regions
+    if n:
+        carried = zip(op.args[-n:], body.params[-n:], body.yields[-n:], op.results)
+        for initial, inner, handed, final in carried:
+            if handed is inner or rw.env.get(handed, handed) is initial:
+                rw.env[inner] = rw.env[final] = initial
+    return None
+
+
+def _for(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    start, stop, step, *initial = op.args
+    first, end, by = (rw.known(v) for v in (start, stop, step))
+    if first is None or end is None or not by:
+        return None
+    match len(range(first, end, by)):
+        case 0:
+            return tuple(initial)
+        case 1:
+            return _once(rw, op, (start, *initial))
+    return None
+
+
+def _while(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+    stay = rw.known(op.regions[0].yields[0])
+    return _once(rw, op, op.args) if stay is False else None
+
+
+def _once(rw: Rewriter, op: Op, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """A loop that runs once is its body: what it reads gets ``values``."""
+    (body,) = op.regions
+    inner = Rewriter({})
+    inner.env.update(zip(body.params, values))
+    block = inner.block(body)
+    rw.defs.update(inner.defs)
+    return rw.splice(block)[len(block.yields) - len(op.results) :]
+
+
+_RULES: dict[str, Rule] = {
+    "extract": _extract, "insert": _insert, "make": _make, "pick": _pick, "put": _put, "select": _select, "if": _if,
+    "for": _for, "while": _while,
+}  # fmt: skip
