@@ -1,0 +1,82 @@
+"""treadle: kernels in Python, run on every SIMD lane of every core.
+
+``import treadle as wp`` gives the names of NVIDIA Warp with their meanings. Names are resolved when first used, so that
+importing costs little.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, TypeVar
+
+from .base.config import config
+
+__version__ = config.version
+
+# Where each name lives; the builtins of the kernel language and the value types (vec3, mat33 …) come after these.
+_HOMES = {
+    "lang.kernel": "Kernel kernel overload",
+    "lang.function": "Function func",
+    "lang.struct": "struct",
+    "lang.static": "static constant",
+    "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
+    "lang.launch": "launch Launch",
+    "lang.session": "init clear_kernel_cache install_as_warp",
+    "runtime.array": "array array1d array2d array3d array4d",
+    "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy dtype_to_numpy dtype_from_numpy",
+    "runtime.copies": "copy clone",
+    "runtime.device": "Device get_device set_device get_preferred_device get_devices is_device_available is_cpu_available "
+                      "is_cuda_available get_cuda_device_count get_cuda_devices ScopedDevice",
+    "runtime.streams": "Stream Event get_stream set_stream ScopedStream record_event wait_event wait_stream "
+                       "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
+    "runtime.timer": "ScopedTimer",
+    "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError UnassignedError "
+                   "LaunchError LaunchTypeError IndexOutOfRange KernelAssertionError IntegerDivisionError",
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_MODULES = {"utils": "lang.utils", "mujoco": "mujoco"}
+_CONSTANTS = {
+    "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536, "phi": 1.61803398874989484820,
+    "half_pi": 1.57079632679489661923, "ln2": 0.69314718055994530942, "ln10": 2.30258509299404568402,
+    "log2e": 1.44269504088896340736, "log10e": 0.43429448190325182765, "inf": float("inf"), "nan": float("nan"),
+}  # fmt: skip
+_CONSTANTS.update({name.upper(): value for name, value in list(_CONSTANTS.items())})
+_GENERIC = ("Int", "Float", "Scalar")  # stand for any type of their kind in annotations
+
+
+def __getattr__(name: str) -> Any:
+    found = _find(name)
+    globals()[name] = found
+    return found
+
+
+def _find(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is not None:
+        return getattr(importlib.import_module(f".{home}", __name__), name)
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]
+    if name in _MODULES:
+        return importlib.import_module(f".{_MODULES[name]}", __name__)
+    if name.startswith("__"):
+        raise AttributeError(f"module 'treadle' has no attribute {name!r}")
+    from .types import values
+
+    if name in _GENERIC:
+        return TypeVar(name)
+    if name in values.names():
+        return getattr(values, name)
+    from .builtins.names import PUBLIC
+
+    if name in PUBLIC:
+        from .lang.host import Builtin
+
+        return Builtin(name)
+    raise AttributeError(f"module 'treadle' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from .builtins.names import PUBLIC
+    from .types import values
+
+    return sorted({*globals(), *_HOME_OF, *_CONSTANTS, *_MODULES, *values.names(), *PUBLIC})

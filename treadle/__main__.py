@@ -1,0 +1,28 @@
+"""``python -m treadle run script.py [arguments]``: run a program written for NVIDIA Warp, unchanged."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m treadle", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run a script in which `import warp` gives treadle")
+    run.add_argument("script")
+    run.add_argument("arguments", nargs=argparse.REMAINDER)
+    given = parser.parse_args(argv)
+
+    from . import install_as_warp
+
+    install_as_warp()
+    sys.argv = [given.script, *given.arguments]
+    runpy.run_path(given.script, run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

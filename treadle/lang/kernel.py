@@ -1,0 +1,243 @@
+"""``@wp.kernel``: a function that runs once for each thread of a grid."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+from ..base.errors import KernelSyntaxError, KernelTypeError, LaunchError, LaunchTypeError
+from ..frontend.source import EMPTY, Source
+from ..runtime.array import array
+from ..types.core import Array, Scalar, Struct, Type, View, view
+from ..types.layout import is_composite
+from ..types.spelling import spell
+from ..types.values import class_of
+from .host import host_type
+from .module import Module, module_of
+from .struct import convert, fits
+
+KERNELS: weakref.WeakSet[Kernel] = weakref.WeakSet()  # all alive, so that a changed setting can make them forget
+
+
+class Kernel:
+    """A kernel with its overloads, one per combination of argument types it was launched with.
+
+    ``key`` is its name in messages, ``module`` the :class:`Module` it belongs to, ``options`` its own compile options.
+    """
+
+    def __init__(self, func: Any, key: str | None = None, module: Module | None = None,
+                 options: dict[str, Any] | None = None, namespace: dict[str, Any] | None = None):
+        self.func = func
+        self.key = key or func.__qualname__.rpartition(".<locals>.")[2]
+        self.module = module or module_of(func, None)
+        self.options = options or {}
+        self.source = Source(func, namespace=namespace)
+        self.overloads: dict[tuple[Type, ...], Any] = {}
+        self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
+        self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
+        functools.update_wrapper(self, func)
+        KERNELS.add(self)
+
+    def __repr__(self) -> str:
+        return f"<treadle kernel {self.key}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise LaunchError(f"kernel {self.key} cannot be called", hint=f"wp.launch({self.key}, dim=…, inputs=[…])")
+
+    def option(self, name: str) -> Any:
+        """A compile option: the kernel's own, else its module's."""
+        own = self.options.get(name)
+        return own if own is not None else self.module.options.get(name)
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """The parameters: name, annotation, default."""
+        return self.source.parameters()
+
+    @functools.cached_property
+    def declared(self) -> tuple[Type | None, ...]:
+        """The annotated type of each parameter; None where any type is taken."""
+        types = tuple(self.source.parameter_types())
+        for p in self.parameters:
+            if p.annotation is EMPTY:
+                raise KernelTypeError(f"parameter {p.name!r} of kernel {self.key} has no type", self.source.span,
+                                      "annotate it, for example with float or wp.array(dtype=float)")
+        if self.bound is not None:
+            types = tuple(b if b is not None else t for b, t in zip(self.bound, types, strict=True))
+        return types
+
+    def bind(self, args: list[Any]) -> tuple[list[Any], tuple[Type, ...]]:
+        """Arguments converted where the language allows it, and their types. Raises naming the one that does not fit."""
+        names = self.parameters
+        if len(args) != len(names):
+            args = [*args, *self._defaults(len(args))]
+        if len(args) != len(names):
+            expected = ", ".join(p.name for p in names)
+            raise LaunchError(f"kernel {self.key} takes {len(names)} arguments ({expected}), {len(args)} were given")
+        values, types = [], []
+        for p, declared, arg in zip(names, self.declared, args, strict=True):
+            value, t = bind_one(arg, declared, f"argument {p.name!r} of kernel {self.key}")
+            values.append(value)
+            types.append(t)
+        return values, tuple(types)
+
+    def _defaults(self, given: int) -> list[Any]:
+        rest = self.parameters[given:]
+        return [p.default for p in rest] if all(p.default is not EMPTY for p in rest) else []
+
+    def overload(self, types: tuple[Type, ...]) -> Any:
+        """The overload for exactly these argument types; made, not yet compiled, when first asked for."""
+        found = self.overloads.get(types)
+        if found is None:
+            from .compile import Overload
+
+            found = self.overloads[types] = Overload(self, types)
+        return found
+
+    def forget(self) -> None:
+        """Drop compiled code; the next launch compiles again."""
+        self.overloads.clear()
+        self.fast = None
+
+    def declared_variants(self) -> list[Any]:
+        """The variants that can be compiled before a launch: those of explicit overloads and of complete annotations."""
+        from .compile import Overload
+
+        if not self.overloads and all(t is not None and not (isinstance(t, Array) and t.elem is None) for t in self.declared):
+            types = tuple(view(t.elem, t.ndim) if isinstance(t, Array) else t for t in self.declared)
+            self.overload(types)
+        return [o.usual_variant() for o in self.overloads.values() if isinstance(o, Overload)]
+
+
+def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
+    """One argument as the kernel takes it, and its type."""
+    if declared is None:
+        return _bind_any(arg, what)
+    if isinstance(declared, Array):
+        return _bind_array(arg, declared, what)
+    if isinstance(declared, Struct):
+        own = getattr(arg, "treadle_type", None)
+        if own is None or not fits(own(), declared):
+            raise LaunchTypeError(f"{what} must be {spell(declared)}, not {type(arg).__name__}")
+        return arg, own()
+    if isinstance(declared, Scalar) or is_composite(declared):
+        return convert(arg, declared, what), declared
+    raise LaunchTypeError(f"{what}: values of type {spell(declared)} cannot be passed to kernels")
+
+
+def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
+    if isinstance(arg, array):
+        return arg, arg.type
+    if isinstance(arg, bool | int | float):
+        from ..types.promotion import literal_type
+
+        return arg, literal_type(arg)
+    t = host_type(arg)
+    if t is not None:
+        return arg, t
+    if hasattr(arg, "__array_interface__"):
+        made = array(arg, copy=False)
+        return made, made.type
+    raise LaunchTypeError(f"{what} cannot be a {type(arg).__name__}")
+
+
+def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
+    wanted = f"array of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
+    if arg is None:
+        if declared.elem is None:
+            raise LaunchTypeError(f"{what} must be an {wanted}, not None: its type cannot be told")
+        return None, view(declared.elem, declared.ndim)
+    have = getattr(arg, "type", None)
+    if not isinstance(have, View):
+        if not hasattr(arg, "__array_interface__"):
+            raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")
+        arg = array(arg, dtype=class_of(declared.elem) if declared.elem else Any, copy=False)
+        have = arg.type
+    if not fits(have, declared):
+        raise LaunchTypeError(f"{what} must be an {wanted}, not an array of {spell(have.elem)} with {have.ndim}")
+    return arg, have
+
+
+def kernel(f: Any = None, *, name: str | None = None, enable_backward: bool | None = None,
+           module: Module | str | None = None, module_options: dict[str, Any] | None = None,
+           launch_bounds: Any = None, cuda_max_registers: int | None = None, enable_cuda_smem_spilling: bool | None = None,
+           cluster_dim: int | None = None, entry_point_abi: str | None = None, grid_stride: bool | None = None,
+           gang_width: int | None = None) -> Any:
+    """Make ``f`` a kernel. Nothing is compiled until it is launched.
+
+    Args:
+        f: a Python function whose parameters are annotated; it returns nothing.
+        name: another name than the function's own.
+        enable_backward: whether a gradient may be asked of it; None leaves it to the module and ``wp.config``.
+        module: the module it belongs to (default: its Python module), or "unique" for one of its own.
+        module_options: options for a "unique" module.
+        gang_width: logical threads a SIMD gang for this kernel (beyond Warp).
+        launch_bounds, cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, entry_point_abi, grid_stride: for
+            NVIDIA GPUs; without effect on a CPU.
+
+    Raises:
+        KernelSyntaxError: ``f`` declares a return value.
+
+    >>> import treadle as wp
+    >>> @wp.kernel
+    ... def double(a: wp.array(dtype=float)):
+    ...     i = wp.tid()
+    ...     a[i] = 2.0 * a[i]
+    >>> a = wp.array([1.0, 2.0], dtype=float)
+    >>> wp.launch(double, dim=2, inputs=[a])
+    >>> a.list()
+    [2.0, 4.0]
+    """
+    frame = sys._getframe(1)
+    options = {"enable_backward": enable_backward, "gang_width": gang_width}
+
+    def declare(fn: Any) -> Kernel:
+        home = module_of(fn, module)
+        if module_options:
+            if module != "unique":
+                raise KernelTypeError("module_options needs module='unique'", hint="use wp.set_module_options for a module")
+            home.set_options(module_options)
+        nested = "<locals>" in fn.__qualname__
+        made = Kernel(fn, name, home, options, dict(frame.f_locals) if nested else None)
+        returns = made.source.annotations.get("return")
+        if returns not in (None, "None"):
+            raise KernelSyntaxError(f"kernel {made.key} declares a return value; kernels return nothing", made.source.span,
+                                    "write results to an array argument")
+        home.kernels[made.key] = made
+        return made
+
+    return declare if f is None else declare(f)
+
+
+def overload(kernel: Kernel, arg_types: dict[str, Any] | list[Any] | None = None) -> Any:
+    """Fix the types of a generic kernel, by position or by parameter name.
+
+    Returns: a kernel that takes exactly these types and shares the generic one's code.
+
+    >>> import treadle as wp
+    >>> from typing import Any
+    >>> @wp.kernel
+    ... def scale(a: wp.array(dtype=Any), s: Any):
+    ...     a[wp.tid()] *= s
+    >>> scale_f64 = wp.overload(scale, [wp.array(dtype=wp.float64), wp.float64])
+    """
+    from ..types.annotations import type_of
+
+    if arg_types is None:  # the field's decorator form: a typed signature without a body
+        typed = kernel
+        return functools.partial(overload, typed) if isinstance(kernel, Kernel) else typed
+    names = [p.name for p in kernel.parameters]
+    if isinstance(arg_types, dict):
+        unknown = set(arg_types) - set(names)
+        if unknown:
+            raise KernelTypeError(f"kernel {kernel.key} has no parameter {sorted(unknown)[0]!r}")
+        given = [arg_types.get(n) for n in names]
+    else:
+        given = list(arg_types)
+        if len(given) != len(names):
+            raise KernelTypeError(f"kernel {kernel.key} takes {len(names)} arguments, {len(given)} types were given")
+    made = Kernel(kernel.func, kernel.key, kernel.module, kernel.options, kernel.source.namespace)
+    made.bound = tuple(None if t is None else type_of(t, kernel.source.names()) for t in given)
+    return made

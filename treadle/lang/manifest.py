@@ -1,0 +1,151 @@
+"""What a compile depended on, in a form that can be kept on disk and checked again without parsing anything.
+
+A *node* describes one user function: the digest of its code, and for each outside name (or ``wp.static`` expression) the
+parser met, the digest of the value it had, or the node of the function it was. Checking a node evaluates the names
+again and compares; if everything agrees, compiling again would give the same program.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..base.digest import digest
+from ..frontend.names import MISSING, Manifest, look_up
+from ..frontend.source import EMPTY, Source
+from ..types.core import Struct, Type
+from .function import Function
+from .host import Builtin
+
+Node = list  # [code digest, [[text, [[constant name, value]…], value digest or Node]…]]; plain lists, so that JSON keeps it
+
+
+class Unknown(Exception):
+    """A value whose content cannot be named; what depends on it is compiled anew by every process."""
+
+
+def code_digest(source: Source) -> str:
+    """The digest of a function's code, its place in the file, its defaults and its declared types."""
+    parts = [repr(_code(source.code)), source.file, source.qualname]
+    for p, t in zip(source.parameters(), source.parameter_types(), strict=True):
+        parts.append(f"{p.name}:{_type_text(t) if t is not None else '?'}={'' if p.default is EMPTY else value_digest(p.default)}")
+    parts.append(repr(source.annotations.get("return")))
+    return digest(*parts)
+
+
+def _code(code: types.CodeType) -> tuple:
+    constants = tuple(_code(c) if isinstance(c, types.CodeType) else (type(c).__name__, repr(c)) for c in code.co_consts)
+    return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_firstlineno,
+            tuple(code.co_lines()))  # fmt: skip
+
+
+def _type_text(t: Type) -> str:
+    """The text of a type with the fields of its structs."""
+    if isinstance(t, Struct):
+        return f"{t.name}{{{', '.join(f'{n}:{_type_text(ft)}' for n, ft in t.fields)}}}"
+    elem = getattr(t, "elem", None)
+    return f"{t.name}[{_type_text(elem)}]" if isinstance(elem, Struct) else t.name
+
+
+def types_text(found: Iterable[Type]) -> str:
+    """The text of several types, for a key."""
+    return ";".join(_type_text(t) for t in found)
+
+
+def value_digest(value: Any) -> str:
+    """The digest of an outside value's content.
+
+    Raises:
+        Unknown: its content cannot be named.
+    """
+    return digest(_text(value, 0))
+
+
+def _text(value: Any, depth: int) -> str:
+    if depth > 8:
+        raise Unknown
+    if value is None or isinstance(value, bool | int | float | str | bytes | enum.Enum):
+        return f"{type(value).__name__}:{value!r}"
+    if isinstance(value, type):
+        t = getattr(value, "__treadle_type__", None)
+        if isinstance(t, Type):
+            return f"type:{_type_text(t)}"
+        if issubclass(value, enum.Enum):
+            return f"enum:{[(m.name, m.value) for m in value]!r}"
+        return f"class:{value.__module__}.{value.__qualname__}"
+    if isinstance(value, Type):
+        return f"type:{_type_text(value)}"
+    if isinstance(value, Builtin):
+        return f"builtin:{value.__name__}"
+    if isinstance(value, types.ModuleType):
+        return f"module:{value.__name__}"
+    if isinstance(value, types.BuiltinFunctionType) or getattr(value, "__treadle_static__", False):
+        return f"python:{getattr(value, '__module__', '')}.{value.__name__}"
+    if isinstance(value, tuple | list):
+        return f"{type(value).__name__}:({','.join(_text(v, depth + 1) for v in value)})"
+    if isinstance(value, dict):
+        return f"dict:({','.join(f'{_text(k, depth + 1)}:{_text(v, depth + 1)}' for k, v in value.items())})"
+    if isinstance(value, np.ndarray | np.generic):
+        return f"numpy:{value.dtype.str}:{np.shape(value)}:{digest(np.ascontiguousarray(value).tobytes())}"
+    return _object_text(value, depth)
+
+
+def _object_text(value: Any, depth: int) -> str:
+    own = getattr(value, "treadle_type", None)
+    t = own() if own is not None else getattr(type(value), "__treadle_type__", None)
+    if isinstance(t, Struct):
+        return f"{_type_text(t)}:({','.join(_text(getattr(value, n), depth + 1) for n in t.index)})"
+    if isinstance(t, Type):
+        return f"{t.name}:{value!r}"
+    if isinstance(value, Function):
+        nodes = [node_of(o.source, o.manifest()) for o in value.overloads]
+        return f"function:{nodes!r}"
+    raise Unknown
+
+
+def node_of(source: Source, manifest: Manifest) -> Node:
+    """The node of a function just compiled.
+
+    Raises:
+        Unknown: it depends on a value whose content cannot be named.
+    """
+    entries = []
+    for entry in manifest:
+        constants = [[name, value] for name, value in entry.constants]
+        if not all(isinstance(v, bool | int | float | str) for _, v in constants):
+            raise Unknown
+        entries.append([entry.text, constants, _entry_value(entry.value)])
+    return [code_digest(source), entries]
+
+
+def _entry_value(value: Any) -> Any:
+    if isinstance(value, Function):
+        return [node_of(o.source, o.manifest()) for o in value.overloads]
+    return value_digest(value)
+
+
+def holds(node: Node, source: Source) -> bool:
+    """Whether the function of ``source`` still has the code and sees the values that ``node`` describes."""
+    try:
+        return node[0] == code_digest(source) and _entries_hold(node[1], source)
+    except Unknown:
+        return False
+
+
+def _entries_hold(entries: list, source: Source) -> bool:
+    for text, constants, expected in entries:
+        value = look_up(source, text, dict(constants))
+        if value is MISSING:
+            return False
+        if isinstance(expected, list):
+            if not isinstance(value, Function) or len(value.overloads) != len(expected):
+                return False
+            if not all(holds(n, o.source) for n, o in zip(expected, value.overloads, strict=True)):
+                return False
+        elif isinstance(value, Function) or value_digest(value) != expected:
+            return False
+    return True

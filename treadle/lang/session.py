@@ -1,0 +1,57 @@
+"""What concerns the whole process: starting up, the cache on disk, and answering for the name ``warp``."""
+
+from __future__ import annotations
+
+import sys
+
+from ..base.config import config
+
+_started = False
+
+
+def init() -> None:
+    """Start treadle: load the code generator's library and the native helpers, so that the first launch need not.
+
+    Optional; everything starts by itself when needed. Prints one line unless ``wp.config.quiet``.
+    """
+    global _started
+    if _started:
+        return
+    _started = True
+    from ..runtime.device import get_device
+    from .natives import install
+
+    install()
+    device = get_device()
+    device.prepare()
+    if not config.quiet and config.verbose:
+        print(f"treadle {config.version} on {device.name}; kernels are cached in {config.kernel_cache_dir}")
+
+
+def clear_kernel_cache() -> None:
+    """Delete all compiled kernels from the folder ``wp.config.kernel_cache_dir``."""
+    from ..runtime import cache
+
+    cache.clear()
+
+
+def install_as_warp() -> None:
+    """Let ``import warp`` in this process give treadle.
+
+    Raises:
+        RuntimeError: NVIDIA Warp itself is already imported.
+
+    >>> import treadle
+    >>> treadle.install_as_warp()
+    >>> import warp
+    >>> warp is treadle
+    True
+    """
+    present = sys.modules.get("warp")
+    ours = sys.modules[__package__.rpartition(".")[0]]
+    if present is not None and present is not ours:
+        raise RuntimeError("NVIDIA Warp is already imported in this process")
+    sys.modules["warp"] = ours
+    prefix = ours.__name__ + "."
+    for name in [n for n in sys.modules if n.startswith(prefix)]:
+        sys.modules["warp." + name[len(prefix):]] = sys.modules[name]

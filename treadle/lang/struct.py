@@ -1,0 +1,221 @@
+"""``@wp.struct``: a class of named fields that kernels take, build and return by value."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError
+from ..types.annotations import type_of
+from ..types.core import Array, Fixed, Matrix, Scalar, Struct, Type, Vector, View, view
+from ..types.values import class_of
+from .module import Module, module_of
+
+
+class StructBase:
+    """What the classes made by ``@wp.struct`` have in common. Fields start at zero; arrays start as None."""
+
+    __slots__ = ("_type",)
+    __treadle_type__: Struct
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        t = type(self).__treadle_type__
+        if len(args) > len(t.fields):
+            raise TypeError(f"{type(self).__name__} has {len(t.fields)} fields, {len(args)} values were given")
+        set_slot = object.__setattr__
+        set_slot(self, "_type", t)
+        for name, field_type in t.fields:
+            set_slot(self, name, zero_of(field_type))
+        for (name, _), value in zip(t.fields, args, strict=False):
+            setattr(self, name, value)
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        t = type(self).__treadle_type__
+        index = t.index.get(name)
+        if index is None:
+            raise KernelAttributeError(f"{type(self).__name__} has no field {name!r}", hint=f"it has {', '.join(t.index)}")
+        object.__setattr__(self, name, convert(value, t.fields[index][1], f"{type(self).__name__}.{name}"))
+        if _holds_views(t.fields[index][1]):
+            object.__setattr__(self, "_type", None)  # the concrete type is found again when next asked for
+
+    def treadle_type(self) -> Struct:
+        """The struct type of this very instance: array fields typed by the layout of the arrays they hold now."""
+        found = self._type
+        if found is None:
+            found = specialise(self)
+            object.__setattr__(self, "_type", found)
+        return found
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).__treadle_type__.index)
+        return f"{type(self).__name__}({shown})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = type(self).__treadle_type__.index
+        return all(_same(getattr(self, n), getattr(other, n)) for n in names)
+
+    __hash__ = object.__hash__
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or bool(np.all(np.asarray(a) == np.asarray(b))) if not isinstance(a, StructBase) else a == b
+
+
+def zero_of(t: Type) -> Any:
+    """The value a field of type ``t`` starts with."""
+    if isinstance(t, Scalar):
+        return False if t.kind == "b" else 0 if t.is_int else 0.0
+    if isinstance(t, View):
+        return None
+    if isinstance(t, Fixed):
+        raise KernelTypeError("a struct field cannot be a fixed array; use a vector or an array")
+    return class_of(t)()
+
+
+def convert(value: Any, t: Type, what: str) -> Any:
+    """``value`` as a field of type ``t`` holds it; raises LaunchTypeError naming ``what`` where it does not fit."""
+    if isinstance(t, Scalar):
+        if t.kind == "b":
+            return bool(value)
+        number = getattr(value, "value", value)
+        if not isinstance(number, int | float | np.number | np.bool_):
+            raise LaunchTypeError(f"{what} must be {_word(t)}, not {type(value).__name__}")
+        if t.is_float:
+            return float(number)
+        if isinstance(number, float) and not number.is_integer():
+            raise LaunchTypeError(f"{what} must be {_word(t)}; {number!r} is not a whole number")
+        return int(number)
+    if isinstance(t, View):
+        if value is None:
+            return None
+        have = getattr(value, "type", None)
+        if not isinstance(have, View):
+            raise LaunchTypeError(f"{what} must be an array of {t.elem} with {t.ndim} dimensions, not {type(value).__name__}")
+        if not fits(have, t):
+            raise LaunchTypeError(f"{what} must be an array of {t.elem} with {t.ndim} dimensions, "
+                                  f"not of {have.elem} with {have.ndim}")
+        return value
+    cls = class_of(t)
+    if isinstance(value, cls):
+        return value
+    if isinstance(t, Struct):
+        raise LaunchTypeError(f"{what} must be a {cls.__name__}, not {type(value).__name__}")
+    try:
+        return cls(*value) if isinstance(t, Vector) else cls(value)
+    except (TypeError, ValueError) as error:
+        raise LaunchTypeError(f"{what} must be {cls.__name__}: {error}") from None
+
+
+def _word(t: Scalar) -> str:
+    return {"b": "bool", "i": f"int{t.bits}", "u": f"uint{t.bits}", "f": f"float{t.bits}"}[t.kind]
+
+
+def fits(have: Type, want: Type) -> bool:
+    """Whether a value of type ``have`` can stand where ``want`` is declared: equal but for the layout of its arrays."""
+    if have is want:
+        return True
+    if isinstance(have, View) and isinstance(want, View):
+        return fits(have.elem, want.elem) and have.ndim == want.ndim
+    if isinstance(have, View) and isinstance(want, Array):
+        return (want.elem is None or fits(have.elem, want.elem)) and have.ndim == want.ndim
+    return isinstance(have, Struct) and isinstance(want, Struct) and have.key == want.key
+
+
+def general_view(t: Type) -> Type:
+    """The type of a field as memory holds it: an array whose strides are known only at run time."""
+    if isinstance(t, Array):
+        if t.elem is None:
+            raise KernelTypeError("an array field of a struct needs a dtype")
+        return view(t.elem, t.ndim, (None,) * t.ndim)
+    return t
+
+
+def _holds_views(t: Type) -> bool:
+    return isinstance(t, View) or (isinstance(t, Struct) and any(_holds_views(ft) for _, ft in t.fields))
+
+
+_SPECIAL: dict[tuple[str, tuple[Type, ...]], Struct] = {}
+
+
+def specialise(instance: StructBase) -> Struct:
+    """The declared struct type with each array field's view type replaced by that of the array in it."""
+    declared = type(instance).__treadle_type__
+    found = []
+    for name, t in declared.fields:
+        value = getattr(instance, name)
+        if isinstance(t, View) and value is not None:
+            found.append(value.type)
+        elif isinstance(t, Struct):
+            found.append(value.treadle_type())
+        else:
+            found.append(t)
+    if all(a is b for a, (_, b) in zip(found, declared.fields, strict=True)):
+        return declared
+    key = (declared.key, tuple(found))
+    special = _SPECIAL.get(key)
+    if special is None:
+        fields = tuple((name, t) for (name, _), t in zip(declared.fields, found, strict=True))
+        special = _SPECIAL[key] = Struct(declared.key, fields)
+        special_class(special, type(instance))
+    return special
+
+
+def special_class(t: Struct, cls: type) -> None:
+    """Remember that host values of ``t`` are instances of ``cls``."""
+    from ..types.values import register_class
+
+    register_class(t, cls)
+
+
+def struct(c: type | None = None, *, module: Module | str | None = None) -> Any:
+    """Make a struct of the annotated fields of class ``c``.
+
+    Fields may be scalars, vectors, matrices, quaternions, transforms, other structs and arrays. An instance starts at
+    zero; fields are set by attribute or by constructor argument.
+
+    Raises:
+        KernelTypeError: a field without a type, or of a type that structs cannot hold.
+
+    >>> import treadle as wp
+    >>> @wp.struct
+    ... class Ball:
+    ...     centre: wp.vec3
+    ...     radius: float
+    >>> ball = Ball()
+    >>> ball.radius = 2.0
+    >>> ball.radius
+    2.0
+    """
+    if c is None:
+        return lambda cls: _declare(cls, module, sys._getframe(1))
+    return _declare(c, module, sys._getframe(1))
+
+
+def _declare(c: type, module: Module | str | None, frame: Any) -> type:
+    annotations = c.__dict__.get("__annotations__") or getattr(c, "__annotations__", {})
+    namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules[c.__module__])}
+    namespace.update(frame.f_locals)
+    fields = []
+    for name, annotation in annotations.items():
+        t = general_view(type_of(annotation, namespace))
+        if not isinstance(t, Scalar | Vector | Matrix | Struct | View):
+            raise KernelTypeError(f"field {name!r} of struct {c.__name__} cannot be of type {t}")
+        fields.append((name, t))
+    home = module_of(c, module)
+    key = f"{home.name}.{c.__qualname__}"
+    if key in home.structs:
+        key = f"{key}#{sum(k.split('#')[0] == key for k in home.structs)}"
+    t = Struct(key, tuple(fields))
+    methods = {n: v for n, v in vars(c).items() if n not in ("__dict__", "__weakref__", "__annotations__", *t.index)}
+    cls = type(c.__name__, (StructBase,), {**methods, "__slots__": tuple(t.index), "__treadle_type__": t,
+                                           "__annotations__": dict(annotations)})
+    cls.key, cls.cls = key, cls
+    home.structs[key] = cls
+    special_class(t, cls)
+    return cls

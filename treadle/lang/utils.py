@@ -1,0 +1,139 @@
+"""``wp.utils``: reductions over whole arrays, written with the same kernels users write."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..runtime.array import array, zeros
+from ..types.core import Matrix, Scalar, Type, Vector
+from ..types.values import class_of
+from .kernel import Kernel, kernel
+from .launch import launch
+
+
+@cache
+def _sum_kernel(elem: Type) -> Kernel:
+    dtype = class_of(elem)
+
+    @kernel(enable_backward=False, module="unique")
+    def array_sum(values: array(dtype=dtype), out: array(dtype=dtype)):
+        from_builtin.atomic_add(out, 0, values[from_builtin.tid()])
+
+    return array_sum
+
+
+@cache
+def _inner_kernel(elem: Type) -> Kernel:
+    dtype, scalar = class_of(elem), class_of(elem.elem if isinstance(elem, Vector | Matrix) else elem)
+    product = from_builtin.dot if isinstance(elem, Vector) else from_builtin.ddot if isinstance(elem, Matrix) else from_builtin.mul
+
+    @kernel(enable_backward=False, module="unique")
+    def array_inner(a: array(dtype=dtype), b: array(dtype=dtype), out: array(dtype=scalar)):
+        i = from_builtin.tid()
+        from_builtin.atomic_add(out, 0, product(a[i], b[i]))
+
+    return array_inner
+
+
+class _Builtins:
+    """Builtins by attribute, as ``wp.sin`` outside this package."""
+
+    def __getattr__(self, name: str) -> Any:
+        from .host import Builtin
+
+        made = Builtin(name)
+        setattr(self, name, made)
+        return made
+
+
+from_builtin = _Builtins()
+
+
+def _lines(values: array, axis: int | None, count: int | None) -> tuple[list[array], tuple[int, ...]]:
+    """One-dimensional views to reduce, and the shape of the result."""
+    if axis is None:
+        flat = values.flatten() if values.ndim > 1 else values
+        return [flat if count is None else flat[:count]], ()
+    if not -values.ndim <= axis < values.ndim:
+        raise ValueError(f"axis {axis} is out of range for an array of {values.ndim} dimensions")
+    axis %= values.ndim
+    outer = values.shape[:axis] + values.shape[axis + 1 :]
+    taken = values.shape[axis] if count is None else count
+    lines = []
+    for index in np.ndindex(*outer):
+        at = (*index[:axis], slice(0, taken), *index[axis:])
+        lines.append(values[at])
+    return lines, outer
+
+
+def _reduce(run: Any, lines: list, outer: tuple[int, ...], out: array | None, elem: Type, device: Any) -> Any:
+    dtype = class_of(elem)
+    shape = outer or (1,)
+    if out is None:
+        result = zeros(shape, dtype=dtype, device=device)
+    else:
+        if out.dtype is not dtype or tuple(out.shape) != shape:
+            raise ValueError(f"out must have dtype {dtype.__name__} and shape {shape}, not {out.dtype.__name__} and {out.shape}")
+        result = out
+        result.zero_()
+    for i, line in enumerate(lines):
+        cell = result.flatten()[i : i + 1] if outer else result
+        run(line, cell)
+    if out is not None:
+        return out
+    if outer:
+        return result
+    host = result.numpy()[0]
+    return host.item() if isinstance(elem, Scalar) else dtype(*host.ravel().tolist())
+
+
+def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
+    """Sum of the elements of ``values``.
+
+    Args:
+        values: array of scalars, vectors or matrices.
+        out: array of shape (1,), or of ``values`` without ``axis``; the sums are stored there and it is returned.
+        value_count: take only so many elements (along ``axis``).
+        axis: sum along this axis; default all elements.
+
+    Returns: the sum as a host value, an array where ``axis`` is given, or ``out``.
+
+    Partial sums are combined in a fixed tree: the same bits every run, and an error that grows with log n.
+
+    >>> import treadle as wp
+    >>> wp.utils.array_sum(wp.array([1.0, 2.0, 3.5], dtype=float))
+    6.5
+    """
+    elem = values.type.elem
+    if value_count is not None and value_count < 0:
+        raise ValueError(f"value_count must not be negative, not {value_count}")
+    lines, outer = _lines(values, axis, value_count)
+
+    def run(line: array, cell: array) -> None:
+        launch(_sum_kernel(elem), dim=line.shape[0], inputs=[line, cell])
+
+    return _reduce(run, lines, outer, out, elem, values.device)
+
+
+def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
+    """Inner product of ``a`` and ``b``, which have the same shape and dtype; arguments as for :func:`array_sum`.
+
+    >>> import treadle as wp
+    >>> wp.utils.array_inner(wp.array([1.0, 2.0], dtype=float), wp.array([3.0, 4.0], dtype=float))
+    11.0
+    """
+    if a.shape != b.shape or a.dtype is not b.dtype:
+        raise ValueError(f"array_inner needs equal shapes and dtypes, not {a.shape} {a.dtype.__name__} and "
+                         f"{b.shape} {b.dtype.__name__}")
+    elem = a.type.elem
+    left, outer = _lines(a, axis, count)
+    right, _ = _lines(b, axis, count)
+    pairs = list(zip(left, right, strict=True))
+
+    def run(pair: tuple[array, array], cell: array) -> None:
+        launch(_inner_kernel(elem), dim=pair[0].shape[0], inputs=[pair[0], pair[1], cell])
+
+    return _reduce(run, pairs, outer, out, elem.elem if isinstance(elem, Vector | Matrix) else elem, a.device)
