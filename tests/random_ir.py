@@ -1,8 +1,8 @@
 """Random programs: kernels whose every path is defined, for comparing what must mean the same.
 
 ``program(seed)`` gives IR made directly; ``arguments(seed)`` arrays and numbers to run it on. A program has nested
-loops, branches, leaving loops early, vectors and matrices with run-time indices, arrays of its own, calls, and stores at its own
-index alone, so that any order of threads gives the same result.
+loops, branches, leaves loops early, has vectors and matrices with run-time indices, arrays of its own, calls, and
+stores at its own index alone, so that any order of threads gives the same result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from treadle.builtins.registry import primitive
 from treadle.ir import Block, Func, Value
 from treadle.ir.builder import Builder
-from treadle.types.core import Scalar, Type, b1, f32, fixed, i32, matrix, vector, view
+from treadle.types.core import Type, b1, f32, fixed, i32, matrix, vector, view
 
 vec3, vec5, mat33 = vector(3, f32), vector(5, f32), matrix(3, 3, f32)
 KINDS = (f32, i32, b1, vec3, vec5, mat33)
@@ -90,7 +90,7 @@ class _Maker:
 
     def statements(self, count: int) -> None:
         for _ in range(count):
-            weights = (8, 3, 2, 2, 2, 2, 2, 1, 2 if self.depth < 3 else 0, 2 if self.depth < 2 else 0)
+            weights = (8, 3, 2, 2, 2, 2, 2, 1, 2, 2 if self.depth < 3 else 0, 2 if self.depth < 2 else 0)
             (make,) = self.rng.choices(_STATEMENTS, weights)
             make(self)
 
@@ -190,7 +190,8 @@ class _Maker:
         params = tuple(Value(t) for t in types)
         if rng.random() < 0.7:
             stays = rng.random() < 0.4
-            bounds = (b.i32(rng.randrange(3)), self.small(6) if rng.random() < 0.5 else b.i32(rng.randrange(6)), b.i32(1))
+            stop = self.small(6) if rng.random() < 0.5 else b.i32(rng.randrange(6))
+            bounds = (b.i32(rng.randrange(3)), stop, b.i32(1))
             body = self.region((Value(i32), *params), types, rng.randrange(1, 6), stays)
             attrs = {"stays": True} if stays else {}
             self.know(*b.op("for", (*bounds, *start), types, (body,), **attrs))
@@ -229,5 +230,5 @@ class _Maker:
 
 _STATEMENTS = (
     _Maker.arithmetic, _Maker.compare, _Maker.convert, _Maker.component, _Maker.composite, _Maker.read, _Maker.write,
-    _Maker.own_array, _Maker.branch, _Maker.loop,
+    _Maker.own_array, _Maker.call, _Maker.branch, _Maker.loop,
 )  # fmt: skip

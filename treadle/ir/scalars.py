@@ -9,28 +9,27 @@ import math
 
 import numpy as np
 
-from ..types.core import Scalar, b1, bf16
+from ..types.core import Scalar, b1, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 __all__ = ["boxed", "converted", "dtype_of", "plain", "rounded_bf16"]
 
-_DTYPES = {"b": np.bool_, "i": {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64},
-           "u": {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64},
-           "f": {16: np.float16, 32: np.float32, 64: np.float64}}  # fmt: skip
+_CLASSES: dict[Scalar, type[np.generic]] = {
+    b1: np.bool_, i8: np.int8, i16: np.int16, i32: np.int32, i64: np.int64, u8: np.uint8, u16: np.uint16,
+    u32: np.uint32, u64: np.uint64, f16: np.float16, bf16: np.float32, f32: np.float32, f64: np.float64,
+}  # fmt: skip
 
 
 def dtype_of(t: Scalar) -> type[np.generic]:
     """The class of NumPy scalars that hold values of ``t``."""
-    if t is b1:
-        return np.bool_
-    return np.float32 if t is bf16 else _DTYPES[t.kind][t.bits]
+    return _CLASSES[t]
 
 
 def boxed(value: bool | int | float | np.generic, t: Scalar) -> np.generic:
-    """``value`` as a NumPy scalar of ``t``: rounded to the nearest float; it must fit if it is an integer."""
-    if t is bf16:
-        return rounded_bf16(np.float32(value))
-    with np.errstate(over="ignore"):
-        return dtype_of(t)(value)
+    """``value`` as a NumPy scalar of ``t``: rounded to the nearest float; it must fit if it is an integer.
+
+    NumPy warns where a float becomes infinite; callers run under ``np.errstate``.
+    """
+    return rounded_bf16(np.float32(value)) if t is bf16 else _CLASSES[t](value)
 
 
 def plain(x: np.generic) -> bool | int | float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ir import ops
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_args, with_body, with_ops, with_regions
+from ..ir.walk import ops_of, with_body, with_ops, with_regions
 from ..types.core import View
 
 __all__ = ["share_common"]
@@ -33,11 +33,12 @@ class _Sharer:
             if env:
                 for a in op.args:
                     if a in env:
-                        op = with_args(op, tuple([env.get(a, a) for a in op.args]))
+                        args = tuple([env.get(a, a) for a in op.args])
+                        op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
                         break
             name = op.name
             if pure[name].pure:
-                key = (name, op.args, *[r.type for r in op.results], *_attributes(op.attrs))
+                key = (name, op.args, op.results[0].type, _attributes(op.attrs) if op.attrs else None)
             elif name == "load":
                 v = op.args[0].type
                 key = ("load", op.args, self.epoch[v.space])
@@ -90,10 +91,7 @@ def _writes(op: Op) -> set[str]:
 
 def _attributes(attrs: dict[str, Any]) -> tuple:
     """``attrs`` as part of a key; a float by its digits, so that 0.0 and -0.0 differ and NaN equals itself."""
-    if not attrs:
-        return ()
-    out = []
-    for name in sorted(attrs) if len(attrs) > 1 else attrs:
-        value = attrs[name]
-        out.append((name, value.hex() if type(value) is float else value))
-    return tuple(out)
+    if len(attrs) == 1:
+        ((name, value),) = attrs.items()
+        return name, value.hex() if type(value) is float else value
+    return tuple([(name, _attributes({name: attrs[name]})) for name in sorted(attrs)])

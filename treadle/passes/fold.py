@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..ir.node import Func, Op, Value
 from ..ir.ops import OPS, STRUCTURAL
 from ..ir.scalars import boxed, converted, dtype_of, plain
@@ -21,7 +23,8 @@ def fold(func: Func) -> Func:
     An identity on floats is used only if it is exact for every value: ``x*1``, ``x-0``, ``x/8`` as ``x*0.125``;
     neither ``x*0`` (NaN, signs) nor ``x+0`` (-0.0). A NaN may become another NaN.
     """
-    return rewrite(func, _RULES)
+    with np.errstate(all="ignore"):
+        return rewrite(func, _RULES)
 
 
 Identity = Callable[[Rewriter, Op, list[Any]], "Value | None"]
@@ -45,19 +48,12 @@ def _primitive(name: str) -> Rule:
     meaning, identity = primitive(name).part("ref"), _IDENTITIES.get(name)
 
     def rule(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
-        defs, known = rw.defs, []
-        unknown = 0
-        for a in op.args:
-            maker = defs.get(a)
-            if maker is not None and maker.name == "const":
-                known.append(maker.attrs["value"])
-            else:
-                known.append(None)
-                unknown += 1
         t = op.results[0].type
-        if not isinstance(t, Scalar):
+        if t.__class__ is not Scalar:
             return None
-        if not unknown:
+        consts = rw.consts
+        known = [consts.get(a) for a in op.args]
+        if None not in known:
             value = meaning(*[boxed(k, a.type) for k, a in zip(known, op.args)])
             return (rw.const(plain(boxed(value, t)), t),)
         value = identity(rw, op, known) if identity is not None else None
@@ -70,7 +66,7 @@ def _cast(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     (x,), t = op.args, op.result.type
     if x.type is t:
         return (x,)
-    value = rw.known(x)
+    value = rw.consts.get(x)
     if value is None or not isinstance(t, Scalar):
         return None
     return (rw.const(plain(converted(boxed(value, x.type), t)), t),)
@@ -80,7 +76,7 @@ def _bitcast(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     (x,), t = op.args, op.result.type
     if x.type is t:
         return (x,)
-    value = rw.known(x)
+    value = rw.consts.get(x)
     if value is None or 16 in (x.type.bits, t.bits):  # NumPy holds a bfloat16 in more bits
         return None
     return (rw.const(plain(boxed(value, x.type).view(dtype_of(t))), t),)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
-from ..ir.walk import with_args, with_body, with_ops, with_regions
+from ..ir.walk import with_body, with_ops, with_regions
 from ..types.core import Type
 
 __all__ = ["Rewriter", "Rule", "rewrite"]
@@ -17,16 +17,18 @@ class Rewriter:
 
     A rule gets the op, its arguments and regions already rewritten, and answers None to keep it (or what it put into
     ``self.op`` instead), or the values that stand for its results; ops it makes with :meth:`emit` land before the op.
-    ``defs`` gives the op that made a value, ``env`` the value that stands for another from here on.
+    ``defs`` gives the op that made a value, ``consts`` what a constant is, ``env`` the value that stands for another
+    from here on.
     """
 
-    __slots__ = ("before", "defs", "env", "op", "out", "rules")
+    __slots__ = ("before", "consts", "defs", "env", "op", "out", "rules")
 
     def __init__(self, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None):
         self.rules = rules
         self.before = before or {}  # rules for ops with regions, asked before those are rewritten
         self.env: dict[Value, Value] = {}
         self.defs: dict[Value, Op] = {}
+        self.consts: dict[Value, Any] = {}
         self.out: list[Op] = []
 
     def emit(self, name: str, args: tuple[Value, ...], type: Type, **attrs: Any) -> Value:
@@ -38,41 +40,39 @@ class Rewriter:
         return result
 
     def const(self, value: bool | int | float, type: Type) -> Value:
-        return self.emit("const", (), type, value=value)
-
-    def known(self, value: Value) -> Any:
-        """What constant ``value`` is; None if it is none (text is no constant here)."""
-        op = self.defs.get(value)
-        return op.attrs["value"] if op is not None and op.name == "const" else None
+        result = self.emit("const", (), type, value=value)
+        self.consts[result] = value
+        return result
 
     def splice(self, block: Block) -> tuple[Value, ...]:
         """Put the ops of a region, rewritten already, in place of the op that owns it; give back what it yields."""
         self.out.extend(block.ops)
         return block.yields
 
-    def renamed(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        env = self.env
-        for v in values:
-            if v in env:
-                return tuple([env.get(v, v) for v in values])
-        return values
-
     def block(self, block: Block) -> Block:
         outer, self.out = self.out, []
-        out, defs, env, rules = self.out, self.defs, self.env, self.rules
+        out, defs, env, rule_of = self.out, self.defs, self.env, self.rules.get
         for op in block.ops:
+            name = op.name
+            if name == "const":
+                (r,) = op.results
+                self.consts[r] = op.attrs["value"]
+                defs[r] = op
+                out.append(op)
+                continue
             if env:
                 for a in op.args:
                     if a in env:
-                        op = with_args(op, self.renamed(op.args))
+                        args = tuple([env.get(a, a) for a in op.args])
+                        op = Op(name, args, op.results, op.attrs, op.regions, op.span)
                         break
             self.op = op
             if op.regions:
-                rule = self.before.get(op.name)
+                rule = self.before.get(name)
                 if rule is not None:
                     rule(self, op)
                 op = self.op = with_regions(op, tuple([self.block(r) for r in op.regions]))
-            rule = rules.get(op.name)
+            rule = rule_of(name)
             if rule is not None:
                 values = rule(self, op)
                 if values is not None:
@@ -83,7 +83,7 @@ class Rewriter:
             for r in op.results:
                 defs[r] = op
         self.out = outer
-        return with_ops(block, tuple(out), self.renamed(block.yields))
+        return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
 
 
 Rule = Callable[[Rewriter, Op], "tuple[Value, ...] | None"]

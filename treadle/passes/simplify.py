@@ -70,7 +70,7 @@ def _known_part(rw: Rewriter, t: Type, indices: tuple[Value, ...]) -> int | None
         return None
     flat = 0
     for extent, v in zip(shape, indices):
-        i = rw.known(v)
+        i = rw.consts.get(v)
         if i is None or not 0 <= i < extent:
             return None
         flat = flat * extent + i
@@ -100,7 +100,7 @@ def _put(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
 
 def _select(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     c, a, b = op.args
-    known = rw.known(c)
+    known = rw.consts.get(c)
     if known is not None:
         return (a if known else b,)
     if a is b or _is_poison(rw, b):
@@ -117,7 +117,7 @@ def _truth(rw: Rewriter, c: Value, a: Value, b: Value) -> tuple[Value, ...] | No
     """``True if c else False`` and the reverse."""
     if a.type is not b1:
         return None
-    match rw.known(a), rw.known(b):
+    match rw.consts.get(a), rw.consts.get(b):
         case (True, False):
             return (c,)
         case (False, True):
@@ -128,7 +128,7 @@ def _truth(rw: Rewriter, c: Value, a: Value, b: Value) -> tuple[Value, ...] | No
 def _if(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     (c,) = op.args
     then, other = op.regions
-    known = rw.known(c)
+    known = rw.consts.get(c)
     if known is not None:
         return rw.splice(then if known else other)
     if _cheap(then.ops + other.ops):
@@ -187,7 +187,7 @@ def _unchanging(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
 
 def _for(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     start, stop, step, *initial = op.args
-    first, end, by = (rw.known(v) for v in (start, stop, step))
+    first, end, by = (rw.consts.get(v) for v in (start, stop, step))
     if first is None or end is None or not by:
         return None
     match len(range(first, end, by)):
@@ -199,7 +199,7 @@ def _for(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
 
 
 def _while(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
-    stay = rw.known(op.regions[0].yields[0])
+    stay = rw.consts.get(op.regions[0].yields[0])
     return _once(rw, op, op.args) if stay is False else None
 
 
@@ -210,6 +210,7 @@ def _once(rw: Rewriter, op: Op, values: tuple[Value, ...]) -> tuple[Value, ...]:
     inner.env.update(zip(body.params, values))
     block = inner.block(body)
     rw.defs.update(inner.defs)
+    rw.consts.update(inner.consts)
     return rw.splice(block)[len(block.yields) - len(op.results) :]
 
 
