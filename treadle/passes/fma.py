@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..builtins.registry import primitive
 from ..ir.node import Block, Func, Op, Value
 from ..types.core import f32, f64
 from .rewrite import Rewriter, Rule, rewrite
@@ -15,6 +16,7 @@ def form_fma(func: Func) -> Func:
     The product must be used once, and ``c`` must not be a product itself: so ``a*b - b*a`` stays 0, and ``x*x - y*y``
     keeps its sign. The machine's own contraction is off; this is the only place where an fma comes from a sum.
     """
+    primitive("fma")  # known to the IR from here on
     uses: dict[Value, int] = {}
     _count(func.body, uses)
     return rewrite(func, _rules(uses))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builtins.registry import primitive
 from ..ir.node import Func, Op, Value
 from ..ir.ops import OPS, STRUCTURAL
 from ..ir.scalars import boxed, converted, dtype_of, plain
@@ -43,8 +44,6 @@ class _Rules(dict[str, Rule]):
 
 
 def _primitive(name: str) -> Rule:
-    from ..builtins.registry import primitive
-
     meaning, identity = primitive(name).part("ref"), _IDENTITIES.get(name)
 
     def rule(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:

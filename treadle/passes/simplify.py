@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..builtins.registry import primitive
 from ..ir.node import Func, Op, Value
 from ..ir.ops import OPS
 from ..types.core import Fixed, Matrix, Type, Vector, b1
@@ -13,6 +14,7 @@ __all__ = ["simplify"]
 def simplify(func: Func) -> Func:
     """Read parts straight from where they were put; choose what a known condition chooses; unwrap loops that run once
     or never; hand on past a loop what it does not change."""
+    primitive("logical_not")  # known to the IR from here on
     return rewrite(func, _RULES, {"for": _unchanging, "while": _unchanging})
 
 
