@@ -1,0 +1,155 @@
+"""Kernels for the CPU: IR to object code in gangs of SIMD lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..base.binary import Binary
+from ..base.errors import InternalError
+from ..base.target import Target
+from ..ir.node import Func
+from ..ir.walk import ops_of
+from ..types.layout import leaves, pack
+from .emit.module import write
+from .emit.unit import Machine, Options
+
+_IMPORTS = ("PyMem_RawRealloc", "memset", "memcpy", "memmove")
+
+
+def host_target(width: int | None = None) -> Target:
+    """This machine, with the gang width that suits it."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    flags = features.flatten()
+    wide = "avx512f" in features and features["avx512f"]
+    native = 16 if wide else 8 if features.get("avx2") else 4
+    return Target("cpu", llvm.get_process_triple(), llvm.get_host_cpu_name(), flags, width or native)
+
+
+def machine(target: Target, width: int) -> Machine:
+    """What the emitter must know of ``target``."""
+    wide = "+avx512f" in target.features
+    attributes = "nounwind"
+    if wide and width * 32 >= 512:
+        attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+    return Machine("cpu", width, gathers=wide, scatters=wide, attributes=attributes)
+
+
+def build(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Binary:
+    """Object code of the scalarized kernel ``func``; see the architecture page for its entry and for ``Binary.meta``."""
+    options = options or Options()
+    width = gang_width(func, target.width, options)
+    text, unit = write(func, symbol, machine(target, width), options, target.triple)
+    code = compile_text(text, target)
+    meta = {
+        "symbol": symbol,
+        "signature": [t.name for t in func.signature],
+        "size": pack(func.signature)[1],
+        "width": width,
+        "rows": options.rows,
+        "checked": options.checked,
+        "order": options.order,
+        "sites": unit.sites,
+        "prints": unit.prints,
+        "bounded": all(op.name != "while" or op.attrs.get("bounded", False) for op in ops_of(func.body)),
+        "atomics": unit.atomics,
+        "weight": weight(func, width),
+    }
+    return Binary(code, (symbol,), tuple(i for i in _IMPORTS if f"@{i}" in text), meta)
+
+
+def gang_width(func: Func, width: int, options: Options) -> int:
+    """The width ``func`` really gets: 1 where threads must run one after the other."""
+    if options.order == "ordered" or any(op.name == "print" for op in ops_of(func.body)):
+        return 1
+    return width
+
+
+def weight(func: Func, width: int) -> float:
+    """Rough nanoseconds a thread: ops count 0.4 each and lane, those in loops ten times as much a level."""
+
+    def count(block, factor: float) -> float:
+        total = 0.0
+        for op in block.ops:
+            total += factor * (0 if op.name == "const" else 4 if op.name in ("load", "store", "atomic") else 1)
+            deeper = factor * (10 if op.name in ("for", "while") else 1)
+            total += sum(count(region, deeper) for region in op.regions)
+            if op.name == "call":
+                total += count(op.attrs["func"].body, factor)
+        return total
+
+    return round(0.4 * count(func.body, 1.0) / width, 2)
+
+
+@dataclass(slots=True)
+class _Machines:
+    """Target machines by target, made once a process."""
+
+    made: dict[str, object]
+    ready: bool = False
+
+    def get(self, target: Target):
+        import llvmlite.binding as llvm
+
+        if not self.ready:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+            self.ready = True
+        key = f"{target.triple}|{target.cpu}|{target.features}"
+        found = self.made.get(key)
+        if found is None:
+            found = llvm.Target.from_triple(target.triple).create_target_machine(
+                cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="default"
+            )
+            self.made[key] = found
+        return found
+
+
+_machines = _Machines({})
+
+
+def parse(text: str):
+    """A verified module. LLVM ends the process on malformed code that reaches its back ends, so nothing goes unverified."""
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"the emitter wrote text that LLVM rejects: {error}") from None
+    return module
+
+
+def optimise(module, machine) -> None:
+    """A short list of passes: code leaves the emitter folded and in SSA, and LLVM's vectorisers are not wanted."""
+    import llvmlite.binding as llvm
+
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_new_gvn_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_dead_code_elimination_pass()
+    passes.run(module, builder)
+
+
+def compile_text(text: str, target: Target) -> bytes:
+    """Object bytes of LLVM text."""
+    module = parse(text)
+    machine = _machines.get(target)
+    optimise(module, machine)
+    return machine.emit_object(module)
+
+
+def assembly(text: str, target: Target) -> str:
+    """Assembly of LLVM text, for those who want to read it."""
+    module = parse(text)
+    machine = _machines.get(target)
+    optimise(module, machine)
+    return machine.emit_assembly(module)
+
+
+__all__ = ["assembly", "build", "compile_text", "gang_width", "host_target", "leaves", "optimise", "parse", "weight"]

@@ -1,0 +1,268 @@
+"""The emitter: one function of the IR, written as LLVM text for a gang.
+
+A uniform value is one scalar operand, a contiguous one a scalar start, a varying one a vector (see :mod:`values`). The *current mask*
+is the set of lanes that run the code being written: ``mask`` None means all lanes of the gang. Blends are selects; the mask
+itself appears only at memory accesses, any-tests, loop latches and calls. ``some`` tells whether the mask surely has a lane.
+With width 1 everything is uniform, nothing diverges, and the same code writes an ordinary scalar function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ...builtins.registry import primitive as primitive_record
+from ...ir.node import Block, Op, Value
+from ...passes.lanes import Lanes
+from ...types.core import Scalar, View, b1
+from . import atomics, calls, control, faults, memory, views
+from .scalar import Lower, cast
+from .text import Text, constant, register, vector
+from .values import ViewX, X
+
+if TYPE_CHECKING:
+    from .unit import Unit
+
+
+class Emitter:
+    """State while one function is written: its text, its values, the current mask and the gang's place in the grid."""
+
+    def __init__(self, unit: Unit, lanes: Lanes, text: Text):
+        self.unit, self.lanes, self.t = unit, lanes, text
+        self.width = unit.width
+        self.env: dict[Value, X | ViewX] = {}
+        self.mask: str | None = None
+        self.some = True
+        self.valid: dict[Value, str | None] = {}  # results of a leaving arm: the lanes that hold them
+        self.exits: list[control.Exit] = []  # loops around the current place, innermost last
+        self.known_true: set[str] = set()  # uniform conditions that hold wherever the current place is reached
+        self.place: dict[str, str] = {}  # registers: launch, thread, axis numbers, stop …
+        self.axes: list[X] = []
+        self.entry: list = []  # lines at the top of the function: allocas, pointers of the launch record
+        self.abort_label: str | None = None
+        self._launch: dict[tuple[int, str], str] = {}
+        self._dummy: tuple[str, int] | None = None
+        self._dummy_line: list = []
+        self._spread: str | None = None
+
+    # --- values
+
+    def get(self, value: Value) -> X | ViewX:
+        return self.env[value]
+
+    def number(self, value: Value) -> X:
+        x = self.env[value]
+        assert isinstance(x, X)
+        return x
+
+    def uniform(self, t: Scalar, text: str, step: int = 0) -> X:
+        """A scalar operand just written; a vector of it can be made here later."""
+        x = X(t, text, None, step)
+        if self.width > 1:
+            x.home = self.t.slot()
+        return x
+
+    def fixed(self, t: Scalar, value: bool | int | float) -> X:
+        return X(t, constant(value, t), const=value)
+
+    def settle(self, value: Value, x: X) -> None:
+        """Bind the result of scalar or vector code to ``value``."""
+        step = self.lanes.steps[value]
+        if x.text is not None and x.const is None and x.home is None:
+            x.step = step if isinstance(step, int) else 0
+            if self.width > 1:
+                x.home = self.t.slot()
+        self.env[value] = x
+
+    def wide(self, x: X) -> str:
+        """The vector operand of ``x``, made where ``x`` itself was made."""
+        if x.wide is None:
+            if x.split is not None:
+                x.wide = self._unsplit(x)
+            elif x.const is not None or x.home is None:
+                x.wide = f"splat ({register(x.type)} {x.text})"
+            else:
+                x.wide = self.spread(x.home, register(x.type), x.text, x.step)  # type: ignore[arg-type]
+        return x.wide
+
+    def spread(self, slot: list, kind: str, text: str, step: int | None) -> str:
+        """``text + step·lane`` in every lane."""
+        lanes = vector(kind, self.width)
+        one = self.t.into(slot, f"insertelement {lanes} poison, {kind} {text}, i64 0")
+        all_ = self.t.into(slot, f"shufflevector {lanes} {one}, {lanes} poison, <{self.width} x i32> zeroinitializer")
+        if not step:
+            return all_
+        return self.t.into(slot, f"add {lanes} {all_}, {self.ramp(kind, step)}")
+
+    def ramp(self, kind: str, step: int) -> str:
+        """The constant vector 0, step, 2·step, …"""
+        return f"<{', '.join(f'{kind} {step * i}' for i in range(self.width))}>"
+
+    def _unsplit(self, x: X) -> str:
+        u, v = x.split  # type: ignore[misc]
+        kind = vector("i1", self.width)
+        return self.t.into(x.home, f"select i1 {u.text}, {kind} {self.wide(v)}, {kind} zeroinitializer")  # type: ignore[arg-type]
+
+    def zero(self, value: Value) -> X | ViewX:
+        """Something harmless of the type of ``value``, for lanes and paths that do not look at it."""
+        if isinstance(value.type, View):
+            return views.nothing(self, value.type)
+        assert isinstance(value.type, Scalar)
+        return self.fixed(value.type, 0)
+
+    # --- the function's surroundings
+
+    def launch_field(self, offset: int) -> str:
+        """A pointer in the launch record, read once at the top of the function."""
+        return self._read_launch(offset, "ptr")
+
+    def launch_word(self, offset: int) -> str:
+        """An i64 in the launch record, read once at the top of the function."""
+        return self._read_launch(offset, "i64")
+
+    def _read_launch(self, offset: int, kind: str) -> str:
+        found = self._launch.get((offset, kind))
+        if found is None:
+            at = self.t.into(self.entry, f"getelementptr i8, ptr {self.place['launch']}, i64 {offset}")
+            found = self._launch[offset, kind] = self.t.into(self.entry, f"load {kind}, ptr {at}, align 8, !invariant.load !0")
+        return found
+
+    def abort(self) -> str:
+        """The block that ends the function early."""
+        if self.abort_label is None:
+            self.abort_label = self.t.label("abort")
+        return self.abort_label
+
+    def dummy(self, size: int) -> str:
+        """Memory of at least ``size`` bytes for lanes that do not run."""
+        if self._dummy is None:
+            self._dummy = self.t.name(), 0
+            self._dummy_line = []
+            self.entry.append(self._dummy_line)
+        name, largest = self._dummy
+        if size > largest:
+            self._dummy = name, size
+            self._dummy_line[:] = [f"  {name} = alloca [{size} x i8], align 64"]
+        return name
+
+    def spread_dummy(self, name: str) -> str:
+        """The dummy's pointer in every lane."""
+        if self._spread is None:
+            self._spread = self.spread(self.entry, "ptr", name, 0)
+        return self._spread
+
+    # --- masks
+
+    @property
+    def bits(self) -> str:
+        """The LLVM type of masks."""
+        return vector("i1", self.width)
+
+    def mask_text(self) -> str:
+        return "splat (i1 true)" if self.mask is None else self.mask
+
+    def both(self, mask: str | None, condition: str) -> str:
+        """The lanes of ``mask`` in which ``condition`` holds."""
+        return condition if mask is None else self.t.ins(f"and {self.bits} {mask}, {condition}")
+
+    def without(self, mask: str | None, condition: str) -> str:
+        """The lanes of ``mask`` in which ``condition`` does not hold."""
+        return self.both(mask, self.t.ins(f"xor {self.bits} {condition}, splat (i1 true)"))
+
+    def any(self, mask: str) -> str:
+        """Whether ``mask`` has a lane."""
+        whole = self.t.ins(f"bitcast {self.bits} {mask} to i{self.width}")
+        return self.t.ins(f"icmp ne i{self.width} {whole}, 0")
+
+    def blend(self, condition: str, a: X, b: X) -> X:
+        """``a`` where ``condition`` holds, else ``b``."""
+        kind = vector(register(a.type), self.width)
+        return X(a.type, None, self.t.ins(f"select {self.bits} {condition}, {kind} {self.wide(a)}, {kind} {self.wide(b)}"), None)
+
+    # --- ops
+
+    def block(self, block: Block) -> None:
+        """Write the ops of ``block`` one after the other."""
+        for op in block.ops:
+            handler = HANDLERS.get(op.name)
+            if handler is None:
+                primitive(self, op)
+            else:
+                handler(self, op)
+
+
+def primitive(e: Emitter, op: Op) -> None:
+    """An op of the builtins registry."""
+    result = op.results[0]
+    scalar = e.lanes.steps[result] is not None
+    xs = [e.number(a) for a in op.args]
+    if not scalar and op.name == "bitand" and result.type is b1 and control.split(e, result, *xs):
+        return
+    low = Lower(e, op.args[0].type, result.type, scalar)  # type: ignore[arg-type]
+    e.settle(result, _lowering(op.name)(low, *xs))
+
+
+@cache
+def _lowering(name: str) -> Callable[..., X]:
+    return primitive_record(name).part("lower")  # type: ignore[return-value]
+
+
+def _const(e: Emitter, op: Op) -> None:
+    if isinstance(op.results[0].type, Scalar):  # text stays where it is printed
+        e.env[op.results[0]] = e.fixed(op.results[0].type, op.attrs["value"])
+
+
+def _poison(e: Emitter, op: Op) -> None:
+    e.env[op.results[0]] = e.zero(op.results[0])
+
+
+def _cast(e: Emitter, op: Op) -> None:
+    result = op.results[0]
+    e.settle(result, cast(e, e.number(op.args[0]), result.type, e.lanes.steps[result] is not None))  # type: ignore[arg-type]
+
+
+def _bitcast(e: Emitter, op: Op) -> None:
+    result, x = op.results[0], e.number(op.args[0])
+    e.settle(result, Lower(e, x.type, result.type, e.lanes.steps[result] is not None).bitcast(x, result.type))  # type: ignore[arg-type]
+
+
+def _select(e: Emitter, op: Op) -> None:
+    result = op.results[0]
+    c, a, b = (e.get(x) for x in op.args)
+    assert isinstance(c, X)
+    if isinstance(a, ViewX):
+        assert isinstance(b, ViewX)
+        e.env[result] = views.choose(e, c, a, b)
+        return
+    assert isinstance(b, X)
+    step = e.lanes.steps[result]
+    if step is None and result.type is b1 and b.const is False and control.split(e, result, c, a):
+        return
+    if step is None and c.step == 0 and c.wide is None:  # one choice for the whole gang
+        kind = vector(register(a.type), e.width)
+        e.env[result] = X(a.type, None, e.t.ins(f"select i1 {c.text}, {kind} {e.wide(a)}, {kind} {e.wide(b)}"), None)
+        return
+    e.settle(result, Lower(e, a.type, a.type, step is not None).select(c, a, b))
+
+
+def _tid(e: Emitter, op: Op) -> None:
+    axis = op.attrs["axis"]
+    e.env[op.results[0]] = e.axes[axis] if axis < len(e.axes) else e.fixed(op.results[0].type, 0)  # type: ignore[arg-type]
+
+
+def _lanes_any(e: Emitter, op: Op) -> None:
+    c = e.number(op.args[0])
+    if e.width == 1:
+        e.env[op.results[0]] = c
+    elif c.step == 0 and c.text is not None and e.some:
+        e.env[op.results[0]] = c
+    else:
+        e.env[op.results[0]] = e.uniform(b1, e.any(e.both(e.mask, e.wide(c))))
+
+
+HANDLERS = {
+    "const": _const, "poison": _poison, "cast": _cast, "bitcast": _bitcast, "select": _select, "tid": _tid,
+    "lanes_any": _lanes_any, **control.HANDLERS, **memory.HANDLERS, **views.HANDLERS, **atomics.HANDLERS, **faults.HANDLERS,
+    **calls.HANDLERS,
+}  # fmt: skip

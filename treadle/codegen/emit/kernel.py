@@ -1,0 +1,245 @@
+"""The entry of a kernel: its parameters, the loop over gangs, and each thread's place in the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...ir.node import Func, Op
+from ...ir.walk import ops_of
+from ...types.core import Scalar, View, f64, i32, i64
+from ...types.layout import leaves, pack
+from . import faults, views
+from .scalar import Lower, from_memory
+from .text import Text, memory
+from .values import ViewX, X
+
+if TYPE_CHECKING:
+    from .emitter import Emitter
+    from .unit import Unit
+
+# A body is written twice, once for full gangs and once with a mask for the rest of a row, if it has at most this many ops
+# and is ruled by memory: masked accesses are what it costs to write it once.
+TWICE, MEMORY_SHARE = 400, 0.04
+_DIMS = 8  # offset of dim0 in the launch record
+
+
+def all_ops(func: Func) -> Iterator[Op]:
+    """Every op of ``func``."""
+    return ops_of(func.body)
+
+
+def with_known_strides(e: Emitter, view: ViewX) -> ViewX:
+    """``view`` with the strides that its type fixes as constants."""
+    view.strides = [x if s is None else e.fixed(i64, s) for x, s in zip(view.strides, view.type.strides, strict=True)]
+    return view
+
+
+def parameters(e: Emitter, func: Func, pointer: str) -> None:
+    """Bind the kernel's parameters, one per leaf of the signature, to what is packed at ``pointer``."""
+    starts, _ = pack(func.signature)
+    params = iter(func.params)
+    for k, (t, start) in enumerate(zip(func.signature, starts, strict=True)):
+        name = func.names[k] if k < len(func.names) else f"argument {k}"
+        for leaf in leaves(t):
+            p, offset = next(params), start + leaf.offset
+            if isinstance(leaf.type, View):
+                path = ".".join([name, *_path(t, leaf.path)])
+                e.env[p] = views.parameter(e, leaf.type, pointer, offset, path)
+            else:
+                assert isinstance(leaf.type, Scalar)
+                at = e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+                got = e.t.ins(f"load {memory(leaf.type)}, ptr {at}, align {leaf.type.size}, !invariant.load !0")
+                x = from_memory(e, got, leaf.type, True)
+                x.home = e.t.slot() if e.width > 1 else None
+                e.env[p] = x
+
+
+def _path(t, path: tuple[int, ...]) -> list[str]:
+    """Field names on the way to a leaf."""
+    from ...types.core import Struct
+    from ...types.layout import children
+
+    names = []
+    for i in path:
+        names.append(t.fields[i][0] if isinstance(t, Struct) else str(i))
+        t = children(t)[i]
+    return names
+
+
+def axes(e: Emitter, ndim: int, thread: str, column: str | None = None) -> list[X]:
+    """``tid`` on each grid axis, from the linear index of lane 0. ``column``: the last axis, if the caller knows it."""
+    single = e.width == 1
+    if ndim <= 1:
+        return [e.uniform(i32, e.t.ins(f"trunc i64 {thread} to i32"), 0 if single else 1)]
+    numbers: list[str] = [""] * ndim
+    rest = thread
+    for axis in range(ndim - 1, 0, -1):
+        size = e.launch_word(_DIMS + 8 * axis)
+        above = e.t.ins(f"udiv i64 {rest}, {size}")
+        numbers[axis] = e.t.ins(f"sub i64 {rest}, {e.t.ins(f'mul i64 {above}, {size}')}")
+        rest = above
+    numbers[0] = rest
+    short = [e.t.ins(f"trunc i64 {n} to i32") for n in numbers]
+    if single or e.unit.options.rows:
+        return [e.uniform(i32, n, 0 if single or axis < ndim - 1 else 1) for axis, n in enumerate(short)]
+    return _carried(e, ndim, short)
+
+
+def _carried(e: Emitter, ndim: int, first: list[str]) -> list[X]:
+    """Grid axes of lanes that run over the ends of rows: from the last axis on, what exceeds it is carried to the next."""
+    low = Lower(e, i32, i32, False)
+    out: list[X] = [e.fixed(i32, 0)] * ndim
+    carry: X | None = None
+    for axis in range(ndim - 1, -1, -1):
+        x = e.uniform(i32, first[axis], 1 if carry is None else 0)
+        total = x if carry is None else low.binary("add", x, carry)
+        if axis == 0:
+            out[0] = total
+            break
+        size = e.uniform(i32, e.t.ins(f"trunc i64 {e.launch_word(_DIMS + 8 * axis)} to i32"))
+        # Exact in float64: both are below 2³², and a quotient that is no whole number is at least 2⁻³² away from one.
+        ratio = Lower(e, f64, f64, False).binary("fdiv", low._conv("uitofp", total, f64), low._conv("uitofp", size, f64))
+        carry = low._conv("fptoui", ratio, i32)
+        out[axis] = low.binary("sub", total, low.binary("mul", carry, size))
+    return out
+
+
+def write_kernel(unit: Unit, func: Func) -> str:
+    """The text of the entry."""
+    from .emitter import Emitter
+
+    text = Text(unit.needs)
+    e = Emitter(unit, unit.lanes[id(func)], text)
+    e.place = {"launch": "%launch", "priv": "%priv"}
+    text.start("entry")
+    e.entry = text.slot()
+    parameters(e, func, "%args")
+    if any(op.name == "call" for op in all_ops(func)) or faults.func_fails(unit, func):
+        e.place["alive"] = "%alive"
+        e.entry.append(f"  %alive = alloca i{e.width}, align 8")
+    if unit.options.rows and func.facts.get("ndim", 0) > 1:
+        _rows(e, func)
+    else:
+        _gangs(e, func, "%begin", "%end", lambda t: t)
+        text.do("ret i32 0")
+    if e.abort_label is not None:
+        text.start(e.abort_label)
+        text.do("ret i32 1")
+    head = f"define i32 @{unit.symbol}(ptr noalias readonly %args, ptr %launch, i64 %begin, i64 %end, ptr %priv) #0"
+    return f"{head} {{\n{text.text()}\n}}\n"
+
+
+def _rows(e: Emitter, func: Func) -> None:
+    """The piece of each row of the grid that lies in ``[begin, end)``, gang by gang."""
+    t, ndim = e.t, func.facts["ndim"]
+    row_start, row, done = t.label("row"), t.label("inrow"), t.label("done")
+    length = e.launch_word(_DIMS + 8 * (ndim - 1))
+    before = t.block
+    t.jump(row_start)
+    t.start(row_start)
+    place, following = t.name(), t.name()
+    phi = t.slot()
+    t.branch(t.ins(f"icmp ult i64 {place}, %end"), row, done)
+    t.start(row)
+    number = t.ins(f"udiv i64 {place}, {length}")
+    first = t.ins(f"mul i64 {number}, {length}")
+    column = t.ins(f"sub i64 {place}, {first}")
+    left = t.ins(f"sub i64 %end, {first}")
+    t.declare("declare i64 @llvm.umin.i64(i64, i64)")
+    limit = t.ins(f"call i64 @llvm.umin.i64(i64 {left}, i64 {length})")
+    _gangs(e, func, column, limit, lambda c: t.ins(f"add i64 {first}, {c}"))
+    t.do(f"{following} = add i64 {first}, {limit}")
+    phi.append(f"  {place} = phi i64 [ %begin, %{before} ], [ {following}, %{t.block} ]")
+    t.jump(row_start)
+    t.start(done)
+    t.do("ret i32 0")
+
+
+def _gangs(e: Emitter, func: Func, begin: str, end: str, thread_of) -> None:
+    """Gangs from ``begin`` to ``end``: full ones, then the rest under a mask."""
+    t, w = e.t, e.width
+    loop, gang, rest, last, done = (t.label(h) for h in ("gangs", "gang", "rest", "lastgang", "alldone"))
+    if w == 1 or not _written_twice(func):
+        _one_loop(e, func, begin, end, thread_of, loop, gang, done)
+        return
+    before = t.block
+    t.jump(loop)
+    t.start(loop)
+    place, following = t.name(), t.name()
+    phi = t.slot()
+    t.do(f"{following} = add i64 {place}, {w}")
+    t.branch(t.ins(f"icmp ule i64 {following}, {end}"), gang, rest)
+    t.start(gang)
+    _gang(e, func, thread_of(place), None)
+    phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
+    t.jump(loop)
+    t.start(rest)
+    t.branch(t.ins(f"icmp ult i64 {place}, {end}"), last, done)
+    t.start(last)
+    _gang(e, func, thread_of(place), _lanes_below(e, place, end))
+    t.jump(done)
+    t.start(done)
+
+
+def _one_loop(e: Emitter, func: Func, begin: str, end: str, thread_of, loop: str, gang: str, done: str) -> None:
+    """One body for all gangs, masked unless the gang has one lane."""
+    t = e.t
+    before = t.block
+    t.jump(loop)
+    t.start(loop)
+    place, following = t.name(), t.name()
+    phi = t.slot()
+    t.branch(t.ins(f"icmp ult i64 {place}, {end}"), gang, done)
+    t.start(gang)
+    _gang(e, func, thread_of(place), None if e.width == 1 else _lanes_below(e, place, end))
+    t.do(f"{following} = add i64 {place}, {e.width}")
+    phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
+    t.jump(loop)
+    t.start(done)
+
+
+def _lanes_below(e: Emitter, place: str, end: str) -> str:
+    """The lanes whose thread comes before ``end``."""
+    left = e.t.ins(f"sub i64 {end}, {place}")
+    e.t.declare("declare i64 @llvm.umin.i64(i64, i64)")
+    short = e.t.ins(f"trunc i64 {e.t.ins(f'call i64 @llvm.umin.i64(i64 {left}, i64 {e.width})')} to i32")
+    return e.t.ins(f"icmp ult <{e.width} x i32> {e.ramp('i32', 1)}, {e.wide(e.uniform(i32, short))}")
+
+
+def _gang(e: Emitter, func: Func, thread: str, mask: str | None) -> None:
+    """The body for one gang whose lane 0 is ``thread``."""
+    from . import atomics
+
+    env, place = dict(e.env), dict(e.place)
+    e.place["thread"] = thread
+    e.mask, e.some, e.valid, e.known_true = mask, True, {}, set()
+    ndim = func.facts.get("ndim", 0)
+    if any(op.name == "tid" for op in all_ops(func)):
+        e.axes = axes(e, ndim, thread)
+    fails = faults.func_fails(e.unit, func)
+    if "alive" in e.place:
+        e.t.do(f"store i{e.width} -1, ptr %alive, align 8")
+    atomics.begin_gang(e)
+    e.block(func.body)
+    atomics.end_gang(e)
+    if fails and e.width > 1:
+        alive = e.t.ins(f"load i{e.width}, ptr %alive, align 8")
+        go = e.t.label("alive")
+        e.t.branch(e.t.ins(f"icmp eq i{e.width} {alive}, -1"), go, e.abort())
+        e.t.start(go)
+    shown = e.place.get("shown")
+    e.env, e.place = env, place
+    if shown is not None:
+        e.place["shown"] = shown
+
+
+def _written_twice(func: Func) -> bool:
+    """Whether a full-mask copy of the body pays: it is small, and memory accesses make up enough of it."""
+    total = accesses = 0
+    for op in all_ops(func):
+        if op.name == "call":
+            return False
+        total += op.name != "const"
+        accesses += (len(op.results) + max(0, len(op.args) - 2)) * (op.name in ("load", "store"))
+    return total <= TWICE and accesses >= MEMORY_SHARE * total

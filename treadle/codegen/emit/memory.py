@@ -1,0 +1,442 @@
+"""Loads, stores and a thread's own arrays.
+
+The shape of an access decides its code. All lanes at one address: a scalar access. Lane after lane without gaps: one wide access. Lane after
+lane with a known step, elements of several scalars: wide accesses to the whole window and shuffles (eight times faster than gathers).
+Everything else: gathers and scatters, by hardware where it is good at it, else lane by lane; lanes that do not run then
+access a dummy, which costs less than a branch each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...ir.node import Op
+from ...types.core import Fixed, Scalar, View, i64
+from ...types.layout import leaves
+from . import faults, views
+from .address import Address, offset_of
+from .scalar import from_memory, to_memory
+from .text import PTR, memory, vector
+from .values import ViewX, X
+
+if TYPE_CHECKING:
+    from .emitter import Emitter
+
+WINDOW = 16  # the widest element, in scalars, that is accessed as a window
+
+
+class Item(NamedTuple):
+    """One scalar of an element: its byte offset (planar: the number of its plane) and type."""
+
+    offset: int
+    type: Scalar
+    plane: int = 0
+
+    @property
+    def size(self) -> int:
+        return 8 if self.type is PTR else self.type.size
+
+
+def items_of(t: View) -> list[Item]:
+    """The scalars of an element of ``t``; a view inside the element counts as its numbers."""
+    found: list[Item] = []
+    for k, leaf in enumerate(leaves(t.elem)):
+        if isinstance(leaf.type, View):
+            found.extend(Item(leaf.offset + at, kind) for at, kind in views.view_leaves(leaf.type))
+        else:
+            assert isinstance(leaf.type, Scalar)
+            found.append(Item(0, leaf.type, k) if t.planar else Item(leaf.offset, leaf.type))
+    return found
+
+
+# --- the shapes ----------------------------------------------------------------------------------------------------
+
+
+class Access:
+    """An element of a view at some indices, all its items at once."""
+
+    def __init__(self, e: Emitter, view: ViewX, at: Address, items: list[Item]):
+        self.e, self.view, self.at, self.items = e, view, at, items
+        self.kind = view.type
+        single = view.data.step == 0 and view.data.text is not None and not at.vectors
+        if view.base is not None:
+            single = single and at.step == 0
+            self.shape = "own" if single and e.width > 1 else "own lanes" if e.width > 1 else "own scalar"
+        elif single and at.step == 0:
+            self.shape = "uniform"
+        elif single and all(at.step == item.size for item in items):
+            self.shape = "wide"
+        elif single and self.window() is not None:
+            self.shape = "window"
+        else:
+            self.shape = "lanes"
+
+    def window(self) -> tuple[int, int] | None:
+        """Scalars a lane and scalars to its last item, if the items lie in a window worth reading whole."""
+        size = self.items[0].size
+        step, low = self.at.step, self.items[0].offset
+        if self.kind.planar or step <= 0 or step % size or step // size > WINDOW or 2 * len(self.items) * size < step:
+            return None
+        if any(i.size != size or (i.offset - low) % size or i.offset < low for i in self.items) or any(i.type is PTR for i in self.items):
+            return None
+        last = max(i.offset for i in self.items) - low
+        return (step // size, last // size + 1) if last < step else None
+
+    def item_address(self, item: Item) -> Address:
+        at = self.at.copy()
+        at.add_constant(item.offset)
+        if item.plane:
+            at.add_number(views.product(self.e, self.view.component, self.e.fixed(i64, item.plane)))
+        return at
+
+    # --- loads
+
+    def load(self) -> list[X]:
+        """The items, one number each."""
+        return _LOADS[self.shape](self)
+
+    def load_uniform(self) -> list[X]:
+        e = self.e
+        out = []
+        for item in self.items:
+            pointer = self.item_address(item).start(self.view.data)
+            if not e.some and e.mask is not None:
+                pointer = e.t.ins(f"select i1 {e.any(e.mask)}, ptr {pointer}, ptr {e.dummy(item.size)}")
+            out.append(self.load_scalar(pointer, item))
+        return out
+
+    def load_scalar(self, pointer: str, item: Item) -> X:
+        e = self.e
+        name = e.t.ins(f"load {memory(item.type)}, ptr {pointer}, align {item.size}")
+        x = from_memory(e, name, item.type, True)
+        if e.width > 1:
+            x.home = e.t.slot()
+        return x
+
+    def load_own_scalar(self) -> list[X]:
+        return [self.load_scalar(self.item_address(item).local_start(self.view), item) for item in self.items]
+
+    def load_wide(self) -> list[X]:
+        out = []
+        for item in self.items:
+            pointer = self.item_address(item).start(self.view.data)
+            out.append(from_memory(self.e, _wide_load(self.e, memory(item.type), self.e.width, pointer, self.e.mask, item.size),
+                                   item.type, False))  # fmt: skip
+        return out
+
+    def load_window(self) -> list[X]:
+        e, w = self.e, self.e.width
+        per_lane, reach = self.window()  # type: ignore[misc]
+        size = self.items[0].size
+        total = (w - 1) * per_lane + reach
+        pointer = self.item_address(self.items[0]).start(self.view.data)
+        kind = memory(self.items[0].type)
+        mask = None if e.mask is None else _stretched(e, e.mask, per_lane, total)
+        whole = _wide_load(e, kind, total, pointer, mask, size)
+        many = vector(kind, total)
+        out = []
+        for item in self.items:
+            first = (item.offset - self.items[0].offset) // size
+            picks = _indices(first + per_lane * lane for lane in range(w))
+            name = e.t.ins(f"shufflevector {many} {whole}, {many} poison, {picks}")
+            own = memory(item.type)
+            if own != kind:
+                name = e.t.ins(f"bitcast {vector(kind, w)} {name} to {vector(own, w)}")
+            out.append(from_memory(e, name, item.type, False))
+        return out
+
+    def load_lanes(self) -> list[X]:
+        e = self.e
+        if self.kind.planar:
+            each = [self.item_address(item).pointers(self.view.data) for item in self.items]
+            return [x for p, item in zip(each, self.items, strict=True) for x in _gather(e, p, [Item(0, item.type)])]
+        return _gather(e, self.at.pointers(self.view.data), self.items)
+
+    def load_own(self) -> list[X]:
+        """A vector as it lies; lanes that do not run read their own memory, which harms nobody."""
+        out = []
+        for item in self.items:
+            pointer = self.item_address(item).local_start(self.view)
+            name = _wide_load(self.e, memory(item.type), self.e.width, pointer, None, min(64, self.e.width * item.size))
+            out.append(from_memory(self.e, name, item.type, False))
+        return out
+
+    def load_own_lanes(self) -> list[X]:
+        out = []
+        for item in self.items:
+            pointers = self.item_address(item).local_pointers(self.view, item.size)
+            out.extend(_gather(self.e, pointers, [Item(0, item.type)]))
+        return out
+
+    # --- stores
+
+    def store(self, xs: list[X]) -> None:
+        """Write one number an item."""
+        if self.shape == "window" and self.window() != (len(self.items), len(self.items)):
+            self.shape = "lanes"  # a wide store would overwrite what lies between
+        _STORES[self.shape](self, xs)
+
+    def store_uniform(self, xs: list[X]) -> None:
+        """All lanes at one address: the last one that runs has the last word."""
+        e = self.e
+        end = None
+        if not e.some and e.mask is not None:
+            go, end = e.t.label("store"), e.t.label("stored")
+            e.t.branch(e.any(e.mask), go, end)
+            e.t.start(go)
+        lane = None
+        for item, x in zip(self.items, xs, strict=True):
+            pointer = self.item_address(item).start(self.view.data)
+            kind = memory(item.type)
+            if x.step == 0 and x.text is not None:
+                value = to_memory(e, x, True)
+            else:
+                lane = lane or last_lane(e)
+                value = e.t.ins(f"extractelement {vector(kind, e.width)} {to_memory(e, x, False)}, i64 {lane}")
+            e.t.do(f"store {kind} {value}, ptr {pointer}, align {item.size}")
+        if end is not None:
+            e.t.jump(end)
+            e.t.start(end)
+
+    def store_own_scalar(self, xs: list[X]) -> None:
+        for item, x in zip(self.items, xs, strict=True):
+            pointer = self.item_address(item).local_start(self.view)
+            self.e.t.do(f"store {memory(item.type)} {to_memory(self.e, x, True)}, ptr {pointer}, align {item.size}")
+
+    def store_wide(self, xs: list[X]) -> None:
+        e = self.e
+        for item, x in zip(self.items, xs, strict=True):
+            pointer = self.item_address(item).start(self.view.data)
+            _wide_store(e, memory(item.type), e.width, to_memory(e, x, False), pointer, e.mask, item.size)
+
+    def store_window(self, xs: list[X]) -> None:
+        e, w, n = self.e, self.e.width, len(self.items)
+        kind = memory(self.items[0].type)
+        order = sorted(range(n), key=lambda k: self.items[k].offset)
+        columns = []
+        for k in order:
+            text, own = to_memory(e, xs[k], False), memory(self.items[k].type)
+            columns.append(text if own == kind else e.t.ins(f"bitcast {vector(own, w)} {text} to {vector(kind, w)}"))
+        pointer = self.item_address(self.items[order[0]]).start(self.view.data)
+        mask = None if e.mask is None else _stretched(e, e.mask, n, n * w)
+        _wide_store(e, kind, n * w, _interleaved(e, kind, columns), pointer, mask, self.items[0].size)
+
+    def store_lanes(self, xs: list[X]) -> None:
+        e = self.e
+        if self.kind.planar:
+            for item, x in zip(self.items, xs, strict=True):
+                _scatter(e, self.item_address(item).pointers(self.view.data), [Item(0, item.type)], [x])
+        else:
+            _scatter(e, self.at.pointers(self.view.data), self.items, xs)
+
+    def store_own(self, xs: list[X]) -> None:
+        e = self.e
+        for item, x in zip(self.items, xs, strict=True):
+            pointer, kind = self.item_address(item).local_start(self.view), vector(memory(item.type), e.width)
+            align = min(64, e.width * item.size)
+            value = to_memory(e, x, False)
+            if e.mask is not None:
+                old = e.t.ins(f"load {kind}, ptr {pointer}, align {align}")
+                value = e.t.ins(f"select {e.bits} {e.mask}, {kind} {value}, {kind} {old}")
+            e.t.do(f"store {kind} {value}, ptr {pointer}, align {align}")
+
+    def store_own_lanes(self, xs: list[X]) -> None:
+        for item, x in zip(self.items, xs, strict=True):
+            pointers = self.item_address(item).local_pointers(self.view, item.size)
+            _scatter(self.e, pointers, [Item(0, item.type)], [x])
+
+
+_LOADS = {
+    "uniform": Access.load_uniform, "wide": Access.load_wide, "window": Access.load_window, "lanes": Access.load_lanes,
+    "own": Access.load_own, "own lanes": Access.load_own_lanes, "own scalar": Access.load_own_scalar,
+}  # fmt: skip
+_STORES = {
+    "uniform": Access.store_uniform, "wide": Access.store_wide, "window": Access.store_window, "lanes": Access.store_lanes,
+    "own": Access.store_own, "own lanes": Access.store_own_lanes, "own scalar": Access.store_own_scalar,
+}  # fmt: skip
+
+
+# --- pieces --------------------------------------------------------------------------------------------------------
+
+
+def last_lane(e: Emitter) -> str:
+    """The number of the last lane that runs, as an i64; the mask has one."""
+    if e.mask is None:
+        return str(e.width - 1)
+    kind = f"i{e.width}"
+    whole = e.t.ins(f"bitcast {e.bits} {e.mask} to {kind}")
+    e.t.declare(f"declare {kind} @llvm.ctlz.{kind}({kind}, i1)")
+    above = e.t.ins(f"call {kind} @llvm.ctlz.{kind}({kind} {whole}, i1 true)")
+    last = e.t.ins(f"sub {kind} {e.width - 1}, {above}")
+    return last if kind == "i64" else e.t.ins(f"zext {kind} {last} to i64")
+
+
+def _indices(numbers) -> str:
+    picks = [f"i32 {n}" for n in numbers]
+    return f"<{len(picks)} x i32> <{', '.join(picks)}>"
+
+
+def _stretched(e: Emitter, mask: str, each: int, total: int) -> str:
+    """Every lane of ``mask`` repeated ``each`` times, ``total`` lanes of it."""
+    return e.t.ins(f"shufflevector {e.bits} {mask}, {e.bits} poison, {_indices(k // each for k in range(total))}")
+
+
+def _wide_load(e: Emitter, kind: str, count: int, pointer: str, mask: str | None, align: int) -> str:
+    many = vector(kind, count)
+    if mask is None:
+        return e.t.ins(f"load {many}, ptr {pointer}, align {align}")
+    name = f"@llvm.masked.load.v{count}{_short(kind)}.p0"
+    bits = vector("i1", count)
+    e.t.declare(f"declare {many} {name}(ptr, i32, {bits}, {many})")
+    return e.t.ins(f"call {many} {name}(ptr {pointer}, i32 {align}, {bits} {mask}, {many} zeroinitializer)")
+
+
+def _wide_store(e: Emitter, kind: str, count: int, value: str, pointer: str, mask: str | None, align: int) -> None:
+    many = vector(kind, count)
+    if mask is None:
+        e.t.do(f"store {many} {value}, ptr {pointer}, align {align}")
+        return
+    name = f"@llvm.masked.store.v{count}{_short(kind)}.p0"
+    bits = vector("i1", count)
+    e.t.declare(f"declare void {name}({many}, ptr, i32, {bits})")
+    e.t.do(f"call void {name}({many} {value}, ptr {pointer}, i32 {align}, {bits} {mask})")
+
+
+def _short(kind: str) -> str:
+    return {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(kind, kind)
+
+
+def _interleaved(e: Emitter, kind: str, columns: list[str]) -> str:
+    """Lane 0 of every column, lane 1 of every column, …, as one long vector."""
+    w, n = e.width, len(columns)
+    parts, size = list(columns), w
+    while len(parts) > 2:  # pairs side by side, until two vectors hold all
+        many = vector(kind, size)
+        if len(parts) % 2:
+            parts.append("poison")
+        picks = _indices(range(2 * size))
+        parts = [
+            "poison" if a == "poison" else e.t.ins(f"shufflevector {many} {a}, {many} {b}, {picks}")
+            for a, b in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        size *= 2
+    if len(parts) == 1:
+        parts.append("poison")
+    many = vector(kind, size)
+    picks = _indices((k % n) * w + k // n for k in range(n * w))
+    return e.t.ins(f"shufflevector {many} {parts[0]}, {many} {parts[1]}, {picks}")
+
+
+def _gather(e: Emitter, pointers: str, items: list[Item]) -> list[X]:
+    """The items at ``pointers``, one vector each."""
+    w, many = e.width, vector("ptr", e.width)
+    if e.unit.target.gathers:
+        out = []
+        for item in items:
+            at = pointers if not item.offset else e.t.ins(f"getelementptr i8, {many} {pointers}, i64 {item.offset}")
+            kind = vector(memory(item.type), w)
+            name = f"@llvm.masked.gather.v{w}{_short(memory(item.type))}.v{w}p0"
+            e.t.declare(f"declare {kind} {name}({many}, i32, {e.bits}, {kind})")
+            got = e.t.ins(
+                f"call {kind} {name}({many} {at}, i32 {item.size}, {e.bits} {e.mask_text()}, {kind} zeroinitializer)"
+            )
+            out.append(from_memory(e, got, item.type, False))
+        return out
+    names = ["poison"] * len(items)
+    for lane, pointer in enumerate(_each_pointer(e, pointers, items)):
+        for k, item in enumerate(items):
+            at = pointer if not item.offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {item.offset}")
+            kind = memory(item.type)
+            one = e.t.ins(f"load {kind}, ptr {at}, align {item.size}")
+            names[k] = e.t.ins(f"insertelement {vector(kind, w)} {names[k]}, {kind} {one}, i64 {lane}")
+    return [from_memory(e, name, item.type, False) for name, item in zip(names, items, strict=True)]
+
+
+def _each_pointer(e: Emitter, pointers: str, items: list[Item]) -> list[str]:
+    """The pointer of each lane; of lanes that do not run, one to the dummy."""
+    many = vector("ptr", e.width)
+    if e.mask is not None:
+        dummy = e.dummy(max(i.offset + i.size for i in items))
+        filler = e.spread_dummy(dummy)
+        pointers = e.t.ins(f"select {e.bits} {e.mask}, {many} {pointers}, {many} {filler}")
+    return [e.t.ins(f"extractelement {many} {pointers}, i64 {lane}") for lane in range(e.width)]
+
+
+def _scatter(e: Emitter, pointers: str, items: list[Item], xs: list[X]) -> None:
+    """Write the items lane after lane: where two lanes meet, the later one wins, as in thread order."""
+    w, many = e.width, vector("ptr", e.width)
+    values = [to_memory(e, x, False) for x in xs]
+    if e.unit.target.scatters:
+        for item, value in zip(items, values, strict=True):
+            at = pointers if not item.offset else e.t.ins(f"getelementptr i8, {many} {pointers}, i64 {item.offset}")
+            kind = vector(memory(item.type), w)
+            name = f"@llvm.masked.scatter.v{w}{_short(memory(item.type))}.v{w}p0"
+            e.t.declare(f"declare void {name}({kind}, {many}, i32, {e.bits})")
+            e.t.do(f"call void {name}({kind} {value}, {many} {at}, i32 {item.size}, {e.bits} {e.mask_text()})")
+        return
+    for lane, pointer in enumerate(_each_pointer(e, pointers, items)):
+        for item, value in zip(items, values, strict=True):
+            at = pointer if not item.offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {item.offset}")
+            kind = memory(item.type)
+            one = e.t.ins(f"extractelement {vector(kind, w)} {value}, i64 {lane}")
+            e.t.do(f"store {kind} {one}, ptr {at}, align {item.size}")
+
+
+# --- ops -----------------------------------------------------------------------------------------------------------
+
+
+def access(e: Emitter, op: Op) -> tuple[Access, ViewX]:
+    """The element that ``load``, ``store`` or ``atomic`` names, its indices checked where that is asked for."""
+    view = e.get(op.args[0])
+    assert isinstance(view, ViewX)
+    indices = [e.number(a) for a in op.args[1 : 1 + view.type.ndim]]
+    if e.unit.options.checked:
+        faults.bounds(e, op, view, indices)
+    return Access(e, view, offset_of(e, view, indices), items_of(view.type)), view
+
+
+def _load(e: Emitter, op: Op) -> None:
+    element, view = access(e, op)
+    xs = iter(element.load())
+    for r, leaf in zip(op.results, leaves(view.type.elem), strict=True):
+        if isinstance(leaf.type, View):
+            numbers = [next(xs) for _ in views.view_leaves(leaf.type)]
+            e.env[r] = views.from_numbers(e, leaf.type, numbers, f"{view.path}.{'.'.join(map(str, leaf.path))}")
+        else:
+            e.settle(r, next(xs))
+
+
+def _store(e: Emitter, op: Op) -> None:
+    element, view = access(e, op)
+    xs: list[X] = []
+    for a in op.args[1 + view.type.ndim :]:
+        thing = e.get(a)
+        xs.extend(thing.parts() if isinstance(thing, ViewX) else [thing])
+    element.store(xs)
+
+
+def _local(e: Emitter, op: Op) -> None:
+    """A thread's own array, zeroed each time control comes by."""
+    fixed, t = op.attrs["type"], op.results[0].type
+    assert isinstance(fixed, Fixed) and isinstance(t, View)
+    size = max(fixed.size * e.width, 1)
+    base = e.t.name()
+    e.entry.append(f"  {base} = alloca [{size} x i8], align 64")
+    e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    e.t.do(f"call void @llvm.memset.p0.i64(ptr align 64 {base}, i8 0, i64 {size}, i1 false)")
+    zero = e.fixed(i64, 0)
+    strides = [e.fixed(i64, s if s is not None else 0) for s in _dense(fixed)]
+    shape = [e.fixed(i64, n) for n in fixed.shape]
+    e.env[op.results[0]] = ViewX(t, zero, X(PTR, "null", const=0), shape, strides, zero, base)
+
+
+def _dense(fixed: Fixed) -> list[int]:
+    """Row-major byte strides."""
+    strides, step = [], fixed.elem.size
+    for n in reversed(fixed.shape):
+        strides.insert(0, step)
+        step *= n
+    return strides
+
+
+HANDLERS = {"load": _load, "store": _store, "local": _local}

@@ -1,0 +1,141 @@
+"""LLVM text: types, constants, and the lines of one function."""
+
+from __future__ import annotations
+
+import struct
+
+from ...types.core import Scalar, bf16, f16, f32, f64
+
+PTR = Scalar("ptr", "p", 64)  # an address in a register; never the type of an IR value
+
+# Registers. A bfloat16 is kept as its 16 bits: not every processor knows the type.
+_REGISTER = {"bool": "i1", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double", "ptr": "ptr"}
+
+
+def register(t: Scalar) -> str:
+    """The LLVM type of a scalar in a register."""
+    return _REGISTER.get(t.name) or f"i{t.bits}"
+
+
+def memory(t: Scalar) -> str:
+    """The LLVM type of a scalar in memory: a bool takes a byte."""
+    return "i8" if t.kind == "b" else register(t)
+
+
+def vector(elem: str, width: int) -> str:
+    """``width`` lanes of ``elem``."""
+    return f"<{width} x {elem}>"
+
+
+def constant(value: bool | int | float, t: Scalar) -> str:
+    """A number as LLVM writes it; floats exactly, by their bits."""
+    if t.kind == "b":
+        return "true" if value else "false"
+    if t.kind != "f":
+        bits = int(value) & ((1 << t.bits) - 1)
+        return str(bits - (1 << t.bits) if bits >> (t.bits - 1) else bits)
+    if t is f64 or t is f32:
+        rounded = float(value) if t is f64 else struct.unpack("f", struct.pack("f", _clipped(value)))[0]
+        return f"0x{struct.unpack('Q', struct.pack('d', rounded))[0]:016X}"
+    if t is f16:
+        return f"0xH{struct.unpack('H', _half(float(value)))[0]:04X}"
+    assert t is bf16
+    return str(bfloat_bits(float(value)))
+
+
+def _clipped(value: float) -> float:
+    """``value``, or an infinity where it would not fit float32 (``struct`` raises there)."""
+    try:
+        struct.pack("f", value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+    return value
+
+
+def _half(value: float) -> bytes:
+    try:
+        return struct.pack("e", value)
+    except OverflowError:
+        return struct.pack("e", float("inf") if value > 0 else float("-inf"))
+
+
+def bfloat_bits(value: float) -> int:
+    """The bits of ``value`` as a bfloat16 (through float32, ties to even), as a signed 16-bit integer."""
+    bits = struct.unpack("I", struct.pack("f", _clipped(value)))[0]
+    bits = (bits >> 16) | 0x40 if value != value else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return bits - 0x10000 if bits & 0x8000 else bits
+
+
+class Text:
+    """The lines of one LLVM function under construction.
+
+    ``slot`` leaves a place behind, into which lines may still be put later: what is written there runs (and is known) wherever
+    the code after the slot runs. Values are widened there, so that a loop does not widen what it found outside.
+    """
+
+    __slots__ = ("block", "count", "lines", "needs")
+
+    def __init__(self, needs: set[str]):
+        self.lines: list[str | list] = []
+        self.count = 0
+        self.block = "entry"
+        self.needs = needs  # declarations of the module
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def label(self, hint: str) -> str:
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def ins(self, rhs: str) -> str:
+        """An instruction with a result; its name."""
+        self.count += 1
+        name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {rhs}")
+        return name
+
+    def into(self, slot: list, rhs: str) -> str:
+        """An instruction with a result, put into ``slot``."""
+        self.count += 1
+        name = f"%v{self.count}"
+        slot.append(f"  {name} = {rhs}")
+        return name
+
+    def do(self, line: str) -> None:
+        """An instruction without a result."""
+        self.lines.append("  " + line)
+
+    def slot(self) -> list:
+        made: list = []
+        self.lines.append(made)
+        return made
+
+    def start(self, label: str) -> None:
+        """Begin the block ``label``."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label: str) -> None:
+        self.lines.append(f"  br label %{label}")
+
+    def branch(self, condition: str, yes: str, no: str) -> None:
+        self.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}")
+
+    def text(self) -> str:
+        out: list[str] = []
+        _flatten(self.lines, out)
+        return "\n".join(out)
+
+    def declare(self, line: str) -> None:
+        """A declaration the module must have (once)."""
+        self.needs.add(line)
+
+
+def _flatten(lines: list, out: list[str]) -> None:
+    for line in lines:
+        if type(line) is str:
+            out.append(line)
+        else:
+            _flatten(line, out)

@@ -1,0 +1,96 @@
+"""One module of LLVM text: a kernel, the functions it calls, and what they all share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...ir.node import Func, Op
+from ...ir.walk import callees, ops_of
+from ...passes.lanes import Lanes, analyse, call_params
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the emitter must know of the processor. ``gathers``, ``scatters``: whether its own are worth using."""
+
+    kind: str
+    width: int
+    gathers: bool = False
+    scatters: bool = False
+    attributes: str = "nounwind"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``rows``: gangs along the last grid axis. ``checked``: test every index. ``order``: free, counted or ordered."""
+
+    rows: bool = False
+    checked: bool = False
+    order: str = "free"
+
+
+@dataclass(slots=True)
+class Unit:
+    """``sites`` and ``prints`` describe, for the host, what a fault or log record means."""
+
+    kernel: Func
+    symbol: str
+    target: Machine
+    options: Options
+    needs: set[str] = field(default_factory=set)
+    helpers: dict[str, None] = field(default_factory=dict)
+    sites: list[dict] = field(default_factory=list)
+    prints: list[dict] = field(default_factory=list)
+    failing: dict[int, bool] = field(default_factory=dict)
+    lanes: dict[int, Lanes] = field(default_factory=dict)  # by id of the function
+    names: dict[int, str] = field(default_factory=dict)
+    atomics: list[dict] = field(default_factory=list)
+    held: dict[Op, object] = field(default_factory=dict)
+
+    @property
+    def width(self) -> int:
+        return self.target.width
+
+    def helper(self, text: str) -> None:
+        """Have ``text``, a function of our own, in the module once."""
+        self.helpers[text] = None
+
+    def site(self, op: Op, kind: str, **facts) -> int:
+        """The number of a place that may fail."""
+        self.sites.append({"kind": kind, "file": op.span.file, "line": op.span.line, "column": op.span.column,
+                           "end_column": op.span.end_column, "text": op.span.text().strip(), **facts})  # fmt: skip
+        return len(self.sites) - 1
+
+    def printing(self, op: Op) -> int:
+        """The number of a place that prints; its parts are types of values and texts."""
+        from ...types.core import Scalar
+
+        texts = {r: o.attrs["value"] for o in ops_of(self.kernel.body) if o.name == "const" for r in o.results}
+        parts = [a.type.name if isinstance(a.type, Scalar) else {"text": str(texts.get(a, ""))} for a in op.args]
+        self.prints.append({"format": op.attrs["format"], "parts": parts})
+        return len(self.prints) - 1
+
+    def analyse(self) -> list[Func]:
+        """Lane facts of the kernel and of every function it calls, callers first; the functions in that order."""
+        rows, width = self.options.rows, self.width
+        self.lanes[id(self.kernel)] = analyse(self.kernel, rows, width=width)
+        functions = list(reversed(list(callees(self.kernel))))
+        calls: dict[int, list[tuple[Op, Lanes]]] = {}
+
+        def collect(func: Func) -> None:
+            for op in ops_of(func.body):
+                if op.name == "call":
+                    calls.setdefault(id(op.attrs["func"]), []).append((op, self.lanes[id(func)]))
+
+        collect(self.kernel)
+        for k, func in enumerate(functions):
+            func.facts.setdefault("ndim", self.kernel.facts.get("ndim", 0))
+            params = call_params(func, calls[id(func)])
+            self.lanes[id(func)] = analyse(func, rows, params, width)
+            self.names[id(func)] = f"@{_plain(func.name)}.{k}"
+            collect(func)
+        return functions
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "_." else "_" for c in name)
