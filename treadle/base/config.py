@@ -6,7 +6,11 @@ Users reach this object as ``wp.config``; unknown names raise, so a misspelt set
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+_WATCHERS: dict[str, list[Callable[[Any], Any]]] = {}
 
 
 def _environment(name: str, convert: type = str):
@@ -72,6 +76,12 @@ class Config:
         if check is not None:
             check(value)
         self.__dict__[name] = value
+        for watcher in _WATCHERS.get(name, ()):
+            watcher(value)
+
+    def watch(self, name: str, watcher: Callable[[Any], Any]) -> None:
+        """Call ``watcher`` with the new value whenever setting ``name`` is assigned."""
+        _WATCHERS.setdefault(name, []).append(watcher)
 
 
 def _check_gang_width(value) -> None:

@@ -1,0 +1,59 @@
+"""Text becomes a Binary: LLVM parses, verifies, optimises a little and emits an object."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...base.binary import Binary
+from ...types.core import Scalar
+from .driver import driver
+from .merge import merge
+from .pool import pool
+from .system import interrupt
+
+DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted")
+
+
+@cache
+def _machine(level: int) -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), opt=level, reloc="pic", codemodel="default")
+
+
+def build(text: str, symbols: tuple[str, ...], level: int) -> Binary:
+    """The object code of ``text`` for this machine.
+
+    ``level``: 0 generates code five times faster than 2, good for helpers that only steer; 2 is for what is hot.
+    """
+    import llvmlite.binding as llvm
+
+    machine = _machine(level)
+    module = llvm.parse_assembly(f'target triple = "{machine.triple}"\n{text}')
+    module.verify()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0)))
+    return Binary(machine.emit_object(module), symbols)
+
+
+def triple() -> str:
+    """LLVM's name for this machine and its system."""
+    return _machine(0).triple
+
+
+def driver_binary() -> Binary:
+    """The worker pool and the launch driver."""
+    t = triple()
+    return build(interrupt(t) + pool(t) + driver(), DRIVER_SYMBOLS, 0)
+
+
+def merge_binary(op: str, t: Scalar) -> Binary:
+    """The function that merges private values of ``op`` over ``t``; its symbol is ``treadle_merge``."""
+    return build(merge(op, t, "treadle_merge"), ("treadle_merge",), 2)

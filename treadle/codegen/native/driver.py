@@ -1,0 +1,162 @@
+"""The launch driver: one native function that runs any kernel over its threads, on the workers or alone.
+
+What it does depends on the launch's size and the kernel's record alone, never on how many workers there are: chunks,
+private sums and copies, and the order in which they are merged. That is why results have the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from ...types.records import ENV, LAUNCH, POOL, PROGRAM
+from .private import JOB, private
+from .system import STOPPED
+from .text import Code
+
+CHUNK = 64  # chunks are multiples of this many threads
+CHUNKS = 256  # and there are at most this many of them
+PATIENCE = 512  # a bounded kernel is interruptible from this many times the work that is worth a worker
+
+
+def driver() -> str:
+    """LLVM text of ``i32 @treadle_drive(env, program, args, launch, gil)``.
+
+    It returns 0, 1 where a kernel reported a fault, or 2 where Ctrl-C ended the launch. ``gil`` is 1 if the caller holds
+    Python's lock; it is then given up while other work than a few microseconds is done.
+    """
+    return _task() + private() + _serial() + _work() + _drive()
+
+
+def _task() -> str:
+    """``@run_chunk(job, i)``: call the kernel for chunk i, unless the launch was asked to stop."""
+    c = Code("run_chunk", "i32", [("ptr", "job"), ("i64", "i")], "internal")
+    launch = c.load("ptr", "%job", JOB["launch"])
+    stop = c.atomic_load("i32", c.load("ptr", launch, LAUNCH["stop"]), 0, "monotonic")
+    with c.if_(c.op("icmp ne", "i32", stop, 0)):
+        c.ret(STOPPED)
+    chunk, size = c.load("i64", "%job", JOB["chunk"]), c.load("i64", "%job", JOB["size"])
+    begin = c.op("mul", "i64", "%i", chunk)
+    full = c.op("add", "i64", begin, chunk)
+    end = c.select(c.op("icmp slt", "i64", full, size), "i64", full, size)
+    area = c.call("ptr", "@prepare_private", ("ptr", "%job"), ("i64", "%i"))
+    entry, args = c.load("ptr", "%job", JOB["entry"]), c.load("ptr", "%job", JOB["args"])
+    c.ret(c.call("i32", entry, ("ptr", args), ("ptr", launch), ("i64", begin), ("i64", end), ("ptr", area)))
+    return c.text()
+
+
+def _serial() -> str:
+    """``@run_serially(job, n)``: all chunks in thread order on this thread."""
+    c = Code("run_serially", "i32", [("ptr", "job"), ("i64", "n")], "internal")
+    with c.for_("%n") as i:
+        status = c.call("i32", "@run_chunk", ("ptr", "%job"), ("i64", i))
+        with c.if_(c.op("icmp ne", "i32", status, 0)):
+            c.ret(status)
+    c.ret(0)
+    return c.text()
+
+
+def _work() -> str:
+    """``@work(env, program, args, launch, size, big)``: cut the chunks, share them out, merge what is private."""
+    params = [("ptr", "env"), ("ptr", "program"), ("ptr", "args"), ("ptr", "launch"), ("i64", "size"), ("i1", "big")]
+    c = Code("work", "i32", params, "internal")
+    entry = c.load("ptr", "%program", PROGRAM["entry"])
+    natomics = c.load("i64", "%program", PROGRAM["natomics"])
+    plain = c.op("icmp eq", "i64", natomics, 0)
+    with c.if_(c.op("and", "i1", plain, c.op("xor", "i1", "%big", "true"))):
+        args = (("ptr", "%args"), ("ptr", "%launch"), ("i64", 0), ("i64", "%size"), ("ptr", "null"))
+        c.ret(c.call("i32", entry, *args))
+    pool = c.load("ptr", "%env", ENV["pool"])
+    free = c.op("icmp eq", "i64", c.load("i64", "%program", PROGRAM["order"]), 0)
+    held = c.var("i1", "false")
+    with c.if_(c.op("and", "i1", "%big", free)):
+        with c.if_(c.op("icmp eq", "i32", c.atomic_load("i32", pool, POOL["limit"]), 0)):
+            c.call("void", c.load("ptr", "%env", ENV["start"]))  # the first launch that is worth workers
+        held.set(c.call("i1", "@try_lock", ("ptr", pool)))
+    job = c.stack(JOB.size)
+    for name, value in (("entry", entry), ("args", "%args"), ("launch", "%launch"), ("program", "%program")):
+        c.store("ptr", value, job, JOB[name])
+    c.store("i64", "%size", job, JOB["size"])
+    c.store("ptr", "null", job, JOB["private"])
+    c.store("i64", 1, job, JOB["copies"])
+    even = c.op("sdiv", "i64", c.op("add", "i64", "%size", CHUNKS - 1), CHUNKS)
+    chunk = c.op("and", "i64", c.op("add", "i64", even, CHUNK - 1), -CHUNK)
+    c.store("i64", chunk, job, JOB["chunk"])
+    status = c.var("i32", 0)
+    with c.if_(plain):
+        status.set(_share_out(c, job, pool, held.get(), _count(c, job)))
+    with c.if_(c.op("xor", "i1", plain, "true")):
+        # Few small sums fit on the stack; copies and many sums live in the scratch memory of whoever holds the pool.
+        stack = c.stack(2048)
+        lock = held.get()
+        total = c.call("i64", "@plan_private", ("ptr", job))
+        memory = c.call("ptr", "@private_memory", ("ptr", "%env"), ("i64", total), ("ptr", stack), ("i1", lock))
+        c.store("ptr", memory, job, JOB["private"])
+        n = _count(c, job)
+        alone = c.op("icmp eq", "i64", c.load("i64", job, JOB["copies"]), 0)  # copies refused: thread order, in place
+        together = c.op("and", "i1", lock, c.op("xor", "i1", alone, "true"))
+        done = _share_out(c, job, pool, together, n)
+        status.set(done)
+        with c.if_(c.op("icmp eq", "i32", done, 0)):
+            c.call("void", "@merge_private", ("ptr", job), ("ptr", pool), ("i1", lock), ("i64", n))
+        own = c.op("and", "i1", c.op("icmp ne", "ptr", memory, stack), c.op("xor", "i1", lock, "true"))
+        with c.if_(own):
+            c.call("void", c.load("ptr", "%env", ENV["free"]), ("ptr", memory))
+    with c.if_(held.get()):
+        c.call("void", "@unlock", ("ptr", pool))
+    c.ret(status.get())
+    return c.text()
+
+
+def _count(c: Code, job: str) -> str:
+    """How many chunks the job has now."""
+    chunk = c.load("i64", job, JOB["chunk"])
+    return c.op("sdiv", "i64", c.op("add", "i64", "%size", c.op("sub", "i64", chunk, 1)), chunk)
+
+
+def _share_out(c: Code, job: str, pool: str, together: str, n: str) -> str:
+    """Run all chunks, with the workers where ``together``; the or of their answers."""
+    status = c.var("i32", 0)
+    with c.if_(together):
+        status.set(c.call("i32", "@run_tasks", ("ptr", pool), ("ptr", "@run_chunk"), ("ptr", job), ("i64", n)))
+    with c.if_(c.op("xor", "i1", together, "true")):
+        status.set(c.call("i32", "@run_serially", ("ptr", job), ("i64", n)))
+    return status.get()
+
+
+def _drive() -> str:
+    """``@treadle_drive``: what surrounds the work: Python's lock and Ctrl-C."""
+    params = [("ptr", "env"), ("ptr", "program"), ("ptr", "args"), ("ptr", "launch"), ("i32", "gil")]
+    c = Code("treadle_drive", "i32", params)
+    size = c.load("i64", "%launch", LAUNCH["size"])
+    with c.if_(c.op("icmp sle", "i64", size, 0)):
+        c.ret(0)
+    worth = c.load("i64", "%program", PROGRAM["pool_size"])
+    big = c.op("icmp sge", "i64", size, worth)
+    bounded = c.op("icmp ne", "i64", c.load("i64", "%program", PROGRAM["bounded"]), 0)
+    with c.if_(c.op("and", "i1", bounded, c.op("xor", "i1", big, "true"))):
+        c.ret(c.call("i32", "@work", *_work_args(size, "false")))
+    # Anything longer: listen to Ctrl-C where it may last, and let other Python threads run.
+    listens = c.var("i1", "false")
+    lasting = c.op("icmp sge", "i64", c.op("sdiv", "i64", size, PATIENCE), worth)
+    handler = c.stack(256)
+    with c.if_(c.op("or", "i1", lasting, c.op("xor", "i1", bounded, "true"))):
+        here = c.call("i64", c.load("ptr", "%env", ENV["thread_ident"]))
+        with c.if_(c.op("icmp eq", "i64", here, c.load("i64", "%env", ENV["main_thread"]))):
+            listens.set(c.call("i1", "@listen", ("ptr", "%env"), ("ptr", handler)))
+    state = c.var("ptr", "null")
+    has_gil = c.op("icmp ne", "i32", "%gil", 0)
+    with c.if_(has_gil):
+        state.set(c.call("ptr", c.load("ptr", "%env", ENV["save_thread"])))
+    status = c.var("i32", c.call("i32", "@work", *_work_args(size, big)))
+    with c.if_(has_gil):
+        c.call("void", c.load("ptr", "%env", ENV["restore_thread"]), ("ptr", state.get()))
+    with c.if_(listens.get()):
+        c.call("void", "@unlisten", ("ptr", "%env"), ("ptr", handler))
+        with c.if_(c.op("icmp ne", "i32", c.atomic_load("i32", "@interrupted", 0, "monotonic"), 0)):
+            c.atomic_store("i32", 0, "@interrupted", 0, "monotonic")
+            status.set(STOPPED)
+    c.ret(status.get())
+    return c.text()
+
+
+def _work_args(size: str, big: str) -> tuple[tuple[str, str], ...]:
+    return (("ptr", "%env"), ("ptr", "%program"), ("ptr", "%args"), ("ptr", "%launch"), ("i64", size), ("i1", big))
+

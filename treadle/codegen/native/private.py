@@ -1,0 +1,318 @@
+"""Private memory of *free* kernels with atomics: laid out, filled, and merged in an order that nothing but sizes decides.
+
+Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs to
+and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a merge,
+so there are only K of them, a power of two of at most 16: as many as leave at least four threads for each scalar of all
+copies. With K = 1 the kernel updates the target itself, in thread order.
+"""
+
+from __future__ import annotations
+
+from ...types.records import ATOMIC, ENV, PROGRAM, Record, words
+from .text import Code
+
+# What the tasks of one launch share; lies on the launcher's stack.
+JOB: Record = words("entry args launch chunk size program private stride copies")
+
+SUMS = 64  # partial sums of an item
+SUM_BYTES = 64 + 8 * SUMS
+MAX_COPIES = 16
+THREADS_A_SCALAR = 2  # launch size over K times the scalars of the targets, at least
+MIN_THREADS = 4096  # threads a copy, at least
+MAX_BYTES = 1 << 28
+RANGE = 16384  # scalars merged at a time by one worker
+
+
+def private() -> str:
+    """LLVM text of ``@prepare_private``, ``@plan_private``, ``@private_memory`` and ``@merge_private``."""
+    return _span() + _fill() + _prepare() + _plan() + _memory() + _merge_sum() + _merge_range() + _merge_strided() + _merge()
+
+
+def _job(c: Code, name: str, t: str = "i64") -> str:
+    return c.load(t, "%job", JOB[name])
+
+
+def _items(c: Code, program: str) -> tuple[str, str]:
+    return c.load("i64", program, PROGRAM["natomics"]), c.load("ptr", program, PROGRAM["atomics"])
+
+
+def _round64(c: Code, n: str) -> str:
+    return c.op("and", "i64", c.op("add", "i64", n, 63), -64)
+
+
+def _item_at(c: Code, items: str, j: str) -> str:
+    return c.at(items, c.op("mul", "i64", j, ATOMIC.size))
+
+
+def _is_copy(c: Code, item: str) -> str:
+    return c.op("icmp ne", "i64", c.load("i64", item, ATOMIC["kind"]), 0)
+
+
+def _view_parts(c: Code, item: str, view: str) -> tuple[str, str, str]:
+    """Addresses of the shape and of the strides of a view in the arguments, and its component stride."""
+    ndim = c.load("i64", item, ATOMIC["ndim"])
+    shape = c.at(view, 16)
+    strides = c.at(shape, c.op("mul", "i64", ndim, 8))
+    return shape, strides, c.load("i64", strides, c.op("mul", "i64", ndim, 8))
+
+
+def _span() -> str:
+    """``@view_span(item, args, low)``: bytes from the first to the last byte of a view; ``*low`` (at most 0) is where
+    they begin, from the data pointer."""
+    c = Code("view_span", "i64", [("ptr", "item"), ("ptr", "args"), ("ptr", "lowest")], "internal")
+    view = c.at("%args", c.load("i64", "%item", ATOMIC["view"]))
+    shape, strides, component = _view_parts(c, "%item", view)
+    elements, size = c.load("i64", "%item", ATOMIC["elements"]), c.load("i64", "%item", ATOMIC["scalar_size"])
+    planar = c.op("icmp ne", "i64", c.load("i64", "%item", ATOMIC["planar"]), 0)
+    step = c.select(planar, "i64", component, size)
+    reach = c.op("mul", "i64", step, c.op("sub", "i64", elements, 1))
+    low, high = c.var("i64", 0), c.var("i64", c.op("add", "i64", reach, size))
+    with c.for_(c.load("i64", "%item", ATOMIC["ndim"])) as axis:
+        at = c.op("mul", "i64", axis, 8)
+        extent, stride = c.load("i64", shape, at), c.load("i64", strides, at)
+        with c.if_(c.op("icmp sle", "i64", extent, 0)):
+            c.store("i64", 0, "%lowest")
+            c.ret(0)
+        far = c.op("mul", "i64", c.op("sub", "i64", extent, 1), stride)
+        back = c.op("icmp slt", "i64", far, 0)
+        low.set(c.op("add", "i64", low.get(), c.select(back, "i64", far, 0)))
+        high.set(c.op("add", "i64", high.get(), c.select(back, "i64", 0, far)))
+    c.store("i64", low.get(), "%lowest")
+    c.ret(c.op("sub", "i64", high.get(), low.get()))
+    return c.text()
+
+
+def _fill() -> str:
+    """``@fill(at, bytes, size, value)``: repeat the ``size`` low bytes of ``value``."""
+    c = Code("fill", "void", [("ptr", "at"), ("i64", "bytes"), ("i64", "size"), ("i64", "value")], "internal")
+    with c.if_(c.op("icmp eq", "i64", "%value", 0)):
+        c.line("call void @llvm.memset.p0.i64(ptr %at, i8 0, i64 %bytes, i1 false)")
+        c.ret()
+    for size in (8, 4, 2, 1):
+        with c.if_(c.op("icmp eq", "i64", "%size", size)):
+            word = f"i{8 * size}"
+            value = "%value" if size == 8 else c.cast("trunc", "i64", "%value", word)
+            with c.for_("%bytes", 0, size) as i:
+                c.store(word, value, "%at", i)
+    return c.text()
+
+
+def _prepare() -> str:
+    """``@prepare_private(job, i)``: fill the area of chunk i with identities; its address, or null if there is none."""
+    c = Code("prepare_private", "ptr", [("ptr", "job"), ("i64", "i")], "internal")
+    memory = _job(c, "private", "ptr")
+    with c.if_(c.op("icmp eq", "ptr", memory, "null")):
+        c.ret("null")
+    program, args = _job(c, "program", "ptr"), _job(c, "args", "ptr")
+    count, items = _items(c, program)
+    area = c.at(memory, c.op("mul", "i64", "%i", _job(c, "stride")))
+    place = c.var("ptr", c.at(area, _round64(c, c.op("mul", "i64", count, 8))))
+    in_place = c.op("icmp eq", "i64", _job(c, "copies"), 0)
+    low = c.var("i64", 0)
+    with c.for_(count) as j:
+        item, pointer = _item_at(c, items, j), c.op("mul", "i64", j, 8)
+        size, value = c.load("i64", item, ATOMIC["scalar_size"]), c.load("i64", item, ATOMIC["identity"])
+        here, copy = place.get(), _is_copy(c, item)
+        with c.if_(c.op("xor", "i1", copy, "true")):
+            c.store("ptr", "null", here)
+            c.call("void", "@fill", ("ptr", c.at(here, 64)), ("i64", c.op("mul", "i64", size, SUMS)), ("i64", size),
+                   ("i64", value))  # fmt: skip
+            c.store("ptr", here, area, pointer)
+            place.set(c.at(here, SUM_BYTES))
+        with c.if_(c.op("and", "i1", copy, in_place)):
+            c.store("ptr", c.load("ptr", args, c.load("i64", item, ATOMIC["view"])), area, pointer)
+        with c.if_(c.op("and", "i1", copy, c.op("xor", "i1", in_place, "true"))):
+            nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            c.call("void", "@fill", ("ptr", here), ("i64", nbytes), ("i64", size), ("i64", value))
+            c.store("ptr", c.at(here, c.op("sub", "i64", 0, low.get())), area, pointer)
+            place.set(c.at(here, _round64(c, nbytes)))
+    c.ret(area)
+    return c.text()
+
+
+def _plan() -> str:
+    """``@plan_private(job)``: decide K, set the job's chunk, stride and copies, and return the bytes of all areas."""
+    c = Code("plan_private", "i64", [("ptr", "job")], "internal")
+    program, args, size = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "size")
+    count, items = _items(c, program)
+    sums = c.var("i64", _round64(c, c.op("mul", "i64", count, 8)))
+    copies, scalars, any_copy, low = c.var("i64", 0), c.var("i64", 0), c.var("i1", "false"), c.var("i64", 0)
+    with c.for_(count) as j:
+        item = _item_at(c, items, j)
+        copy = _is_copy(c, item)
+        with c.if_(copy):
+            nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            copies.set(c.op("add", "i64", copies.get(), _round64(c, nbytes)))
+            more = c.op("sdiv", "i64", nbytes, c.load("i64", item, ATOMIC["scalar_size"]))
+            scalars.set(c.op("add", "i64", scalars.get(), more))
+            any_copy.set("true")
+        with c.if_(c.op("xor", "i1", copy, "true")):
+            sums.set(c.op("add", "i64", sums.get(), SUM_BYTES))
+    k = c.var("i64", 1)
+    with c.if_(any_copy.get()):
+        floor = c.op("icmp sgt", "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
+        threads = c.op("mul", "i64", c.select(floor, "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR), THREADS_A_SCALAR)
+        with c.loop() as loop:
+            twice = c.op("mul", "i64", k.get(), 2)
+            loop.leave_if(c.op("icmp sgt", "i64", twice, MAX_COPIES))
+            loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, threads), size))
+            loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, copies.get()), MAX_BYTES))
+            k.set(twice)
+        split = c.op("icmp sgt", "i64", k.get(), 1)
+        with c.if_(split):
+            even = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", k.get(), 1)), k.get())
+            c.store("i64", c.op("and", "i64", c.op("add", "i64", even, 63), -64), "%job", JOB["chunk"])
+            sums.set(c.op("add", "i64", sums.get(), copies.get()))
+        c.store("i64", c.select(split, "i64", k.get(), 0), "%job", JOB["copies"])
+    c.store("i64", sums.get(), "%job", JOB["stride"])
+    chunk = _job(c, "chunk")
+    n = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", chunk, 1)), chunk)
+    c.ret(c.op("mul", "i64", n, sums.get()))
+    return c.text()
+
+
+def _memory() -> str:
+    """``@private_memory(env, bytes, stack, held)``: the stack if 2,048 bytes are enough, the pool's scratch memory if the
+    caller holds the pool, else new memory that the caller frees."""
+    params = [("ptr", "env"), ("i64", "bytes"), ("ptr", "stack"), ("i1", "held")]
+    c = Code("private_memory", "ptr", params, "internal")
+    with c.if_(c.op("icmp sle", "i64", "%bytes", 2048)):
+        c.ret("%stack")
+    with c.if_(c.op("xor", "i1", "%held", "true")):
+        c.ret(c.call("ptr", c.load("ptr", "%env", ENV["malloc"]), ("i64", "%bytes")))
+    with c.if_(c.op("icmp slt", "i64", c.load("i64", "%env", ENV["scratch_size"]), "%bytes")):
+        c.call("void", c.load("ptr", "%env", ENV["free"]), ("ptr", c.load("ptr", "%env", ENV["scratch"])))
+        made = c.call("ptr", c.load("ptr", "%env", ENV["malloc"]), ("i64", "%bytes"))
+        c.store("ptr", made, "%env", ENV["scratch"])
+        c.store("i64", "%bytes", "%env", ENV["scratch_size"])
+    c.ret(c.load("ptr", "%env", ENV["scratch"]))
+    return c.text()
+
+
+def _merge_call(c: Code, merge: str, into: str, source: str, count: str | int) -> None:
+    c.call("void", merge, ("ptr", into), ("ptr", source), ("i64", count))
+
+
+def _merge_sum() -> str:
+    """``@merge_sum(item, first, stride, n)``: chunk after chunk into the sums of chunk 0, those by halves into one, that
+    into the target."""
+    params = [("ptr", "item"), ("ptr", "first"), ("i64", "stride"), ("i64", "n")]
+    c = Code("merge_sum", "void", params, "internal")
+    merge, size = c.load("ptr", "%item", ATOMIC["merge"]), c.load("i64", "%item", ATOMIC["scalar_size"])
+    sums = c.at("%first", 64)
+    target = c.var("ptr", "null")
+    with c.for_("%n") as i:
+        area = c.at("%first", c.op("mul", "i64", i, "%stride"))
+        found = c.load("ptr", area)
+        with c.if_(c.op("icmp ne", "ptr", found, "null")):
+            target.set(found)
+            with c.if_(c.op("icmp ne", "i64", i, 0)):
+                _merge_call(c, merge, sums, c.at(area, 64), SUMS)
+    with c.if_(c.op("icmp eq", "ptr", target.get(), "null")):
+        c.ret()
+    half = SUMS // 2
+    while half:
+        _merge_call(c, merge, sums, c.at(sums, c.op("mul", "i64", size, half)), half)
+        half //= 2
+    _merge_call(c, merge, target.get(), sums, 1)
+    return c.text()
+
+
+def _merge_range() -> str:
+    """``@merge_range(job, r)``: scalars of range r of a dense target, all copies in chunk order. A pool task; its job has
+    ``entry`` the merge function, ``args`` the target, ``launch`` the copy of chunk 0, ``chunk`` the scalar's size,
+    ``size`` the number of scalars, ``copies`` the number of chunks."""
+    c = Code("merge_range", "i32", [("ptr", "job"), ("i64", "r")], "internal")
+    size, total = _job(c, "chunk"), _job(c, "size")
+    begin = c.op("mul", "i64", "%r", RANGE)
+    left = c.op("sub", "i64", total, begin)
+    count = c.select(c.op("icmp slt", "i64", left, RANGE), "i64", left, RANGE)
+    offset = c.op("mul", "i64", begin, size)
+    into, first = c.at(_job(c, "args", "ptr"), offset), c.at(_job(c, "launch", "ptr"), offset)
+    with c.for_(_job(c, "copies")) as i:
+        source = c.at(first, c.op("mul", "i64", i, _job(c, "stride")))
+        _merge_call(c, _job(c, "entry", "ptr"), into, source, count)
+    c.ret(0)
+    return c.text()
+
+
+def _merge_strided() -> str:
+    """``@merge_strided(item, view, copy)``: element by element where a target has gaps. ``copy`` is shifted so that it
+    takes the place of the data pointer."""
+    c = Code("merge_strided", "void", [("ptr", "item"), ("ptr", "view"), ("ptr", "copy")], "internal")
+    shape, strides, component = _view_parts(c, "%item", "%view")
+    ndim, elements = c.load("i64", "%item", ATOMIC["ndim"]), c.load("i64", "%item", ATOMIC["elements"])
+    merge, data = c.load("ptr", "%item", ATOMIC["merge"]), c.load("ptr", "%view")
+    total = c.var("i64", 1)
+    with c.for_(ndim) as axis:
+        total.set(c.op("mul", "i64", total.get(), c.load("i64", shape, c.op("mul", "i64", axis, 8))))
+    planar = c.op("icmp ne", "i64", c.load("i64", "%item", ATOMIC["planar"]), 0)
+    pieces, length = c.select(planar, "i64", elements, 1), c.select(planar, "i64", 1, elements)
+    rest, offset = c.var("i64", 0), c.var("i64", 0)
+    with c.for_(total.get()) as number:
+        rest.set(number)
+        offset.set(0)
+        with c.for_(ndim) as back:  # the last axis runs fastest
+            at = c.op("mul", "i64", c.op("sub", "i64", c.op("sub", "i64", ndim, 1), back), 8)
+            extent = c.load("i64", shape, at)
+            index = c.op("srem", "i64", rest.get(), extent)
+            offset.set(c.op("add", "i64", offset.get(), c.op("mul", "i64", index, c.load("i64", strides, at))))
+            rest.set(c.op("sdiv", "i64", rest.get(), extent))
+        with c.for_(pieces) as piece:
+            at = c.op("add", "i64", offset.get(), c.op("mul", "i64", piece, component))
+            _merge_call(c, merge, c.at(data, at), c.at("%copy", at), length)
+    return c.text()
+
+
+def _merge() -> str:
+    """``@merge_private(job, pool, held, n)``: put everything together, item after item."""
+    c = Code("merge_private", "void", [("ptr", "job"), ("ptr", "pool"), ("i1", "held"), ("i64", "n")], "internal")
+    program, args, memory = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "private", "ptr")
+    stride = _job(c, "stride")
+    count, items = _items(c, program)
+    place = c.var("ptr", c.at(memory, _round64(c, c.op("mul", "i64", count, 8))))
+    copied = c.op("icmp sgt", "i64", _job(c, "copies"), 1)
+    low = c.var("i64", 0)
+    inner = c.stack(JOB.size)
+    with c.for_(count) as j:
+        item, here = _item_at(c, items, j), place.get()
+        copy = _is_copy(c, item)
+        with c.if_(c.op("xor", "i1", copy, "true")):
+            c.call("void", "@merge_sum", ("ptr", item), ("ptr", here), ("i64", stride), ("i64", "%n"))
+            place.set(c.at(here, SUM_BYTES))
+        with c.if_(c.op("and", "i1", copy, copied)):
+            nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            view = c.at(args, c.load("i64", item, ATOMIC["view"]))
+            scalars = _scalars(c, item, view)
+            size = c.load("i64", item, ATOMIC["scalar_size"])
+            dense = c.op("icmp eq", "i64", c.op("mul", "i64", scalars, size), nbytes)
+            with c.if_(dense):
+                for name, t, value in (
+                    ("entry", "ptr", c.load("ptr", item, ATOMIC["merge"])), ("launch", "ptr", here),
+                    ("args", "ptr", c.at(c.load("ptr", view), low.get())), ("chunk", "i64", size),
+                    ("size", "i64", scalars), ("copies", "i64", "%n"), ("stride", "i64", stride),
+                ):  # fmt: skip
+                    c.store(t, value, inner, JOB[name])
+                ranges = c.op("sdiv", "i64", c.op("add", "i64", scalars, RANGE - 1), RANGE)
+                # Ranges are independent of each other, so sharing them out changes no order of additions.
+                some = c.op("icmp slt", "i64", ranges, 1 << 31)
+                share = c.op("and", "i1", "%held", some)
+                with c.if_(share):
+                    c.call("i32", "@run_tasks", ("ptr", "%pool"), ("ptr", "@merge_range"), ("ptr", inner), ("i64", ranges))
+                with c.if_(c.op("xor", "i1", share, "true")), c.for_(ranges) as r:
+                    c.call("i32", "@merge_range", ("ptr", inner), ("i64", r))
+            with c.if_(c.op("xor", "i1", dense, "true")), c.for_("%n") as i:
+                source = c.at(here, c.op("mul", "i64", i, stride))
+                shifted = c.at(source, c.op("sub", "i64", 0, low.get()))
+                c.call("void", "@merge_strided", ("ptr", item), ("ptr", view), ("ptr", shifted))
+            place.set(c.at(here, _round64(c, nbytes)))
+    return c.text()
+
+
+def _scalars(c: Code, item: str, view: str) -> str:
+    """How many scalars the view has."""
+    total = c.var("i64", c.load("i64", item, ATOMIC["elements"]))
+    shape = c.at(view, 16)
+    with c.for_(c.load("i64", item, ATOMIC["ndim"])) as axis:
+        total.set(c.op("mul", "i64", total.get(), c.load("i64", shape, c.op("mul", "i64", axis, 8))))
+    return total.get()

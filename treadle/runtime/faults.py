@@ -1,0 +1,52 @@
+"""A fault that a kernel reported becomes a Python exception that names line, array, index, shape and thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import (
+    IndexOutOfRange,
+    IntegerDivisionError,
+    KernelAssertionError,
+    TreadleError,
+    UnassignedError,
+)
+from ..base.span import Span
+
+
+def thread_text(thread: int, dims: Sequence[int]) -> str:
+    """How a linear thread index reads in a grid of ``dims``: ``5``, or ``(1, 2)``."""
+    if len(dims) <= 1:
+        return str(thread)
+    place: list[int] = []
+    for extent in reversed(dims):
+        place.append(thread % extent)
+        thread //= extent
+    return f"({', '.join(map(str, reversed(place)))})"
+
+
+def _tuple(values: Sequence[int]) -> str:
+    return f"({', '.join(map(str, values))}{',' if len(values) == 1 else ''})"
+
+
+def fault_error(kernel: str, site: dict[str, Any], thread: int, values: Sequence[int], dims: Sequence[int]) -> TreadleError:
+    """The exception for a fault at ``site`` (an item of ``meta["sites"]``) in linear thread ``thread``."""
+    line = site.get("line") or 0
+    span = Span(site["file"], line, site.get("column", 0), site.get("end_column", 0)) if site.get("file") and line else None
+    where = f"kernel {kernel}, thread {thread_text(thread, dims)}"
+    kind = site["kind"]
+    if kind == "index":
+        ndim = site["ndim"]
+        index, shape = values[:ndim], values[ndim : 2 * ndim]
+        shown = index[0] if ndim == 1 else _tuple(index)
+        name = f" '{site['array']}'" if site.get("array") else ""
+        return IndexOutOfRange(f"index {shown} is out of bounds of array{name} of shape {_tuple(shape)} ({where})", span)
+    if kind == "assert":
+        said = f": {site['text']}" if site.get("text") else ""
+        return KernelAssertionError(f"assertion failed{said} ({where})", span)
+    if kind == "divide":
+        return IntegerDivisionError(f"integer division by zero ({where})", span)
+    if kind == "unassigned":
+        return UnassignedError(f"variable '{site.get('text', '')}' is read before it is assigned ({where})", span)
+    return TreadleError(f"{site.get('text') or kind} ({where})", span)

@@ -1,0 +1,224 @@
+"""Launches by way of Python: pack the arguments, call the driver, tell what happened.
+
+A :class:`Program` is a loaded kernel with its argument types: the record that the driver and the native launchers read,
+and what Python needs to pack, check and report. Native launchers (``fast.py``) do the usual launches; this path takes
+the first one, and everything unusual.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import IndexOutOfRange, LaunchError, LaunchTypeError, TreadleError
+from ..base.span import Span
+from ..types.core import SCALARS, Type, View
+from ..types.layout import leaves, pack
+from ..types.records import ATOMIC, FAULT, LAUNCH, LOG, OWN, PROGRAM, Memory, identity
+from . import faults, native, prints
+from .array_views import product
+from .cpu import Entry
+from .packing import packer
+
+WORTH_WORKERS = 20_000  # ns of work from which on the workers help
+MAX_DIMS = 4
+MAX_EXTENT = 2**31 - 1  # thread indices are int32
+LINEAR, CONSTANT = -1, -2
+_LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
+_FAULT = struct.Struct(f"<{len(FAULT.at)}q")
+FAULTED, STOPPED = 1, 2
+
+
+def normal_dims(dim: Any, kernel: str = "a kernel") -> tuple[int, ...]:
+    """``dim`` of a launch as a tuple of 1 to 4 extents.
+
+    Raises:
+        LaunchError: negative or too large extents, or too many of them.
+        LaunchTypeError: not ints.
+    """
+    if type(dim) is int:
+        dims: tuple[int, ...] = (dim,)
+    else:
+        try:
+            dims = (dim.__index__(),) if hasattr(dim, "__index__") else tuple(d.__index__() for d in dim)
+        except (TypeError, AttributeError):
+            raise LaunchTypeError(f"dim of a launch is an int or up to four ints, not {dim!r}") from None
+    if not 1 <= len(dims) <= MAX_DIMS:
+        raise LaunchError(f"a grid has 1 to {MAX_DIMS} dimensions, not {len(dims)}")
+    for extent in dims:
+        if not 0 <= extent <= MAX_EXTENT:
+            raise LaunchError(f"launch of {kernel}: extent {extent} of dim={dim!r} is not from 0 to 2**31 - 1",
+                              hint="thread indices are int32; split the launch, or use more dimensions")  # fmt: skip
+    return dims
+
+
+class Program:
+    """A loaded kernel and its argument types.
+
+    Args:
+        entry: what ``Device.load`` gave.
+        signature: argument types in order.
+        name: the kernel's name, for messages.
+        parameters: names of the arguments.
+        checked: whether the code checks every index.
+        rank, last_min, last_max: grids that the code is for: their rank (0: any) and the range of the last extent.
+    """
+
+    __slots__ = ("_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets", "own", "packers",
+                 "parameters", "rank", "record", "signature")  # fmt: skip
+
+    def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
+                 checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_EXTENT):  # fmt: skip
+        self.entry, self.signature, self.name, self.checked = entry, signature, name, checked
+        self.parameters = tuple(parameters) or tuple(f"#{i}" for i in range(len(signature)))
+        self.rank, self.last_min, self.last_max = rank, last_min, last_max
+        self.offsets, self.args_size = pack(signature)
+        self.packers = tuple(packer(t) for t in signature)
+        meta = entry.meta
+        self.own = [self._own_access(access) for access in meta.get("own_index", ())]
+        self.record = record = Memory(PROGRAM)
+        weight = max(meta.get("weight", 1.0), 1e-3)
+        record["entry"] = entry.address
+        record["order"] = 0 if meta.get("order", "free") == "free" else 1
+        record["bounded"] = meta.get("bounded", True)
+        record["pool_size"] = max(int(WORTH_WORKERS / weight), 1)
+        record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
+        record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
+        atomics = [self._atomic(item) for item in meta.get("atomics", ())]
+        tables = (_table(atomics, len(ATOMIC.at)), _table([row for row, _ in self.own], len(OWN.at)))
+        self._keep = tables
+        record["atomics"], record["natomics"] = ctypes.addressof(tables[0]), len(atomics)
+        record["own"], record["nown"] = ctypes.addressof(tables[1]), len(self.own)
+
+    def leaf(self, path: Sequence[int]) -> tuple[int, View]:
+        """Offset in the arguments, and the type, of the view that ``path`` (parameter, field…) leads to."""
+        first, *rest = path
+        for leaf in leaves(self.signature[first]):
+            if leaf.path == tuple(rest) and isinstance(leaf.type, View):
+                return self.offsets[first] + leaf.offset, leaf.type
+        raise LaunchError(f"kernel {self.name} has no array at {list(path)}")
+
+    def _own_access(self, access: dict[str, Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
+        offset, _ = self.leaf(access["path"])
+        grid, index = access.get("grid", CONSTANT), access.get("index", 0)
+        return (offset + 16 + 8 * access["axis"], grid, index), access
+
+    def _atomic(self, item: dict[str, Any]) -> tuple[int, ...]:
+        scalar = next(t for t in SCALARS if t.name == item["scalar"])
+        offset, view = self.leaf(item["path"])
+        return (int(item["kind"] == "copy"), offset, view.ndim, max(view.elem.size // scalar.size, 1), scalar.size,
+                identity(item["op"], scalar), native.merge_function(item["op"], scalar), view.planar)  # fmt: skip
+
+    # Launching -------------------------------------------------------------------------------------------------------
+
+    def takes(self, dims: tuple[int, ...]) -> bool:
+        """Whether the code is for grids such as ``dims``."""
+        return (not self.rank or len(dims) == self.rank) and self.last_min <= dims[-1] <= self.last_max
+
+    def pack(self, values: Sequence[Any]) -> bytearray:
+        """The arguments as the kernel reads them.
+
+        Raises:
+            LaunchError, LaunchTypeError: their number or types do not fit.
+        """
+        if len(values) != len(self.signature):
+            raise LaunchError(f"kernel {self.name} takes {len(self.signature)} arguments, {len(values)} were given")
+        buffer = bytearray(max(self.args_size, 8))
+        for i, (put, offset, value) in enumerate(zip(self.packers, self.offsets, values, strict=True)):
+            try:
+                put(buffer, offset, value)
+            except TreadleError:
+                raise
+            except (TypeError, OverflowError, AttributeError, ValueError, struct.error) as error:
+                what = f"argument {self.parameters[i]!r} of kernel {self.name}"
+                raise LaunchTypeError(f"{what}: {error}") from None
+        return buffer
+
+    def run(self, values: Sequence[Any], dims: tuple[int, ...]) -> None:
+        """Launch over a grid of ``dims`` and wait for its end.
+
+        Raises:
+            IndexOutOfRange, KernelAssertionError, IntegerDivisionError: what a thread reported.
+            KeyboardInterrupt: Ctrl-C ended the launch.
+        """
+        self.run_packed(self.pack(values), dims)
+
+    def run_packed(self, packed: bytearray, dims: tuple[int, ...]) -> None:
+        """Launch with arguments that are packed already."""
+        size = product(dims)
+        if size == 0:
+            return
+        if self.own:
+            self.check_own(packed, dims)
+        if self.entry.address == 0:  # the null device
+            return
+        driver = native.driver()
+        fault, log = (ctypes.c_int64 * len(FAULT.at))(), (ctypes.c_int64 * len(LOG.at))()
+        extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
+        launch = _LAUNCH.pack(size, *extents, driver.stop, ctypes.addressof(fault), ctypes.addressof(log), 0, self.checked)
+        args = ctypes.addressof(ctypes.c_char.from_buffer(packed))
+        try:
+            status = driver.drive(driver.env.address, self.record.address, args, launch, 0)
+        finally:
+            if log[0]:
+                self._print(log)
+        if status == STOPPED:
+            raise KeyboardInterrupt
+        if status == FAULTED or fault[0]:
+            raise self.error(bytes(fault), dims)
+
+    def _print(self, log: Any) -> None:
+        data, used, _ = log
+        text = ctypes.string_at(data, used)
+        _raw_free(data)
+        prints.write(text, self.entry.meta["prints"])
+
+    def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
+        """Raise IndexOutOfRange where an access at the thread's own index, or at a constant one, leaves its array."""
+        for (offset, axis, index), access in self.own:
+            (extent,) = struct.unpack_from("<q", packed, offset)
+            last = index if axis == CONSTANT else (product(dims) if axis == LINEAR else dims[axis]) - 1
+            if last >= extent:
+                raise self._own_error(access, packed, dims, extent, axis)
+
+    def _own_error(self, access: dict[str, Any], packed: bytearray, dims: tuple[int, ...], extent: int, axis: int) -> TreadleError:
+        offset, view = self.leaf(access["path"])
+        shape = struct.unpack_from(f"<{view.ndim}q", packed, offset + 16)
+        name = access.get("array") or self.parameters[access["path"][0]]
+        span = None
+        if access.get("file") and access.get("line"):
+            span = Span(access["file"], access["line"], access.get("column", 0), access.get("end_column", 0))
+        index = access["index"] if axis == CONSTANT else extent
+        thread = 0
+        if axis != CONSTANT:
+            thread = extent if axis == LINEAR else extent * product(dims[axis + 1 :])
+        where = f"kernel {self.name}, thread {faults.thread_text(thread, dims)}"
+        return IndexOutOfRange(f"index {index} is out of bounds in dimension {access['axis']} of array '{name}' of shape "
+                               f"{shape} ({where})", span)  # fmt: skip
+
+    def error(self, fault: bytes, dims: Sequence[int]) -> TreadleError:
+        """The exception for a fault record."""
+        _, thread, number, *values = _FAULT.unpack(fault)
+        sites = self.entry.meta.get("sites", ())
+        if not 0 <= number < len(sites):
+            return LaunchError(f"kernel {self.name} reported a fault at thread {thread}")
+        return faults.fault_error(self.name, sites[number], thread, values, dims)
+
+    def __repr__(self) -> str:
+        return f"<program {self.name}({', '.join(t.name for t in self.signature)})>"
+
+
+def _table(rows: list[tuple[int, ...]], width: int) -> Any:
+    made = (ctypes.c_int64 * (len(rows) * width or 1))()
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            made[i * width + j] = ctypes.c_int64(value).value
+    return made
+
+
+def _raw_free(address: int) -> None:
+    free = ctypes.pythonapi.PyMem_RawFree
+    free(ctypes.c_void_p(address))
+

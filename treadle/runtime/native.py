@@ -1,0 +1,151 @@
+"""The native helpers of this process: the driver and pool, merge functions, launchers; loaded once, when first needed.
+
+Their code is written in ``codegen/native/``, which this tower does not know. ``lang`` brings the two together by
+:func:`provide`; the compiled helpers stay in the kernel cache, so the writing room is asked only on a cold start.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from ..base.binary import Binary
+from ..base.config import config
+from ..base.errors import InternalError
+from ..types.core import Scalar
+from ..types.records import ENV, POOL, Memory
+from . import cache, system
+from .loader import Library, link, linker, symbol_address
+
+SPINS = 2000  # pauses before a worker sleeps: some tens of microseconds
+
+
+class Room(Protocol):
+    """What is asked of the room that writes native helpers."""
+
+    def revision(self) -> str:
+        """Stands for all the text it writes, in cache keys."""
+
+    def driver_binary(self) -> Binary:
+        """Pool and driver."""
+
+    def merge_binary(self, op: str, t: Scalar) -> Binary:
+        """The function that merges private values."""
+
+    def launcher_binary(self) -> Binary:
+        """The native launcher."""
+
+
+_provider: Callable[[], Room] | None = None
+_lock = threading.RLock()
+
+
+def provide(provider: Callable[[], Room]) -> None:
+    """Say who writes native helpers: a function that returns the room (a module), called when one is needed."""
+    global _provider
+    _provider = provider
+
+
+def room() -> Room:
+    """The room that writes native helpers."""
+    if _provider is None:
+        raise InternalError("nobody has said who writes native helpers; call runtime.native.provide")
+    return _provider()
+
+
+def helper(name: str, make: Callable[[], Binary]) -> Library:
+    """Load a helper: from the cache, or made now."""
+    import llvmlite
+
+    key = f"{room().revision()}{name}-{llvmlite.__version__}-{_processor()}"
+    binary = cache.load(key) or cache.store(key, make())
+    return link(binary)
+
+
+def _processor() -> str:
+    linker()
+    import llvmlite.binding as llvm
+
+    return f"{llvm.get_process_triple()}-{llvm.get_host_cpu_name()}"
+
+
+class Driver:
+    """The loaded driver with its records. ``env`` and ``pool`` are what native code reads; see ``types/records.py``."""
+
+    def __init__(self) -> None:
+        self.library = helper("driver", lambda: room().driver_binary())
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.library))  # workers never leave its code
+        addresses = self.library.addresses
+        self.env, self.pool = Memory(ENV), Memory(POOL)
+        self.stop = addresses["interrupted"]
+        self.address = addresses["treadle_drive"]
+        self.drive = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4, ctypes.c_int32)(self.address)
+        self.worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(addresses["treadle_worker"])
+        set_workers = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)
+        self.set_workers = set_workers(addresses["treadle_set_workers"])
+        self.threads = 0
+        self._start = ctypes.CFUNCTYPE(None)(self.start_workers)
+        self.fill()
+        config.watch("workers", lambda value: self.pool["limit"] and self.start_workers())
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.fill)
+
+    def fill(self) -> None:
+        """Write the records as they are before any worker exists: at the start, and in a child after fork."""
+        env, pool = self.env, self.pool
+        self.threads = 0
+        for name in pool.record.at:
+            pool[name] = 0
+        pool["spins"] = SPINS
+        pool["wait"], pool["wake"] = system.waiting()
+        env["pool"] = pool.address
+        env["malloc"], env["free"] = symbol_address("PyMem_RawMalloc"), symbol_address("PyMem_RawFree")
+        env["save_thread"], env["restore_thread"] = (symbol_address(f"PyEval_{n}Thread") for n in ("Save", "Restore"))
+        env["thread_ident"] = symbol_address("PyThread_get_thread_ident")
+        env["main_thread"] = threading.main_thread().ident or 0
+        env["sigaction"] = system.signals()
+        env["start"] = ctypes.cast(self._start, ctypes.c_void_p).value or 0
+
+    def start_workers(self) -> None:
+        """Start the workers that ``wp.config.workers`` asks for and are missing; the launching thread is one of them.
+
+        Native code calls this at the first launch that is worth it. Workers are daemon threads that enter the pool's
+        code once and stay there, without Python's lock.
+        """
+        with _lock:
+            wanted = config.workers or system.usable_cores()
+            while self.threads < wanted - 1:
+                index = self.threads + 1
+                args = (self.pool.address, index)
+                threading.Thread(target=self.worker, args=args, daemon=True, name=f"treadle-{index}").start()
+                self.threads += 1
+            self.set_workers(self.pool.address, wanted, 0)
+
+
+_driver: Driver | None = None
+
+
+def driver() -> Driver:
+    """The driver, loaded when first asked for."""
+    global _driver
+    if _driver is None:
+        with _lock:
+            if _driver is None:
+                _driver = Driver()
+    return _driver
+
+
+_merges: dict[tuple[str, Scalar], Library] = {}
+
+
+def merge_function(op: str, t: Scalar) -> int:
+    """Address of the function that merges private values of ``op`` over ``t``."""
+    found = _merges.get((op, t))
+    if found is None:
+        found = _merges[op, t] = helper(f"merge-{op}-{t.name}", lambda: room().merge_binary(op, t))
+    return found.addresses["treadle_merge"]
+
+

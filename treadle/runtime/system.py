@@ -1,0 +1,43 @@
+"""What differs between operating systems on the runtime's side: which functions sleep, wake and catch SIGINT.
+
+How native code calls them stands in ``codegen/native/system.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def waiting() -> tuple[int, int]:
+    """Addresses of the functions that sleep on a word and wake sleepers."""
+    if sys.platform.startswith("linux"):
+        syscall = _address(ctypes.CDLL(None), "syscall")
+        return syscall, syscall
+    if sys.platform == "darwin":
+        libc = ctypes.CDLL(None)
+        return _address(libc, "__ulock_wait"), _address(libc, "__ulock_wake")
+    if os.name == "nt":
+        synch = ctypes.WinDLL("api-ms-win-core-synch-l1-2-0")  # type: ignore[attr-defined]
+        return _address(synch, "WaitOnAddress"), _address(synch, "WakeByAddressAll")
+    sleep = _address(ctypes.CDLL(None), "usleep")
+    return sleep, sleep
+
+
+def signals() -> int:
+    """Address of the function that installs signal handlers."""
+    if os.name == "nt":
+        return _address(ctypes.CDLL("ucrtbase"), "signal")
+    return _address(ctypes.CDLL(None), "sigaction")
+
+
+def usable_cores() -> int:
+    """How many processor cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(len(os.sched_getaffinity(0)), 1)
+    return os.cpu_count() or 1

@@ -1,0 +1,112 @@
+"""Records that native code and the runtime share: one table of fields each, so that both sides read the same offsets."""
+
+from __future__ import annotations
+
+import ctypes
+
+from .core import Scalar, bf16, f16, f32, f64
+
+
+class Record:
+    """A C-like record of named fields at byte offsets. ``at["name"]`` is an offset, ``size`` the bytes of all."""
+
+    __slots__ = ("at", "size")
+
+    def __init__(self, fields: dict[str, int], size: int):
+        self.at, self.size = fields, size
+
+    def __getitem__(self, name: str) -> int:
+        return self.at[name]
+
+
+def words(text: str) -> Record:
+    """A record whose fields, named in ``text``, are 8 bytes each."""
+    names = text.split()
+    return Record({name: 8 * i for i, name in enumerate(names)}, 8 * len(names))
+
+
+class Memory:
+    """Zeroed memory of a record, aligned to a cache line, whose fields Python reads and writes by name."""
+
+    __slots__ = ("_buffer", "address", "record")
+
+    def __init__(self, record: Record):
+        self.record = record
+        self._buffer = (ctypes.c_char * (record.size + 64))()
+        base = ctypes.addressof(self._buffer)
+        self.address = base + (-base & 63)
+
+    def __getitem__(self, name: str) -> int:
+        return ctypes.c_int64.from_address(self.address + self.record.at[name]).value
+
+    def __setitem__(self, name: str, value: int) -> None:
+        ctypes.c_uint64.from_address(self.address + self.record.at[name]).value = value & 0xFFFFFFFFFFFFFFFF
+
+
+# What a kernel's entry is told of its launch.
+LAUNCH = words("size dim0 dim1 dim2 dim3 stop fault log priv_targets checked")
+
+# The fault of the smallest thread index. `state` 0: none.
+FAULT = words("state thread site value0 value1 value2 value3 value4 value5 value6 value7")
+
+# The print buffer.
+LOG = words("data used capacity")
+
+# What one loaded kernel, with its argument types, needs at a launch. `order` 0 is free, else serial in thread order.
+# `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
+# (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
+PROGRAM = words(
+    "entry order bounded pool_size checked atomics natomics own nown args_size params nparams rank last_min last_max next key"
+)
+
+# One private target of atomics: a sum (0) or a copy (1). `view` is its view's offset in the arguments, `ndim` its rank,
+# `elements` the scalars of an element, `identity` the bits that leave values unchanged, `merge` the address of
+# `void (dst, src, count)`. A copy of a planar view reaches over its component stride.
+ATOMIC = words("kind view ndim elements scalar_size identity merge planar")
+
+# An access at the thread's own index, checked at launch: argument offset of the extent, and the grid axis
+# (-1 the linear index) or -2 for the constant `index`.
+OWN = words("extent axis index")
+
+# A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, the view type's id.
+PARAM = words("kind offset view ndim")
+PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool other".split())}
+
+# Functions and objects of the process that native code uses; see the runtime for each.
+ENV = words(
+    "pool malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
+    "none not_implemented float_type long_type bool_type list_type tuple_type array_type true desc_offset "
+    "as_long_long bytes_from check_signals set_none keyboard_interrupt incref"
+)
+
+# The worker pool. Fields that different threads write lie in different cache lines.
+POOL = Record(
+    {
+        "lock": 0,
+        "ticket": 64,
+        "done": 128, "waiting": 136,
+        "epoch": 192, "sleepers": 200,
+        "task": 256, "context": 264, "status": 272,
+        "limit": 320, "quit": 328, "spins": 336, "wait": 344, "wake": 352,
+    },
+    384,
+)  # fmt: skip
+
+
+def identity(op: str, t: Scalar) -> int:
+    """The bits of the ``t`` that leaves others unchanged under ``op``: add, min, max, and, or, xor.
+
+    For float sums it is -0.0: ``x + -0.0`` is x in every bit, also where x is -0.0, while ``-0.0 + 0.0`` is 0.0.
+    """
+    ones = (1 << t.bits) - 1
+    if op == "add":
+        return 1 << t.bits - 1 if t.is_float else 0
+    if op in ("or", "xor"):
+        return 0
+    if op == "and":
+        return ones
+    if t.is_float:  # infinity of the sign that loses
+        exponent = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000, f64: 0x7FF0000000000000}[t]
+        return exponent if op == "min" else exponent | 1 << t.bits - 1
+    low, high = (1 << t.bits - 1, ones >> 1) if t.is_signed else (0, ones)
+    return high if op == "min" else low
