@@ -1,0 +1,331 @@
+"""Calls: builtins, user functions, constructors and casts, and the few that mean something to the frontend itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..base.errors import KernelAttributeError, KernelNameError, KernelSyntaxError, KernelTypeError, TreadleError
+from ..builtins import registry
+from ..ir.node import Func, Value
+from ..types.core import STR, Matrix, Scalar, Struct, Tuple, Type, Vector, View, b1, i32, i64, u64
+from ..types.layout import children
+from ..types.spelling import spell
+from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
+from .context import CONTEXT
+from .control import operand_type
+from .expressions import RULES
+from .indexing import Indexing
+from .names import MISSING, near
+from .source import EMPTY, Parameter
+
+PYTHON: dict[Any, str] = {abs: "abs", min: "min", max: "max", pow: "pow", round: "round", len: "len", print: "print"}
+
+
+class Calls(Indexing):
+    """Translation of calls."""
+
+    def _call(self, node: ast.Call) -> Operand | None:
+        callee = self.operand(node.func)
+        if not isinstance(callee, Constant) or callee.type is not None:
+            self.fail(node, f"{describe(callee)} cannot be called")
+        target = callee.value
+        if getattr(target, "__treadle_static__", False):
+            return self._static(node)
+        for k in node.keywords:
+            if k.arg is None:
+                self.no_syntax(node, "a '**' argument", "name each argument")
+        t = type_in(target)
+        if t is not None:
+            return self._construct(t, node)
+        if hasattr(target, "treadle_function"):
+            return self._call_user(target, node)
+        name = getattr(target, "__treadle_builtin__", None) or self._python_name(target)
+        if name is None:
+            self._not_callable(target, node)
+        own = OWN.get(name)
+        if own is not None:
+            return own(self, node)
+        args, kwargs = self._arguments(node)
+        nodes = [*node.args, *[k.value for k in node.keywords]]
+        return self.builtin_call(name, args, kwargs, node, nodes)
+
+    def _python_name(self, target: Any) -> str | None:
+        """The builtin that stands for a function of Python: ``abs``, ``math.sin``."""
+        try:
+            found = PYTHON.get(target)
+        except TypeError:  # unhashable
+            return None
+        if found is None and getattr(target, "__module__", "") == "math":
+            name = {"fabs": "abs", "fmod": "mod"}.get(target.__name__, target.__name__)
+            return name if registry.exists(name) else None
+        return found
+
+    def _not_callable(self, target: Any, node: ast.Call) -> None:
+        name = getattr(target, "__name__", None) or type(target).__name__
+        shown = ast.unparse(node.func)
+        if target is range:
+            self.no_syntax(node, "range outside of a for statement", "write for i in range(n)")
+        if hasattr(target, "declared_variants") or type(target).__name__ == "Kernel":
+            self.fail(node, f"{shown} is a kernel and cannot be called from a kernel", "make it a function with @wp.func")
+        if callable(target):
+            self.fail(node, f"{shown} is a Python function, not one of the kernel language", "decorate it with @wp.func",
+                      KernelNameError)  # fmt: skip
+        self.fail(node, f"{shown} ({name}) cannot be called")
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Operand], dict[str, Operand]]:
+        return [self.operand(a) for a in node.args], {k.arg: self.operand(k.value) for k in node.keywords}
+
+    # -- what callee is meant, without translating it ------------------------------------------------------------------
+
+    def callee_of(self, node: ast.expr) -> Any:
+        """The outside object that ``node`` names, or :data:`MISSING`."""
+        if isinstance(node, ast.Name):
+            v = self.env.get(node.id)
+            if v is not None:
+                return v.operand.value if isinstance(v.operand, Constant) else MISSING
+            return self.outside.name(node.id, MISSING)
+        if isinstance(node, ast.Attribute):
+            owner = self.callee_of(node.value)
+            return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
+        return MISSING
+
+    def callee_is(self, node: ast.expr, wanted: Any) -> bool:
+        """Whether ``node`` names the object ``wanted``."""
+        return self.callee_of(node) is wanted
+
+    def is_static(self, node: ast.expr) -> bool:
+        """Whether ``node`` names ``wp.static``."""
+        return bool(getattr(self.callee_of(node), "__treadle_static__", False))
+
+    def is_tid(self, node: ast.expr) -> bool:
+        """Whether ``node`` is ``wp.tid()``."""
+        return isinstance(node, ast.Call) and getattr(self.callee_of(node.func), "__treadle_builtin__", None) == "tid"
+
+    # -- wp.static, wp.tid, print --------------------------------------------------------------------------------------
+
+    def _static(self, node: ast.Call) -> Operand:
+        """``wp.static(expr)``: what Python makes of ``expr`` now."""
+        if len(node.args) != 1 or node.keywords:
+            self.fail(node, "wp.static takes one expression")
+        expr = node.args[0]
+        known = {name: v.operand.value for name, v in self.env.items() if isinstance(v.operand, Constant)}
+        for inner in ast.walk(expr):
+            if isinstance(inner, ast.Name) and inner.id in self.env and inner.id not in known:
+                self.fail(inner, f"wp.static cannot see {inner.id!r}: its value is known only at run time",
+                          "use constants, and variables of loops with constant bounds", KernelNameError)  # fmt: skip
+        try:
+            return constant_of(self.outside.evaluate(expr, ast.unparse(expr), known))
+        except TreadleError as error:
+            raise self.placed(error, node) from None
+        except Exception as error:  # whatever the user's expression raises is told at its place
+            raise KernelTypeError(f"wp.static: {type(error).__name__}: {error}", self.span(expr)) from error
+
+    def grid_index(self, n: int, node: ast.AST) -> tuple[Value, ...]:
+        """``n`` values of ``wp.tid()``."""
+        if not 1 <= n <= 4:
+            self.fail(node, f"a grid has 1 to 4 dimensions, not {n}")
+        self.ask_rank(n, node)
+        b = self.here(node)
+        return tuple(b.one("tid", (), i32, axis=axis) for axis in range(n))
+
+    def ask_rank(self, n: int, node: ast.AST) -> None:
+        """Note that a grid of rank ``n`` is needed."""
+        if self.ndim is not None and self.ndim != n:
+            self.fail(node, f"this needs a grid of {n} dimensions, an earlier wp.tid() one of {self.ndim}",
+                      "ask for the same number of indices everywhere")  # fmt: skip
+        self.ndim = n
+
+    def _tid(self, node: ast.Call) -> Operand:
+        if node.args or node.keywords:
+            self.fail(node, "wp.tid takes no arguments", "write i, j = wp.tid()")
+        return self.grid_index(1, node)[0]
+
+    def _print(self, node: ast.Call) -> None:
+        """Python's ``print``: parts separated by blanks, then a new line."""
+        args, kwargs = self._arguments(node)
+        options = {"sep": " ", "end": "\n"}
+        for name, x in kwargs.items():
+            if name not in options or not isinstance(x, Constant) or not isinstance(x.value, str):
+                self.fail(node, f"print cannot take {name!r} in kernels", "sep and end may be constant strings")
+            options[name] = x.value
+        pieces, values = [], []
+        for x, place in zip(args, node.args, strict=True):
+            if isinstance(x, Constant) and isinstance(x.value, str):
+                pieces.append(x.value.replace("%", "%%"))
+                continue
+            parts = self._printed(x, place)
+            pieces.append(parts[0])
+            values.extend(parts[1])
+        text = options["sep"].replace("%", "%%").join(pieces) + options["end"].replace("%", "%%")
+        self.here(node).op("print", tuple(values), format=text)
+
+    def _printed(self, x: Operand, node: ast.expr) -> tuple[str, list[Value]]:
+        """The format and the scalars that show ``x``."""
+        v = self.value(x, node)
+        t, b = v.type, self.here(node)
+        if t is b1:
+            return "%s", [b.one("select", (v, b.const("True", STR), b.const("False", STR)), STR)]
+        if isinstance(t, Scalar):
+            if t.is_float:
+                return "%g", [v]
+            wide = i64 if t.is_signed else u64
+            narrow = t.bits < 32
+            return (f"%{'ll' if t.bits > 32 else ''}{'d' if t.is_signed else 'u'}",
+                    [b.one("cast", (v,), i32) if narrow else v if t.bits == 32 or t is wide else v])  # fmt: skip
+        if isinstance(t, Matrix):
+            parts = [self._printed(p, node) for p in b.parts(v)]
+            rows = [" ".join(f for f, _ in parts[r * t.cols : (r + 1) * t.cols]) for r in range(t.rows)]
+            return "\n".join(rows), [p for _, ps in parts for p in ps]
+        if isinstance(t, Vector | Tuple):
+            parts = [self._printed(p, node) for p in b.parts(v)]
+            return " ".join(f for f, _ in parts), [p for _, ps in parts for p in ps]
+        self.fail(node, f"print cannot show {spell(t)}", "print its parts")
+
+    def _printf(self, node: ast.Call) -> None:
+        """C's ``printf``: the format is a constant."""
+        args, kwargs = self._arguments(node)
+        if kwargs or not args or not isinstance(args[0], Constant) or not isinstance(args[0].value, str):
+            self.fail(node, "wp.printf takes a constant format first")
+        values = [self.value(x, place) for x, place in zip(args[1:], node.args[1:], strict=True)]
+        wanted = conversions(args[0].value)
+        if wanted != len(values):
+            self.fail(node, f"the format has {wanted} conversions, here are {len(values)} values")
+        self.here(node).op("print", tuple(values), format=args[0].value)
+
+    # -- constructors --------------------------------------------------------------------------------------------------
+
+    def _construct(self, t: Type, node: ast.Call) -> Operand:
+        args, kwargs = self._arguments(node)
+        if isinstance(t, Struct):
+            return self._struct(t, args, kwargs, node)
+        if isinstance(t, Scalar) and len(args) == 1 and not kwargs and isinstance(args[0], Constant):
+            x = args[0]
+            if isinstance(x.type, Scalar):
+                return self._cast(x, t, node)
+        nodes = [*node.args, *[k.value for k in node.keywords]]
+        given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], nodes, strict=True)]
+        try:
+            match = registry.constructor(t, given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True)), CONTEXT)
+        except TreadleError as error:
+            raise self.placed(error, node) from None
+        return self.emit(match, [*args, *kwargs.values()], node, nodes)
+
+    def _cast(self, x: Constant, t: Scalar, node: ast.AST) -> Constant:
+        """A known number in type ``t``."""
+        if t.is_int and isinstance(x.value, float) and not abs(x.value) < 2.0**64:
+            self.fail(node, f"{x.value} does not fit into {spell(t)}")
+        return Constant(plain(x.value, t), t)
+
+    def _struct(self, t: Struct, args: list[Operand], kwargs: dict[str, Operand], node: ast.Call) -> Value:
+        """``S()`` all zero, ``S(a, b)`` by position, ``S(x=a)`` by name."""
+        names = [name for name, _ in t.fields]
+        if len(args) > len(names):
+            self.fail(node, f"{spell(t)} has {len(names)} fields, here are {len(args)} values")
+        given = dict(zip(names, zip(args, node.args, strict=True), strict=False))
+        for (name, x), k in zip(kwargs.items(), node.keywords, strict=True):
+            if name not in t.index or name in given:
+                why = f"{spell(t)} has no field {name!r}" if name not in t.index else f"field {name!r} is given twice"
+                self.fail(node, why, near(name, names), KernelAttributeError)
+            given[name] = (x, k.value)
+        parts = []
+        for name, ft in t.fields:
+            if name in given:
+                x, place = given[name]
+                parts.append(self.typed(x, ft, place, f"field {name!r} of {spell(t)}"))
+            else:
+                parts.append(self.zero(ft, node))
+        return self.here(node).one("make", tuple(parts), t)
+
+    def zero(self, t: Type, node: ast.AST) -> Value:
+        """The value of type ``t`` that is all zero; an array of no elements."""
+        b = self.here(node)
+        if isinstance(t, Scalar):
+            return b.const(False if t is b1 else 0.0 if t.is_float else 0, t)
+        if isinstance(t, View):
+            return b.one("view_at", (b.const(0, u64), *[b.i32(0)] * t.ndim), t)
+        return b.one("make", tuple(self.zero(p, node) for p in children(t)), t)
+
+    # -- user functions ------------------------------------------------------------------------------------------------
+
+    def _call_user(self, target: Any, node: ast.Call) -> Operand | None:
+        """Call a function of the user.
+
+        ``target.treadle_parameters`` are its parameters (:class:`Parameter`); ``target.treadle_function(types, constants)`` gives its
+        program for these argument types, where ``constants[i]`` is the :class:`Constant` given there, or None.
+        """
+        args, kwargs = self._arguments(node)
+        places = [*node.args, *[k.value for k in node.keywords]]
+        given = self._bind_arguments(target, args, kwargs, places, node)
+        types, constants = [], []
+        for x, place in given:
+            constants.append(x if isinstance(x, Constant) else None)
+            if isinstance(x, Constant) and x.type is None:
+                types.append(FUNCTION if callable(x.value) and not isinstance(x.value, type) else None)
+            else:
+                t = operand_type(x)
+                if t is None:
+                    self.fail(place, f"{describe(x)} cannot be passed to a function")
+                types.append(t)
+        try:
+            func: Func = target.treadle_function(tuple(types), tuple(constants))
+        except RecursionError:
+            raise KernelSyntaxError(f"{ast.unparse(node.func)} calls itself without end", self.span(node)) from None
+        except TreadleError as error:
+            raise self.placed(error, node) from None
+        if func.facts.get("ndim"):
+            self.ask_rank(func.facts["ndim"], node)
+        passed = [(x, place) for x, place in given if not self._known_only(x)]
+        values = []
+        for (x, place), t, name in zip(passed, func.signature, func.names, strict=True):
+            values.append(self.typed(x, t, place, f"argument {name!r} of {func.name}"))
+        results = self.here(node).op("call", tuple(values), tuple(y.type for y in func.body.yields), func=func)
+        return results if len(results) > 1 else results[0] if results else None
+
+    def _known_only(self, x: Operand) -> bool:
+        """Whether an argument exists only while compiling: a function, a type, a text."""
+        return isinstance(x, Constant) and (x.type is None or x.type is STR)
+
+    def _bind_arguments(self, target: Any, args: list[Operand], kwargs: dict[str, Operand], places: list[ast.expr],
+                        node: ast.Call) -> list[tuple[Operand, ast.AST]]:
+        """Arguments in the order of the parameters, defaults filled in."""
+        params: tuple[Parameter, ...] = target.treadle_parameters
+        name = ast.unparse(node.func)
+        if len(args) > len(params):
+            self.fail(node, f"{name} takes {len(params)} arguments, here are {len(args)}")
+        named = dict(zip(kwargs, zip(kwargs.values(), places[len(args) :], strict=True), strict=True))
+        bound: list[tuple[Operand, ast.AST]] = list(zip(args, places, strict=False))
+        for p in params[: len(args)]:
+            if p.name in named:
+                self.fail(node, f"argument {p.name!r} of {name} is given twice")
+        for p in params[len(args) :]:
+            if p.name in named:
+                bound.append(named.pop(p.name))
+            elif p.default is not EMPTY:
+                bound.append((constant_of(p.default), node))
+            else:
+                self.fail(node, f"argument {p.name!r} of {name} is missing")
+        if named:
+            unknown = next(iter(named))
+            self.fail(node, f"{name} has no parameter {unknown!r}", near(unknown, [p.name for p in params]))
+        return bound
+
+
+def conversions(text: str) -> int:
+    """How many values a format of C consumes."""
+    count, i = 0, 0
+    while i < len(text):
+        if text[i] == "%":
+            i += 1
+            if text[i : i + 1] != "%":
+                count += 1
+        i += 1
+    return count
+
+
+OWN: dict[str, Callable[[Calls, ast.Call], Operand | None]] = {
+    "tid": Calls._tid, "print": Calls._print, "printf": Calls._printf,
+}  # fmt: skip
+
+RULES[ast.Call] = Calls._call

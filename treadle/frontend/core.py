@@ -1,0 +1,151 @@
+"""The state of one translation, and the small tools that all its parts use."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ..base.errors import KernelSyntaxError, KernelTypeError, TreadleError
+from ..base.span import NOWHERE, Span
+from ..ir.builder import Builder
+from ..ir.node import Op, Value
+from ..ir.ops import info
+from ..types.core import Scalar, Type, View, b1, i32, i64, u64
+from ..types.spelling import spell
+from . import constants
+from .constants import Constant, Operand, describe
+from .environment import Environment
+from .facts import Facts
+from .names import Manifest, Outside
+from .source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the frontend must be told. ``max_unroll``: loops of at most so many known iterations are unrolled."""
+
+    max_unroll: int = 16
+
+
+class Core:
+    """One function being translated for one list of argument types."""
+
+    def __init__(self, source: Source, options: Any, kind: str, manifest: Manifest, builtin: bool = False):
+        self.source, self.options, self.kind, self.builtin = source, options, kind, builtin
+        self.tree = source.tree
+        self.facts = Facts(self.tree)
+        self.manifest = manifest
+        self.outside = Outside(source, manifest)
+        self.builder = Builder(source.span)
+        self.env: Environment = {}
+        self.errors: list[TreadleError] = []
+        self.needed: dict[str, Span] = {}  # names of which a loop's body wanted the type too early, and where
+        self.opposites: dict[Value, Value] = {}  # of which value each negation is the negation
+        self.updates = False  # whether there are atomics that may turn out to need none
+        self.ndim: int | None = None  # the grid rank asked for
+        self.returned: tuple[tuple[Type, ...], Span] | None = None  # types of the first return, and where
+        self._spans: dict[ast.AST, Span] = {}
+
+    # -- places and errors -------------------------------------------------------------------------------------------
+
+    def span(self, node: ast.AST) -> Span:
+        """Where ``node`` stands. The tree counts columns in bytes, a Span in characters."""
+        found = self._spans.get(node)
+        if found is None:
+            start, end = node.col_offset, node.end_col_offset
+            if node.end_lineno != node.lineno:
+                end = len(Span(self.source.file, node.lineno).text().encode())
+            found = Span(self.source.file, node.lineno, start, end)
+            text = "" if self.builtin else found.text()
+            if not text.isascii():
+                raw = text.encode()
+                found = Span(found.file, found.line, len(raw[:start].decode()), len(raw[:end].decode()))
+            self._spans[node] = found
+        return found
+
+    def here(self, node: ast.AST) -> Builder:
+        """The builder, its ops pointing at ``node``."""
+        self.builder.span = self.span(node)
+        return self.builder
+
+    def fail(self, node: ast.AST, message: str, hint: str = "", kind: type[TreadleError] = KernelTypeError) -> NoReturn:
+        raise kind(message, self.span(node), hint)
+
+    def no_syntax(self, node: ast.AST, what: str, hint: str = "") -> NoReturn:
+        raise KernelSyntaxError(f"{what} cannot be used in kernels", self.span(node), hint)
+
+    def placed(self, error: TreadleError, node: ast.AST) -> TreadleError:
+        """``error`` with the place of ``node``, if it has none of its own."""
+        if error.span is not None and error.span is not NOWHERE:
+            return error
+        return type(error)(error.message, self.span(node), error.hint)
+
+    # -- operands ----------------------------------------------------------------------------------------------------
+
+    def value(self, x: Operand | None, node: ast.AST, t: Type | None = None) -> Value:
+        """``x`` as a value of the program; a literal becomes a ``t`` if it can."""
+        if isinstance(x, Value):
+            return x
+        if x is None:
+            self.fail(node, "this call returns nothing", "give the function a return statement")
+        try:
+            return constants.materialize(self.here(node), x, t)
+        except KernelTypeError as error:
+            raise self.placed(error, node) from None
+
+    def typed(self, x: Operand | None, t: Type, node: ast.AST, what: str) -> Value:
+        """``x`` as a value of exactly type ``t``; ``what`` names the place that asks for it."""
+        v = self.value(x, node, t)
+        if v.type is not t:
+            self.fail(node, f"{what} is {spell(t)}, the value is {spell(v.type)}", cast_hint(v.type, t))
+        return v
+
+    def truth(self, x: Operand | None, node: ast.AST) -> Value | bool:
+        """``x`` as a condition: a bool of the program, or a Python bool where it is known."""
+        if isinstance(x, Constant):
+            if isinstance(x.type, Scalar) or isinstance(x.value, str):
+                return bool(x.value)
+            if x.type is None and not callable(x.value):
+                return bool(x.value)
+        if isinstance(x, Value):
+            t = x.type
+            if t is b1:
+                return x
+            b = self.here(node)
+            if isinstance(t, Scalar):
+                return b.one("ne", (x, b.const(0.0 if t.is_float else 0, t)), b1)
+            if isinstance(t, View):
+                return b.one("ne", (b.one("address", (x,), u64), b.const(0, u64)), b1)
+        shown = "nothing" if x is None else describe(x)
+        self.fail(node, f"a condition must be a bool or a number, not {shown}")
+
+    def negate(self, x: Value, node: ast.AST) -> Value:
+        """``not x``."""
+        found = self.opposites.get(x)
+        if found is None:
+            found = self.here(node).one("logical_not", (x,), b1)
+            self.opposites[found] = x
+        return found
+
+    def index_type(self, x: Value, node: ast.AST) -> Value:
+        """``x`` as an array index: int32 or int64."""
+        t = x.type
+        if not (isinstance(t, Scalar) and t.is_int):
+            self.fail(node, f"an index must be an integer, not {spell(t)}", "write int(…)" if isinstance(t, Scalar) else "")
+        if t.bits == 64 or t is i32:
+            return x
+        return self.here(node).one("cast", (x,), i64 if t.bits == 32 else i32)
+
+
+def cast_hint(have: Type, want: Type) -> str:
+    """How to convert, where both are scalars."""
+    both = isinstance(have, Scalar) and isinstance(want, Scalar)
+    return f"types are not mixed in silence; convert it, as in {spell(want)}(…)" if both else ""
+
+
+def cheap(ops: list[Op], limit: int = 8) -> bool:
+    """Whether ``ops`` are few, pure and harmless on any input, so that running them needlessly costs less than a branch."""
+    if len(ops) > limit:
+        return False
+    return all(info(op.name).pure and info(op.name).safe and not op.regions for op in ops)

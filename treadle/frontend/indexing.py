@@ -1,0 +1,502 @@
+"""Accesses: elements of arrays, views, slices, components, fields; reading and writing them.
+
+An access such as ``b[i].pos.x`` becomes a *reference* first. In memory it is the address of exactly what is meant,
+never of the whole element: a view of that part and its indices. In a local variable it is a path of parts.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..base.errors import KernelAttributeError, KernelTypeError, TreadleError
+from ..ir.node import Value
+from ..types.core import Matrix, Scalar, Struct, Tuple, Type, Vector, View, i32, quaternion, u64, vector, view
+from ..types.layout import children
+from ..types.spelling import spell
+from .constants import Constant, Operand, constant_of, describe, parts_of
+from .control import operand_type
+from .environment import Broken, Cascade
+from .expressions import RULES, Expressions
+from .names import near
+
+
+class Reference:
+    """Something that can be read, and perhaps written."""
+
+    __slots__ = ()
+
+
+class Given(Reference):
+    """The value of an expression; it cannot be written."""
+
+    __slots__ = ("operand",)
+
+    def __init__(self, operand: Operand):
+        self.operand = operand
+
+
+class Local(Reference):
+    """A variable."""
+
+    __slots__ = ("name", "node")
+
+    def __init__(self, name: str, node: ast.Name):
+        self.name, self.node = name, node
+
+
+class Memory(Reference):
+    """An element of a view, or a part of one; a view of fewer dimensions while indices are missing."""
+
+    __slots__ = ("indices", "view")
+
+    def __init__(self, view: Value, indices: tuple[Value, ...]):
+        self.view, self.indices = view, indices
+
+    @property
+    def complete(self) -> bool:
+        return len(self.indices) == self.view.type.ndim
+
+
+class Part(Reference):
+    """Part number ``index`` of another reference, or the component at run-time ``indices``."""
+
+    __slots__ = ("index", "indices", "parent", "type")
+
+    def __init__(self, parent: Reference, type: Type, index: int | None, indices: tuple[Value, ...] = ()):
+        self.parent, self.type, self.index, self.indices = parent, type, index, indices
+
+
+class Several(Reference):
+    """Several references read and written together as one vector or matrix. ``row``: of which matrix it is which row."""
+
+    __slots__ = ("parts", "row", "type")
+
+    def __init__(self, parts: list[Reference], type: Type, row: tuple[Reference, Matrix, int | Value] | None = None):
+        self.parts, self.type, self.row = parts, type, row
+
+
+COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3}
+
+
+class Indexing(Expressions):
+    """Translation of subscripts and attributes."""
+
+    def _access(self, node: ast.Subscript | ast.Attribute) -> Operand:
+        return self.read(self.reference(node), node)
+
+    def reference(self, node: ast.expr) -> Reference:
+        """What ``node`` refers to."""
+        if isinstance(node, ast.Name):
+            v = self.env.get(node.id)
+            if v is None or type(v) is Broken or isinstance(v.operand, Value) and isinstance(v.operand.type, View):
+                return Given(self.operand(node))
+            return Local(node.id, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node)
+        return Given(self.operand(node))
+
+    # -- types and values of references ------------------------------------------------------------------------------
+
+    def type_of(self, ref: Reference) -> Type | None:
+        """The type of what ``ref`` refers to."""
+        match ref:
+            case Given():
+                return operand_type(ref.operand)
+            case Local():
+                return operand_type(self.variable(ref.node))
+            case Memory():
+                t = ref.view.type
+                return t.elem if ref.complete else view(t.elem, t.ndim - len(ref.indices), t.strides[len(ref.indices) :],
+                                                        t.planar, t.space)  # fmt: skip
+            case Part() | Several():
+                return ref.type
+        raise TypeError(ref)
+
+    def read(self, ref: Reference, node: ast.AST) -> Operand:
+        """The value ``ref`` has at this moment."""
+        match ref:
+            case Given():
+                return ref.operand
+            case Local():
+                return self.variable(ref.node)
+            case Memory():
+                b, t = self.here(node), self.type_of(ref)
+                return b.one("load" if ref.complete else "subview", (ref.view, *ref.indices), t)
+            case Part():
+                parent = self.read(ref.parent, node)
+                if isinstance(parent, Constant) and ref.index is not None:
+                    return parts_of(parent)[ref.index]
+                whole = self.value(parent, node)
+                if ref.index is not None:
+                    return self.here(node).extract(whole, ref.index)
+                return self.here(node).one("pick", (whole, *ref.indices), ref.type)
+            case Several():
+                values = tuple(self.value(self.read(p, node), node) for p in ref.parts)
+                return self.here(node).one("make", values, ref.type)
+        raise TypeError(ref)
+
+    def write(self, ref: Reference, x: Operand, node: ast.AST) -> None:
+        """Store ``x`` where ``ref`` refers to."""
+        match ref:
+            case Local():
+                self.bind(ref.name, x, node)
+            case Memory() if ref.complete:
+                v = self.typed(x, ref.view.type.elem, node, "the element")
+                self.here(node).op("store", (ref.view, *ref.indices, v))
+            case Part():
+                whole = self.value(self.read(ref.parent, node), node)
+                if ref.index is not None:
+                    v = self.typed(x, ref.type, node, "the part")
+                    made = self.here(node).one("insert", (whole, v), whole.type, index=ref.index)
+                else:
+                    v = self.typed(x, ref.type, node, "the component")
+                    made = self.here(node).one("put", (whole, v, *ref.indices), whole.type)
+                self.write(ref.parent, made, node)
+            case Several():
+                if isinstance(self.element_type(x), Scalar):
+                    values: tuple[Operand, ...] = (x,) * len(ref.parts)
+                else:
+                    values = self.here(node).parts(self.typed(x, ref.type, node, "the part"))
+                for part, value in zip(ref.parts, values, strict=True):
+                    self.write(part, value, node)
+            case Memory():
+                self.fail(node, f"{ref.view.type.ndim} indices are needed to store an element, here are {len(ref.indices)}")
+            case _:
+                self.fail(node, "only variables, array elements and their parts can be assigned")
+
+    def element_type(self, x: Operand) -> Type | None:
+        return operand_type(x)
+
+    # -- attributes ----------------------------------------------------------------------------------------------------
+
+    def _attribute(self, node: ast.Attribute) -> Reference:
+        base, name = self.reference(node.value), node.attr
+        if isinstance(base, Given) and isinstance(base.operand, Constant) and base.operand.type is None:
+            return Given(self._outer_attribute(base.operand.value, node))
+        if isinstance(base, Local):
+            x = self.variable(base.node)
+            if isinstance(x, Constant) and x.type is None:
+                return Given(self._outer_attribute(x.value, node))
+        t = self.type_of(base)
+        if isinstance(t, View):
+            return Given(self._view_attribute(self.read(base, node), name, node))
+        if isinstance(t, Struct):
+            if name not in t.index:
+                self.fail(node, f"{spell(t)} has no field {name!r}", f"it has {', '.join(t.index)}", KernelAttributeError)
+            return self.part(base, t.index[name], node)
+        if isinstance(t, Vector):
+            return self._vector_attribute(base, t, name, node)
+        if isinstance(t, Matrix) and name == "dtype":
+            return Given(Constant(t.elem, None))
+        x = self.read(base, node)
+        self.fail(node, f"{describe(x)} has no attribute {name!r}", kind=KernelAttributeError)
+
+    def _outer_attribute(self, owner: Any, node: ast.Attribute) -> Operand:
+        if isinstance(owner, Type):
+            if node.attr == "dtype" and isinstance(owner, Vector | Matrix):
+                return Constant(owner.elem, None)
+            self.fail(node, f"the type {spell(owner)} has no attribute {node.attr!r}", kind=KernelAttributeError)
+        try:
+            return constant_of(self.outside.attribute(owner, node.attr, dotted(node, self.env)))
+        except TreadleError as error:
+            raise self.placed(error, node) from None
+
+    def _view_attribute(self, v: Value, name: str, node: ast.Attribute) -> Operand:
+        t: View = v.type
+        b = self.here(node)
+        if name == "shape":
+            return tuple(b.one("shape", (v,), i32, axis=k) for k in range(t.ndim))
+        if name == "ndim":
+            return Constant(t.ndim, i32)
+        if name == "dtype":
+            return Constant(t.elem, None)
+        if name == "ptr":
+            return b.one("address", (v,), u64)
+        if name == "size":
+            total: Operand = Constant(1, i32)
+            for k in range(t.ndim):
+                length = b.one("shape", (v,), i32, axis=k)
+                total = length if k == 0 else self.binary("mul", total, length, node)
+            return total
+        names = ["shape", "ndim", "dtype", "size", "ptr"]
+        self.fail(node, f"an array has no attribute {name!r} in kernels", f"it has {', '.join(names)}", KernelAttributeError)
+
+    def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
+        if t.tag == "transform":
+            if name in ("p", "q"):
+                first, n, kind = (0, 3, vector(3, t.elem)) if name == "p" else (3, 4, quaternion(t.elem))
+                return Several([self.part(base, first + k, node) for k in range(n)], kind)
+            names = ["p", "q"]
+        else:
+            k = COMPONENTS.get(name)
+            if k is not None and k < t.n:
+                return self.part(base, k, node)
+            names = list(COMPONENTS)[: t.n]
+        if name == "dtype":
+            return Given(Constant(t.elem, None))
+        hint = f"it has {', '.join(names)}" if t.n <= 4 or t.tag != "vec" else "use an index"
+        self.fail(node, f"{spell(t)} has no component {name!r}", hint, KernelAttributeError)
+
+    def part(self, base: Reference, index: int, node: ast.AST) -> Reference:
+        """Part number ``index`` of what ``base`` refers to."""
+        if isinstance(base, Several):
+            return base.parts[index]
+        if not isinstance(base, Memory):
+            t = self.type_of(base)
+            return Part(base, children(t)[index], index)
+        t = base.view.type
+        part = children(t.elem)[index]
+        found = view(part, t.ndim, t.strides, t.planar and not isinstance(part, Scalar), t.space)
+        inner = self.here(node).one("field", (base.view,), found, index=index)
+        if isinstance(part, View):  # an array in a struct in an array: read the view, then go on with it
+            return Given(self.here(node).one("load", (inner, *base.indices), part))
+        return Memory(inner, base.indices)
+
+    # -- subscripts ----------------------------------------------------------------------------------------------------
+
+    def _subscript(self, node: ast.Subscript) -> Reference:
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            found = self._shape_item(node)
+            if found is not None:
+                return Given(found)
+        base = self.reference(node.value)
+        items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if isinstance(base, Given | Local):
+            x = base.operand if isinstance(base, Given) else self.variable(base.node)
+            if isinstance(x, tuple):
+                return Given(self._item(x, items, node))
+            if isinstance(x, Constant) and x.type is None:
+                return Given(self._outer_item(x.value, items, node))
+        t = self.type_of(base)
+        if isinstance(base, Memory) and not base.complete and not any(isinstance(i, ast.Slice) for i in items):
+            return self._element(base.view, base.indices, items, node)
+        if isinstance(t, View):
+            v = self.value(self.read(base, node), node)
+            if any(isinstance(i, ast.Slice) for i in items):
+                return Given(self._slices(v, items, node))
+            return self._element(v, (), items, node)
+        if isinstance(t, Vector):
+            return self._component(base, t, items, node)
+        if isinstance(t, Matrix):
+            return self._matrix_part(base, t, items, node)
+        if isinstance(t, Tuple):
+            return Given(self._item(self.here(node).parts(self.value(self.read(base, node), node)), items, node))
+        self.fail(node, f"{describe(self.read(base, node))} cannot be indexed")
+
+    def _shape_item(self, node: ast.Subscript) -> Operand | None:
+        """``a.shape[k]`` without the other lengths."""
+        owner = self.reference(node.value.value)
+        t = self.type_of(owner)
+        if not isinstance(t, View) or isinstance(node.slice, ast.Slice | ast.Tuple):
+            return None
+        k = self.operand(node.slice)
+        if not isinstance(k, Constant):
+            return None
+        v = self.value(self.read(owner, node), node)
+        return self.here(node).one("shape", (v,), i32, axis=self._static_index(k, t.ndim, node))
+
+    def _static_index(self, k: Constant, n: int, node: ast.AST) -> int:
+        """A known index into ``n`` parts, counted from the end if negative."""
+        if not isinstance(k.value, int) or isinstance(k.value, bool):
+            self.fail(node, f"an index must be an integer, not {describe(k)}")
+        if not -n <= k.value < n:
+            self.fail(node, f"index {k.value} is outside of {n} parts")
+        return k.value % n
+
+    def _item(self, x: tuple[Operand, ...], items: list[ast.expr], node: ast.Subscript) -> Operand:
+        """An item of several values."""
+        k = self.operand(items[0]) if len(items) == 1 and not isinstance(items[0], ast.Slice) else None
+        if not isinstance(k, Constant):
+            self.fail(node, "the index into several values must be a constant")
+        return x[self._static_index(k, len(x), node)]
+
+    def _outer_item(self, owner: Any, items: list[ast.expr], node: ast.Subscript) -> Operand:
+        """An item of a Python container known while compiling."""
+        given = [self.operand(i) if not isinstance(i, ast.Slice) else None for i in items]
+        if not all(isinstance(k, Constant) for k in given) or not hasattr(type(owner), "__getitem__"):
+            self.fail(node, f"{describe(Constant(owner, None))} cannot be indexed in kernels",
+                      "pass an array, or use wp.static(table[key])")  # fmt: skip
+        key = given[0].value if len(given) == 1 else tuple(k.value for k in given)
+        try:
+            return constant_of(owner[key])
+        except (LookupError, TypeError) as error:
+            self.fail(node, f"{type(error).__name__}: {error}")
+
+    def index(self, item: ast.expr, v: Value | None, axis: int) -> Value:
+        """A run-time index; a known negative one counts from the end of ``axis`` of ``v``."""
+        k = self.operand(item)
+        if isinstance(k, Constant) and v is not None and isinstance(k.value, int) and k.value < 0:
+            b = self.here(item)
+            length = b.one("shape", (v,), i32, axis=axis)
+            return b.one("add", (length, b.i32(k.value)), i32)
+        return self.index_type(self.value(k, item), item)
+
+    def _element(self, v: Value, before: tuple[Value, ...], items: list[ast.expr], node: ast.Subscript) -> Reference:
+        """``v[items]``: an element, a view of fewer dimensions, or a component of an element."""
+        t: View = v.type
+        missing = t.ndim - len(before)
+        indices = (*before, *[self.index(i, v, len(before) + k) for k, i in enumerate(items[:missing])])
+        ref = Memory(v, indices)
+        if len(items) <= missing:
+            return ref
+        if isinstance(t.elem, Vector | Matrix):  # a[i, k] on vectors: the last index is a component
+            rest = items[missing:]
+            if isinstance(t.elem, Vector):
+                return self._component(ref, t.elem, rest, node)
+            return self._matrix_part(ref, t.elem, rest, node)
+        self.fail(node, f"an array of {t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}")
+
+    def _slices(self, v: Value, items: list[ast.expr], node: ast.Subscript) -> Value:
+        """``v[a:b, i, :]``: ranges keep a dimension, integers take it away."""
+        if len(items) > v.type.ndim:
+            self.fail(node, f"an array of {v.type.ndim} dimensions takes at most as many indices, here are {len(items)}")
+        leading: list[Value] = []
+        while items and not isinstance(items[0], ast.Slice):
+            leading.append(self.index(items.pop(0), v, len(leading)))
+        if leading:
+            t = v.type
+            v = self.here(node).one("subview", (v, *leading),
+                                    view(t.elem, t.ndim - len(leading), t.strides[len(leading) :], t.planar, t.space))  # fmt: skip
+        for axis, item in enumerate(items):
+            if not isinstance(item, ast.Slice):
+                self.fail(item, "an index behind a slice is not possible", "take the row first, as in a[i][1:n]")
+            v = self._slice(v, axis, item)
+        return v
+
+    def _slice(self, v: Value, axis: int, item: ast.Slice) -> Value:
+        """One range along ``axis``, by Python's rules: bounds clipped, negative ones counted from the end."""
+        if item.lower is None and item.upper is None and item.step is None:
+            return v
+        t, b = v.type, self.here(item)
+        step = self.operand(item.step) if item.step is not None else Constant(1, i32, True)
+        if not isinstance(step, Constant) or not isinstance(step.value, int) or step.value == 0:
+            self.fail(item, "the step of a slice must be a constant other than 0")
+        length = b.one("shape", (v,), i32, axis=axis)
+        low, high = (b.i32(0), length) if step.value > 0 else (b.i32(-1), b.one("sub", (length, b.i32(1)), i32))
+        start = self._bound(item.lower, low if step.value > 0 else high, length, low, high)
+        stop = self._bound(item.upper, high if step.value > 0 else low, length, low, high)
+        b = self.here(item)
+        first, last = (start, stop) if step.value > 0 else (stop, start)
+        span = b.one("sub", (last, first), i32)
+        if abs(step.value) != 1:  # ceil((last - first) / |step|)
+            rounded = b.one("add", (span, b.i32(abs(step.value) - 1)), i32)
+            span = b.one("div", (rounded, b.i32(abs(step.value))), i32)
+        count = b.one("max", (span, b.i32(0)), i32)
+        strides = t.strides if step.value == 1 else (*t.strides[:axis], None, *t.strides[axis + 1 :])
+        return b.one("slice", (v, start, b.i32(step.value), count), view(t.elem, t.ndim, strides, t.planar, t.space), axis=axis)
+
+    def _bound(self, item: ast.expr | None, default: Value, length: Value, low: Value, high: Value) -> Value:
+        if item is None:
+            return default
+        x = self.operand(item)
+        b = self.here(item)
+        if isinstance(x, Constant) and isinstance(x.value, int):
+            at = b.one("add", (length, b.i32(x.value)), i32) if x.value < 0 else b.i32(x.value)
+        else:
+            at = self.index_type(self.value(x, item), item)
+            if at.type is not i32:
+                at = b.one("cast", (at,), i32)
+            from ..types.core import b1
+
+            negative = b.one("lt", (at, b.i32(0)), b1)
+            at = b.one("select", (negative, b.one("add", (at, length), i32), at), i32)
+        return b.one("min", (b.one("max", (at, low), i32), high), i32)
+
+    # -- components ----------------------------------------------------------------------------------------------------
+
+    def _component(self, base: Reference, t: Vector, items: list[ast.expr], node: ast.Subscript) -> Reference:
+        if len(items) != 1:
+            self.fail(node, f"{spell(t)} takes one index, here are {len(items)}")
+        if isinstance(items[0], ast.Slice):
+            chosen = self._static_range(items[0], t.n)
+            return Several([self.part(base, k, node) for k in chosen], vector(len(chosen), t.elem))
+        k = self.operand(items[0])
+        if isinstance(k, Constant):
+            return self.part(base, self._static_index(k, t.n, items[0]), node)
+        return self._at_run_time(base, t, (self.index_type(self.value(k, items[0]), items[0]),), node)
+
+    def _at_run_time(self, base: Reference, t: Vector | Matrix, indices: tuple[Value, ...], node: ast.AST) -> Reference:
+        """The component of a vector or matrix at indices of the program."""
+        if isinstance(base, Several) and base.row is not None:
+            owner, whole, r = base.row
+            return self._cell(owner, whole, r, indices[0], node)
+        if isinstance(base, Memory):
+            v = base.view.type
+            size = t.elem.size
+            inner = (size,) if isinstance(t, Vector) else (t.cols * size, size)
+            inner = (None,) * len(inner) if v.planar else inner
+            found = view(t.elem, v.ndim + len(inner), (*v.strides, *inner), False, v.space)
+            return Memory(self.here(node).one("parts", (base.view,), found), (*base.indices, *indices))
+        return Part(base, t.elem, None, indices)
+
+    def _static_range(self, item: ast.Slice, n: int) -> range:
+        bounds = [self.operand(b) if b is not None else Constant(None, None) for b in (item.lower, item.upper, item.step)]
+        if not all(isinstance(b, Constant) for b in bounds):
+            self.fail(item, "the bounds of a slice of a vector or matrix must be constants")
+        chosen = range(n)[slice(*[b.value for b in bounds])]
+        if not chosen:
+            self.fail(item, f"this slice of {n} components is empty")
+        return chosen
+
+    def _matrix_part(self, base: Reference, t: Matrix, items: list[ast.expr], node: ast.Subscript) -> Reference:
+        """``m[i]`` a row, ``m[i, j]`` a component, ``m[a:b, j]`` a part of a column, ``m[a:b, c:d]`` a block."""
+        if len(items) > 2:
+            self.fail(node, f"{spell(t)} takes two indices, here are {len(items)}")
+        picks: list[range | Value] = []
+        for item, n in zip(items, (t.rows, t.cols), strict=False):
+            if isinstance(item, ast.Slice):
+                picks.append(self._static_range(item, n))
+                continue
+            k = self.operand(item)
+            if isinstance(k, Constant):
+                at = self._static_index(k, n, item)
+                picks.append(range(at, at + 1))
+            else:
+                picks.append(self.index_type(self.value(k, item), item))
+        if len(picks) == 1:
+            picks.append(range(t.cols))
+            kept = [isinstance(items[0], ast.Slice), True]
+        else:
+            kept = [isinstance(i, ast.Slice) for i in items]
+        refs = [self._cell(base, t, r, c, node) for r in _each(picks[0]) for c in _each(picks[1])]
+        if not any(kept):
+            return refs[0]
+        if kept == [False, True] and len(items) == 1:
+            return Several(refs, vector(t.cols, t.elem), (base, t, next(iter(_each(picks[0])))))
+        shape = [len(p) for p, keep in zip(picks, kept, strict=True) if keep]
+        if len(shape) == 1:
+            return Several(refs, vector(shape[0], t.elem))
+        from ..types.core import matrix
+
+        return Several(refs, matrix(shape[0], shape[1], t.elem))
+
+    def _cell(self, base: Reference, t: Matrix, r: int | Value, c: int | Value, node: ast.AST) -> Reference:
+        if isinstance(r, int) and isinstance(c, int):
+            return self.part(base, r * t.cols + c, node)
+        b = self.here(node)
+        at = tuple(b.i32(k) if isinstance(k, int) else k for k in (r, c))
+        return self._at_run_time(base, t, at, node)
+
+
+def _each(pick: range | Value) -> list[int] | list[Value]:
+    return [pick] if isinstance(pick, Value) else list(pick)
+
+
+def dotted(node: ast.expr, env: dict) -> str:
+    """``a.b.c`` as text if it starts at an outside name; empty if not."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id in env:
+        return ""
+    return ".".join([node.id, *reversed(names)])
+
+
+RULES[ast.Attribute] = Indexing._access
+RULES[ast.Subscript] = Indexing._access
+
+__all__ = ["Cascade", "Indexing", "KernelTypeError", "Memory", "Reference", "near"]

@@ -1,0 +1,108 @@
+"""Names from outside the function: captured variables, globals, modules and their attributes; and the manifest of them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any, NamedTuple
+
+from ..base.errors import KernelAttributeError, KernelNameError
+from .source import Source
+
+MISSING = object()
+
+
+class Entry(NamedTuple):
+    """One thing a compile looked up outside: a dotted name, or the text of a ``wp.static`` expression with the loop
+    constants it saw, and the value found."""
+
+    text: str
+    constants: tuple[tuple[str, Any], ...]
+    value: Any
+
+
+class Manifest:
+    """Everything one compile of one function found outside of it. While :func:`look_up` finds equal values, compiling
+    again would give the same program.
+    """
+
+    def __init__(self):
+        self.entries: dict[tuple[str, tuple], Entry] = {}
+
+    def record(self, text: str, value: Any, constants: tuple[tuple[str, Any], ...] = ()) -> None:
+        """Note that ``text`` gave ``value``."""
+        self.entries[text, constants] = Entry(text, constants, value)
+
+    def __iter__(self):
+        return iter(self.entries.values())
+
+
+def look_up(source: Source, text: str, constants: Mapping[str, Any]) -> Any:
+    """What the manifest text ``text`` gives now for the function of ``source``; :data:`MISSING` where it fails."""
+    try:
+        return eval(_compiled(text), {"__builtins__": builtins, **source.globals, **source.closure, **constants})
+    except Exception:  # any failure of the user's expression means that it no longer gives a value
+        return MISSING
+
+
+_code: dict[str, CodeType] = {}
+
+
+def _compiled(text: str) -> CodeType:
+    code = _code.get(text)
+    if code is None:
+        code = _code[text] = compile(text, "<manifest>", "eval")
+    return code
+
+
+class Outside:
+    """Looks names up as Python would: captured variables, then globals, then Python's builtins."""
+
+    def __init__(self, source: Source, manifest: Manifest):
+        self.globals, self.closure, self.manifest = source.globals, source.closure, manifest
+        self.found: dict[str, Any] = {}
+
+    def name(self, name: str, default: Any = MISSING) -> Any:
+        """The value of ``name``; ``default`` if there is one and nothing has that name.
+
+        Raises:
+            KernelNameError: nothing has that name.
+        """
+        value = self.found.get(name, MISSING)
+        if value is not MISSING:
+            return value
+        for names in (self.closure, self.globals, vars(builtins)):
+            if name in names:
+                value = self.found[name] = names[name]
+                self.manifest.record(name, value)
+                return value
+        if default is not MISSING:
+            return default
+        raise KernelNameError(f"the name {name!r} is not defined", hint=near(name, [*self.closure, *self.globals]))
+
+    def attribute(self, owner: Any, name: str, path: str) -> Any:
+        """The attribute ``name`` of an outside object; ``path`` is the dotted text that leads to it."""
+        value = getattr(owner, name, MISSING)
+        if value is MISSING:
+            shown = getattr(owner, "__name__", None) or type(owner).__name__
+            raise KernelAttributeError(f"{shown} has no attribute {name!r}", hint=near(name, dir(owner)))
+        if path:
+            self.manifest.record(path, value)
+        return value
+
+    def evaluate(self, node: ast.expr, text: str, constants: dict[str, Any]) -> Any:
+        """The value of the Python expression ``node`` with the outside names and ``constants``."""
+        code = compile(ast.Expression(node), "<wp.static>", "eval")
+        value = eval(code, {"__builtins__": builtins, **self.globals, **self.closure, **constants})
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        self.manifest.record(text, value, tuple((k, v) for k, v in constants.items() if k in names))
+        return value
+
+
+def near(name: str, names: list[str]) -> str:
+    """A hint with the names that look like ``name``."""
+    close = difflib.get_close_matches(name, names, 3)
+    return f"did you mean {' or '.join(close)}?" if close else ""

@@ -1,0 +1,133 @@
+"""The door of this room: a Python function and the types of its arguments in, a program out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.errors import KernelSyntaxError, KernelTypeError, ManyErrors, TreadleError
+from ..ir.node import Func, Value
+from ..types.core import STR, Fixed, FunctionType, Type, b1
+from ..types.spelling import spell
+from .constants import Constant
+from .core import Options
+from .environment import FLOW, RESULT, Variable
+from .facts import NONE
+from .names import Manifest
+from .source import EMPTY, Source
+from .statements import Statements
+from .updates import settle_updates
+
+__all__ = ["Options", "parse", "parse_builtin"]
+
+DEEPEST = 64  # calls inside calls; beyond, a function calls itself with ever new types
+
+USUAL = Options()
+
+_running = threading.local()  # the functions being parsed by this thread, outermost first
+
+
+def parse(source: Source, arg_types: Sequence[Type | None], options: Any = USUAL, kind: str = "kernel",
+          constants: Sequence[Constant | None] = (), manifest: Manifest | None = None, name: str = "") -> Func:
+    """The program of ``source`` for arguments of ``arg_types``.
+
+    Args:
+        source: the user's function.
+        arg_types: one type for each parameter; for functions, types and texts (known while compiling) whatever the
+            caller put there, with the object in ``constants``.
+        options: has ``max_unroll``.
+        kind: "kernel" or "function".
+        constants: per parameter the :class:`Constant` given for it, or None. Only functions, types and texts are taken
+            from here; numbers are arguments of the program.
+        manifest: is filled with the outside names and the values found.
+        name: the program's name, if it is not the function's own.
+
+    Raises:
+        TreadleError: the program is wrong; :class:`ManyErrors` if in several places.
+    """
+    found = Manifest() if manifest is None else manifest
+    return _guarded(Parser(source, options, kind, found), arg_types, constants, name)
+
+
+def parse_builtin(body: Callable, types: Sequence[Type]) -> Func:
+    """The program of a builtin's body; plain names in it also reach the other builtins."""
+    return _guarded(Parser(Source(body), Options(), "function", Manifest(), builtin=True), types, (), "")
+
+
+def _guarded(parser: Parser, arg_types: Sequence[Type | None], constants: Sequence[Constant | None], name: str) -> Func:
+    """Parse, unless the same function is being parsed already: then it calls itself."""
+    stack = _running.__dict__.setdefault("stack", [])
+    key = (parser.source.code, tuple(arg_types))
+    if key in stack or len(stack) > DEEPEST:
+        raise KernelSyntaxError(f"{parser.source.name} calls itself", hint="kernels have no recursion; write a loop")
+    stack.append(key)
+    try:
+        return parser.run(arg_types, constants, name)
+    finally:
+        stack.pop()
+
+
+class Parser(Statements):
+    """One translation of one function. See :class:`Core` for the state."""
+
+    def run(self, arg_types: Sequence[Type | None], constants: Sequence[Constant | None], name: str) -> Func:
+        """Translate the whole function."""
+        params = self._parameters(arg_types, constants)
+        self.declared = EMPTY if self.builtin else self._declared()
+        flow = self.block(self.tree.body, NONE if self.kind == "kernel" else frozenset([FLOW]))
+        results = self._results(flow) if not self.errors else ()
+        if self.errors:
+            raise self._together()
+        names = tuple(p.name for p in params)
+        facts = {} if self.ndim is None else {"ndim": self.ndim}
+        func = Func(name or self.source.name, self.kind, params, self.builder.block((), results),
+                    tuple(p.type for p in params), names, facts, self.source.span)  # fmt: skip
+        return settle_updates(func) if self.updates and self.kind == "kernel" else func
+
+    def _parameters(self, arg_types: Sequence[Type | None], constants: Sequence[Constant | None]) -> tuple[Value, ...]:
+        """Bind the parameters; those that exist at run time become values."""
+        declared = self.source.parameters()
+        if len(arg_types) != len(declared):
+            raise KernelTypeError(f"{self.source.name} takes {len(declared)} arguments, here are {len(arg_types)}",
+                                  self.source.span)  # fmt: skip
+        params = []
+        for i, (p, t) in enumerate(zip(declared, arg_types, strict=True)):
+            known = constants[i] if i < len(constants) else None
+            if t is None or t is STR or isinstance(t, FunctionType):
+                self.env[p.name] = Variable(known, True, self.source.span)
+                continue
+            if isinstance(t, Fixed):
+                raise KernelTypeError(f"parameter {p.name!r} cannot be {spell(t)}", self.source.span)
+            params.append(Value(t, p.name))
+            self.env[p.name] = Variable(params[-1], True, self.source.span)
+        return tuple(params)
+
+    def _declared(self) -> Any:
+        """The declared result; a kernel must have none."""
+        found = self.source.return_type()
+        if self.kind == "kernel" and found not in (None, EMPTY):
+            raise KernelSyntaxError(f"kernel {self.source.name} declares a return value; kernels return nothing",
+                                    self.source.span, "write results to an array argument")  # fmt: skip
+        return found
+
+    def _results(self, flow: bool | Value) -> tuple[Value, ...]:
+        """The values that the function yields."""
+        returned = self.env.get(RESULT)
+        if returned is None or self.returned is None:
+            return ()
+        node, b = self.tree.body[-1], self.here(self.tree.body[-1])
+        if flow is not False:  # some path ends without return
+            ok = b.const(False, b1) if flow is True else self.negate(flow, node)
+            b.op("check", (ok,), kind="unassigned", message=f"{self.source.name} ended without returning a value")
+        types, _ = self.returned
+        x = returned.operand
+        if isinstance(x, tuple):
+            return tuple(self.value(p, node) for p in x)
+        v = self.value(x, node)
+        return self.here(node).parts(v) if len(types) > 1 else (v,)
+
+    def _together(self) -> TreadleError:
+        """All errors as one; each is told once."""
+        unique = list({str(e): e for e in self.errors}.values())
+        return unique[0] if len(unique) == 1 else ManyErrors(unique)

@@ -1,0 +1,198 @@
+"""A user's Python function as the frontend sees it: its syntax tree, where it stands, and what its names can reach."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from ..base.errors import KernelSyntaxError
+from ..base.span import Span
+from ..types.core import Type
+
+EMPTY = inspect.Parameter.empty
+
+
+class Parameter(NamedTuple):
+    """A parameter as written: ``annotation`` an object or text (``EMPTY`` if there is none), ``default`` likewise."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+
+class Source:
+    """A Python function, read lazily: making a Source costs nothing.
+
+    ``namespace`` gives further names (the local variables of the enclosing function), for annotations that are text.
+    """
+
+    def __init__(self, function: FunctionType, namespace: Mapping[str, Any] | None = None):
+        function = inspect.unwrap(function)
+        if not isinstance(function, FunctionType):
+            raise KernelSyntaxError(f"{function!r} is no Python function", hint="decorate a function made with def")
+        self.function = function
+        self.code = function.__code__
+        self.name = function.__name__
+        self.qualname = function.__qualname__
+        self.file = self.code.co_filename
+        self.namespace = dict(namespace or {})
+
+    def __repr__(self) -> str:
+        return f"<source of {self.qualname} at {self.file}:{self.code.co_firstlineno}>"
+
+    @property
+    def globals(self) -> dict[str, Any]:
+        """The module-level names of the function."""
+        return self.function.__globals__
+
+    @property
+    def closure(self) -> dict[str, Any]:
+        """The captured variables that have a value now; read anew each time, as Python does."""
+        found = {}
+        for name, cell in zip(self.code.co_freevars, self.function.__closure__ or (), strict=True):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not assigned yet; a name error tells if it is read
+                continue
+        return found
+
+    @cached_property
+    def tree(self) -> ast.FunctionDef:
+        """The syntax tree, with the line numbers of the file.
+
+        Raises:
+            KernelSyntaxError: the source cannot be found, or it is a lambda.
+        """
+        return _parse(self)
+
+    @property
+    def span(self) -> Span:
+        """The line of the ``def``."""
+        return Span(self.file, self.tree.lineno, self.tree.col_offset, self.tree.col_offset + 4 + len(self.tree.name))
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in order.
+
+        Raises:
+            KernelSyntaxError: the function takes ``*args`` or ``**kwargs``.
+        """
+        return self._parameters
+
+    @cached_property
+    def _parameters(self) -> tuple[Parameter, ...]:
+        code, fn = self.code, self.function
+        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            raise KernelSyntaxError(f"{self.name} takes *args or **kwargs; name each parameter", self._first_line())
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        notes = self.annotations
+        defaults = dict(fn.__kwdefaults__ or {})
+        given = fn.__defaults__ or ()
+        defaults.update(zip(names[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
+        return tuple(Parameter(n, notes.get(n, EMPTY), defaults.get(n, EMPTY)) for n in names)
+
+    @cached_property
+    def annotations(self) -> dict[str, Any]:
+        """The annotations of parameters and of "return", as objects or text.
+
+        Where evaluating one fails (a class named before its definition) all are given as text.
+        """
+        try:
+            return dict(self.function.__annotations__)
+        except NameError:  # Python 3.14 evaluates annotations when they are asked for
+            from annotationlib import Format, get_annotations
+
+            return dict(get_annotations(self.function, format=Format.STRING))
+
+    def parameter_types(self) -> list[Type | None]:
+        """The declared type of each parameter; None where there is no annotation or it is ``Any``."""
+        return [self.type_of(p.annotation, f"parameter {p.name!r}") for p in self.parameters()]
+
+    def return_type(self) -> Any:
+        """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""
+        annotation = self.annotations.get("return", EMPTY)
+        if annotation is EMPTY or annotation is None or annotation == "None":
+            return None if annotation is not EMPTY else EMPTY
+        names = self.names()
+        if isinstance(annotation, str):
+            annotation = evaluate(annotation, names)
+        if getattr(annotation, "__origin__", None) is tuple:
+            return tuple(self.type_of(a, "the result") for a in annotation.__args__)
+        return self.type_of(annotation, "the result")
+
+    def type_of(self, annotation: Any, what: str) -> Type | None:
+        """The type that ``annotation`` means."""
+        if annotation is EMPTY or annotation is Any or annotation == "Any":
+            return None
+        from ..types.annotations import type_of
+
+        return type_of(annotation, self.names())
+
+    def names(self) -> dict[str, Any]:
+        """Every name an annotation of the function can mean."""
+        return {**self.globals, **self.namespace, **self.closure}
+
+    def _first_line(self) -> Span:
+        return Span(self.file, self.code.co_firstlineno)
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> Any:
+    """The value of the Python expression ``text``."""
+    return eval(text, {"__builtins__": __builtins__, **names})  # the user's own annotation, as Python would evaluate it
+
+
+def _parse(source: Source) -> ast.FunctionDef:
+    """The tree of the function's own lines. They start at its first decorator and end where the indentation does.
+
+    Reading only these lines keeps the cost proportional to the function, not to its file.
+    """
+    lines = linecache.getlines(source.file, source.globals)
+    first = source.code.co_firstlineno - 1
+    if first >= len(lines):
+        linecache.checkcache(source.file)
+        lines = linecache.getlines(source.file, source.globals)
+    where = Span(source.file, source.code.co_firstlineno)
+    if first >= len(lines):
+        raise KernelSyntaxError(f"the source of {source.name} cannot be found", where,
+                                "define it in a file, a notebook cell, or text that is known to linecache")
+    if source.name == "<lambda>":
+        raise KernelSyntaxError("a lambda cannot be a kernel or function", where, "write it as a def")
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    shift = 1 if indent else 0  # an indented function is put under an ``if``, so that columns stay right
+    problem: SyntaxError | None = None
+    for end in _ends(lines, first, indent, source):
+        text = "".join(lines[first:end])
+        try:
+            tree = ast.parse("if 1:\n" + text if indent else text)
+        except SyntaxError as error:
+            problem = error
+            continue
+        found = tree.body[0].body[0] if indent else tree.body[0]
+        if isinstance(found, ast.FunctionDef):
+            ast.increment_lineno(found, first - shift)
+            return found
+    raise KernelSyntaxError(f"the source of {source.name} cannot be read: {problem}", where)
+
+
+def _ends(lines: list[str], first: int, indent: int, source: Source):
+    """Line numbers after which the function may end: first line that is not deeper than it, then later ones.
+
+    Text inside brackets or strings may be less indented, so the first guess can be wrong; it then does not parse.
+    """
+    start = _last_code_line(source.code)
+    for i in range(max(start, first + 1), len(lines)):
+        line = lines[i]
+        body = line.lstrip()
+        if body and not body.startswith("#") and len(line) - len(body) <= indent:
+            yield i
+    yield len(lines)
+
+
+def _last_code_line(code: Any) -> int:
+    last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+    nested: list[Callable] = [c for c in code.co_consts if hasattr(c, "co_lines")]
+    return max([last, *[_last_code_line(c) for c in nested]])

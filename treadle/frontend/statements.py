@@ -1,0 +1,236 @@
+"""Statements: one method for each kind that the language has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ..base.errors import KernelSyntaxError
+from ..ir.node import Value
+from ..types.core import Scalar, Tuple, Type, View, b1
+from ..types.layout import children
+from ..types.spelling import spell
+from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
+from .control import Flow, operand_type
+from .environment import RESULT, RETURNED, STAY, Broken, Variable
+from .facts import Names
+from .indexing import Memory
+from .loops import Loops
+from .source import EMPTY
+
+ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+
+HINTS = {
+    "With": "call functions instead; for timing use wp.ScopedTimer around the launch",
+    "Try": "kernels raise nothing that they could catch; test the condition with if",
+    "Raise": "use assert, or write an error code to an array",
+    "FunctionDef": "define it outside of the kernel and decorate it with @wp.func",
+    "ClassDef": "define it outside of the kernel and decorate it with @wp.struct",
+    "Delete": "variables end by themselves",
+    "Global": "kernels cannot assign global variables; write to an array",
+    "Nonlocal": "kernels cannot assign captured variables; write to an array",
+    "Import": "import at the top of the file", "ImportFrom": "import at the top of the file",
+    "Match": "write if and elif",
+}  # fmt: skip
+
+
+class Statements(Loops):
+    """Translation of single statements; :meth:`statement` answers their flow."""
+
+    def statement(self, s: ast.stmt, live: Names) -> Flow:
+        rule = RULES.get(type(s))
+        if rule is None:
+            name = type(s).__name__
+            self.no_syntax(s, f"the statement '{_keyword(name)}'", HINTS.get(name, ""))
+        return rule(self, s, live)
+
+    # -- assignment --------------------------------------------------------------------------------------------------
+
+    def _assign(self, s: ast.Assign, live: Names) -> Flow:
+        targets = s.targets
+        if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List) and self.is_tid(s.value):
+            x: Operand | None = self.grid_index(len(targets[0].elts), s.value)
+        else:
+            x = self.expression(s.value)
+        if x is None:
+            self.fail(s.value, "this call returns nothing", "give the function a return statement")
+        for target in targets:
+            self.assign(target, x, s)
+        return True
+
+    def assign(self, target: ast.expr, x: Operand, s: ast.stmt) -> None:
+        """``target = x``."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, x, target)
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = self.unpack(x, len(target.elts), target)
+            for inner, part in zip(target.elts, parts, strict=True):
+                if isinstance(inner, ast.Starred):
+                    self.no_syntax(inner, "a starred target", "name each value")
+                self.assign(inner, part, s)
+        elif isinstance(target, ast.Subscript | ast.Attribute):
+            self.write(self.reference(target), x, target)
+        else:
+            self.no_syntax(target, "this target of an assignment")
+
+    def unpack(self, x: Operand, n: int, node: ast.expr) -> tuple[Operand, ...]:
+        """The ``n`` parts of a tuple or vector."""
+        if isinstance(x, Constant) and x.type is None and isinstance(x.value, tuple | list):
+            x = tuple(constant_of(v) for v in x.value)
+        if isinstance(x, Value) and children(x.type) and isinstance(x.type, Tuple):
+            x = self.here(node).parts(x)
+        if not isinstance(x, tuple):
+            self.fail(node, f"{n} values are needed to unpack, here is one of type {describe(x)}")
+        if len(x) != n:
+            self.fail(node, f"{n} names cannot take {len(x)} values")
+        return x
+
+    def bind(self, name: str, x: Operand, node: ast.AST) -> None:
+        """Let ``name`` stand for ``x``."""
+        before = self.env.get(name)
+        if isinstance(x, Constant):
+            x = Constant(x.value, x.type)  # a named number has the type it had when it was named
+        elif isinstance(x, Value):
+            x.name = x.name or name
+        span = self.span(node)
+        if before is not None and not isinstance(before, Broken):
+            old, new = operand_type(before.operand), operand_type(x)
+            if old is not None and new is not None and old is not new:
+                self.two_types(name, before, new, span, node)
+            span = before.span
+        self.env[name] = Variable(x, True, span)
+
+    def _annotated(self, s: ast.AnnAssign, live: Names) -> Flow:
+        if s.value is None:
+            return True
+        x = self.expression(s.value)
+        t = self.annotated_type(s.annotation)
+        if t is not None:
+            if isinstance(x, Constant):
+                x = adapted(x, t)
+            have = operand_type(x) if x is not None else None
+            if have is not t and not (isinstance(have, View)):
+                shown = "nothing" if x is None else describe(x)
+                self.fail(s, f"the variable is declared {spell(t)}, the value is {shown}",
+                          "convert the value, or leave the annotation out")  # fmt: skip
+        self.assign(s.target, x, s)
+        return True
+
+    def annotated_type(self, node: ast.expr) -> Type | None:
+        """The type an annotation inside the function means; None for ``Any``."""
+        if isinstance(node, ast.Name | ast.Attribute):
+            x = self.expression(node)
+            found = type_in(x.value) if isinstance(x, Constant) else None
+            if found is not None:
+                return found
+        return self.source.type_of(ast.unparse(node), "the variable")
+
+    def _augmented(self, s: ast.AugAssign, live: Names) -> Flow:
+        target, kind = s.target, type(s.op)
+        if isinstance(target, ast.Name):
+            x = self.variable(target)
+            self.bind(target.id, self.operator(s.op, x, self.expression(s.value), s), target)
+            return True
+        ref = self.reference(target)
+        x = self.expression(s.value)
+        if isinstance(ref, Memory) and kind in ATOMIC and ref.view.type.space == "global" and ref.complete:
+            elem = ref.view.type.elem
+            if kind in (ast.Add, ast.Sub) or (isinstance(elem, Scalar) and elem.is_int):
+                v = self.typed(x, elem, s.value, "the element")
+                self.here(s).one("atomic", (ref.view, *ref.indices, v), elem, op=ATOMIC[kind])
+                self.updates = True
+                return True
+        self.write(ref, self.operator(s.op, self.read(ref, target), x, s), target)
+        return True
+
+    # -- leaving -------------------------------------------------------------------------------------------------------
+
+    def _return(self, s: ast.Return, live: Names) -> Flow:
+        if s.value is not None and not (isinstance(s.value, ast.Constant) and s.value.value is None):
+            if self.kind == "kernel":
+                raise KernelSyntaxError("a kernel cannot return a value", self.span(s),
+                                        "write it to an array; 'return' alone ends the thread")  # fmt: skip
+            self._result(self.expression(s.value), s)
+        if self.depth:
+            self.env[RETURNED] = Variable(TRUE)
+            self.env[STAY] = Variable(FALSE)
+        return False
+
+    def _result(self, x: Operand | None, s: ast.Return) -> None:
+        """Note the values returned, in the types declared or returned before."""
+        declared = self.declared
+        wanted: tuple = () if declared is EMPTY or declared is None else declared if isinstance(declared, tuple) else (declared,)
+        if not wanted and self.returned is not None:
+            wanted = self.returned[0]
+        given = x if isinstance(x, tuple) else (x,)
+        if isinstance(x, Value) and isinstance(x.type, Tuple):
+            given = self.here(s).parts(x)
+        values = [self.value(p, s, wanted[i] if i < len(wanted) else None) for i, p in enumerate(given)]
+        types = tuple(v.type for v in values)
+        if declared is None:
+            self.fail(s, f"{self.source.name} is declared to return nothing")
+        if declared is not EMPTY and not _agree(types, wanted):
+            self.fail(s, f"{self.source.name} is declared to return {_list(wanted)} and returns {_list(types)}")
+        if self.returned is None:
+            self.returned = (types, self.span(s))
+        elif self.returned[0] != types:
+            first, where = self.returned
+            self.fail(s, f"{self.source.name} returns {_list(types)} here and {_list(first)} in line {where.line}",
+                      "return the same types everywhere")  # fmt: skip
+        self.env[RESULT] = Variable(values[0] if len(values) == 1 else tuple(values), True, self.span(s))
+
+    def _break(self, s: ast.Break, live: Names) -> Flow:
+        self.env[STAY] = Variable(FALSE)
+        return False
+
+    def _continue(self, s: ast.Continue, live: Names) -> Flow:
+        return False
+
+    # -- the rest ------------------------------------------------------------------------------------------------------
+
+    def _expression(self, s: ast.Expr, live: Names) -> Flow:
+        if not isinstance(s.value, ast.Constant):  # a docstring, or "..."
+            self.expression(s.value)
+        return True
+
+    def _pass(self, s: ast.Pass, live: Names) -> Flow:
+        return True
+
+    def _assert(self, s: ast.Assert, live: Names) -> Flow:
+        ok = self.truth(self.expression(s.test), s.test)
+        message = ast.unparse(s.test)
+        if s.msg is not None:
+            text = self.expression(s.msg)
+            if not isinstance(text, Constant):
+                self.fail(s.msg, "the message of an assert must be known while compiling")
+            message = f"{message}: {text.value}"
+        if ok is not True:
+            b = self.here(s)
+            ok = b.const(False, b1) if ok is False else ok
+            b.op("check", (ok,), kind="assert", message=message)
+        return True
+
+
+def _keyword(name: str) -> str:
+    return {"FunctionDef": "def", "ClassDef": "class", "Delete": "del", "ImportFrom": "import", "AsyncFor": "async for",
+            "AsyncWith": "async with", "AsyncFunctionDef": "async def"}.get(name, name.lower())  # fmt: skip
+
+
+def _list(types: tuple[Type, ...]) -> str:
+    return ", ".join(spell(t) for t in types)
+
+
+def _agree(types: tuple[Type, ...], wanted: tuple) -> bool:
+    """Whether the types returned are the declared ones; Any and arrays of any layout are left to the caller."""
+    if len(types) != len(wanted):
+        return False
+    return all(w is None or w is t or isinstance(t, View) or (isinstance(t, type(w)) and t.name == w.name)
+               for t, w in zip(types, wanted, strict=True))  # fmt: skip
+
+
+RULES: dict[type[ast.stmt], Callable[[Statements, ast.stmt, Names], Flow]] = {
+    ast.Assign: Statements._assign, ast.AnnAssign: Statements._annotated, ast.AugAssign: Statements._augmented,
+    ast.For: Statements._for, ast.While: Statements._while, ast.Return: Statements._return, ast.Break: Statements._break,
+    ast.Continue: Statements._continue, ast.Expr: Statements._expression, ast.Pass: Statements._pass,
+    ast.Assert: Statements._assert,
+}  # fmt: skip
