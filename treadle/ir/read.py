@@ -15,7 +15,7 @@ from .node import NO_ATTRS, Block, Func, Op, Value
 __all__ = ["read", "read_type"]
 
 # strings · %values · names (ops, attributes, functions) · numbers, hex floats among them · punctuation
-_TOKEN = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[%@]?\w+(?:\.\w+p[+-]\d+)?|[^\s\w])""")
+_TOKEN = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[%@]?\w+(?:\.[0-9a-f]\w*(?:[+-]\d+)?)?|[^\s\w])""")
 _SCALARS = {t.name: t for t in core.SCALARS}
 
 
@@ -166,7 +166,7 @@ class _Reader:
             return -self.attribute()
         if token in ("inf", "nan") or token.startswith("0x"):
             return float.fromhex(token)
-        return int(token)
+        return float(token) if "." in token else int(token)
 
     def _pair(self) -> tuple[str, Any]:
         key = ast.literal_eval(self.take())
