@@ -8,7 +8,19 @@ from treadle.base.errors import InternalError
 from treadle.ir.read import read, read_type
 from treadle.ir.show import show
 from treadle.ir.verify import verify
-from treadle.types.core import Struct, array, f32, fixed, i32, matrix, quaternion, transformation, tuple_of, vector, view
+from treadle.types.core import (
+    Struct,
+    array,
+    f32,
+    fixed,
+    i32,
+    matrix,
+    quaternion,
+    transformation,
+    tuple_of,
+    vector,
+    view,
+)
 
 
 def test_reading_undoes_showing():

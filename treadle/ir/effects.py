@@ -146,6 +146,7 @@ class _Walk:
         self.func = func
         self.ndim = func.facts.get("ndim", 0)
         self.facts: dict[Value, Place | Index | None] = {}
+        self.consts: dict[Value, bool | int | float | str] = {}
         self.deps: dict[Value, int] = {}
         self.memory: dict[str, int] = {}  # what the contents of own arrays depend on
         self.bits: dict[str | int, int] = {}
@@ -213,6 +214,7 @@ class _Walk:
 
     def const(self, op: Op) -> None:
         value = op.attrs["value"]
+        self.consts[op.result] = value
         self.facts[op.result] = Index("const", value) if type(value) is int else UNIFORM
 
     def tid(self, op: Op) -> None:
@@ -360,7 +362,7 @@ class _Walk:
             self.merge(p, (first, after), mask)
         self.under(body, mask, loop=True)
         self.stays |= self.mask(stays)
-        if not counted and not _counts_up(op):
+        if not counted and not _counts_up(op, self.consts):
             self.bounded = False
         for r, first, after in zip(op.results, initial, handed):
             self.merge(r, (first, after), mask)
@@ -405,43 +407,31 @@ def _read_values(func: Func) -> set[Value]:
 # ---- loops that surely end
 
 
-def _counts_up(loop: Op) -> bool:
+def _counts_up(loop: Op, consts: dict[Value, bool | int | float | str]) -> bool:
     """Whether a ``while`` goes on only below a limit known before it, and a carried integer rises towards it."""
     (body,) = loop.regions
     made = {r: op for op in body.ops for r in op.results}
     inner = {v for op in ops_of(body) for v in op.results} | set(body.params)
-    rising = {}
+    rising: set[Value] = set()
     for p, after in zip(body.params, body.yields[1:]):
         op = made.get(after)
-        if op is not None and op.name == "add" and op.args[0] is p and p.type.is_int:
-            step = _constant(op.args[1], made)
-            if step is not None and step > 0:
-                rising.update({p: p, after: p})
-    for test in _terms(body.yields[0], made):
-        if test.name in ("lt", "le") and test.args[0] in rising and _settled(test.args[1], inner, made):
-            return True
-        if test.name in ("gt", "ge") and test.args[1] in rising and _settled(test.args[0], inner, made):
+        if op is not None and op.name == "add" and op.args[0] is p and p.type.is_int and consts.get(op.args[1], 0) > 0:
+            rising |= {p, after}
+    for test in _terms(body.yields[0], made, consts):
+        low, high = test.args if test.name in ("lt", "le") else test.args[::-1]
+        if low in rising and (high not in inner or high in consts):
             return True
     return False
 
 
-def _terms(v: Value, made: dict[Value, Op]) -> list[Op]:
-    """The conditions whose conjunction ``v`` is."""
+def _terms(v: Value, made: dict[Value, Op], consts: dict[Value, bool | int | float | str]) -> list[Op]:
+    """The comparisons in the conjunction that ``v`` is."""
     op = made.get(v)
     if op is None:
         return []
-    if op.name == "bitand" or (op.name == "select" and _constant(op.args[2], made) is False):
-        return [*_terms(op.args[0], made), *_terms(op.args[1], made)]
-    return [op]
-
-
-def _constant(v: Value, made: dict[Value, Op]) -> int | bool | None:
-    op = made.get(v)
-    return op.attrs["value"] if op is not None and op.name == "const" else None
-
-
-def _settled(v: Value, inner: set[Value], made: dict[Value, Op]) -> bool:
-    return v not in inner or _constant(v, made) is not None
+    if op.name == "bitand" or (op.name == "select" and consts.get(op.args[2]) is False):
+        return [*_terms(op.args[0], made, consts), *_terms(op.args[1], made, consts)]
+    return [op] if op.name in ("lt", "le", "gt", "ge") else []
 
 
 # ---- the order
