@@ -66,7 +66,8 @@ def test_each_op_in_its_right_form_passes():
 @pytest.mark.parametrize(
     "line",
     [
-        "%9: i32 = const value=1.0", "%9: i32 = const value=true", "%9: u8 = const value=256", "%9: f32 = const value=1",
+        "%9: i32 = const value=1.0", "%9: i32 = const value=true", "%9: u8 = const value=256",
+        "%9: f32 = const value=1",
         "%9: i32 = load %0, %1", "%9: f32 = load %0, %2", "%9: f32 = load %0, %1, %1", "%9: f32 = load %1, %1",
         "store %0, %1, %1", "store %0, %1", "%9: f32 = atomic %0, %1, %2 op='mul'",
         "%9: f32 = atomic %0, %1, %2 op='cas'", "%9: f32 = extract %4 index=3", "%9: i32 = extract %4 index=0",
@@ -77,7 +78,8 @@ def test_each_op_in_its_right_form_passes():
         "%9: view<f32,2,(4,4)> = slice %0, %1, %1, %1 axis=0", "%9: i32 = shape %0 axis=1", "%9: f64 = bitcast %2",
         "%9: f32 = cast %4", "%9: local<f32,2,(4,4)> = local type=!fixed<f32,(3)>", "%9: f32 = nonsense %2",
         "check %1 kind='assert' message='x'", "print %1", "%9: f32 = if %1 {\n yield %2\n } {\n yield %2\n }",
-        "%9: f32 = if %3 {\n yield %2\n } {\n yield %1\n }", "%9: f32 = for %1, %1, %1, %2 {%8: i32, %7: f32\n yield\n }",
+        "%9: f32 = if %3 {\n yield %2\n } {\n yield %1\n }",
+        "%9: f32 = for %1, %1, %1, %2 {%8: i32, %7: f32\n yield\n }",
         "%9: f32 = for %1, %1, %2, %2 {%8: i32, %7: f32\n yield %7\n }",
         "%9: f32 = for %1, %1, %1, %2 {%8: i32, %7: i32\n yield %2\n }", "%9: f32 = while %2 {%7: f32\n yield %7\n }",
     ],

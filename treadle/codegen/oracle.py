@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -177,7 +178,7 @@ def _locate(v: Ref, indices: Sequence[Any], op: Op) -> int:
 # ---- threads
 
 _ERRORS: dict[str, type[TreadleError]] = {
-    "assert": KernelAssertionError, "bounds": IndexOutOfRange, "division": IntegerDivisionError,
+    "assert": KernelAssertionError, "index": IndexOutOfRange, "division": IntegerDivisionError,
     "unassigned": UnassignedError,
 }  # fmt: skip
 _UPDATES = {"add": "add", "sub": "sub", "min": "min", "max": "max", "and": "bitand", "or": "bitor", "xor": "bitxor"}
@@ -425,7 +426,8 @@ def _call(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 
 
 def _print(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
-    thread.outcome.printed += op.attrs["format"] % tuple(x if isinstance(x, str) else x.item() for x in xs)
+    text = re.sub(r"(%[-+ #0-9.*]*)(?:hh?|ll?|[Lqjzt])(?=[a-zA-Z])", r"\1", op.attrs["format"])  # C's lengths mean nothing
+    thread.outcome.printed += text % tuple(x if isinstance(x, str) else x.item() for x in xs)
     return ()
 
 

@@ -81,6 +81,8 @@ class Parser(Statements):
             raise self._together()
         names = tuple(p.name for p in params)
         facts = {} if self.ndim is None else {"ndim": self.ndim}
+        if self.builtin:
+            facts["builtin"] = True  # written to be inlined
         func = Func(name or self.source.name, self.kind, params, self.builder.block((), results),
                     tuple(p.type for p in params), names, facts, self.source.span)  # fmt: skip
         return settle_updates(func) if self.updates and self.kind == "kernel" else func

@@ -1,0 +1,116 @@
+"""Structure that is settled goes."""
+
+from tests.passes.text import body, of
+from treadle.passes.dce import remove_dead
+from treadle.passes.simplify import simplify
+
+
+def after(text: str) -> str:
+    return body(remove_dead(simplify(of(text))))
+
+
+def test_a_part_is_read_from_where_it_was_put():
+    assert after("%9: vec<3,f32> = make %2, %2, %3\n %10: f32 = extract %9 index=2\n store %0, %1, %10") == """
+  store %0, %1, %3
+"""
+    assert after("%9: vec<3,f32> = insert %5, %2 index=1\n %10: f32 = extract %9 index=1\n %11: f32 = extract %9 index=0\n"
+                 "store %0, %1, %10\n store %0, %1, %11") == """
+  %8: f32 = extract %5 index=0
+  store %0, %1, %2
+  store %0, %1, %8
+"""  # fmt: skip
+
+
+def test_parts_put_together_again_are_the_whole():
+    assert after("%9: f32 = extract %5 index=0\n %10: f32 = extract %5 index=1\n %11: f32 = extract %5 index=2\n"
+                 "%12: vec<3,f32> = make %9, %10, %11\n store %6, %1, %12") == """
+  store %6, %1, %5
+"""  # fmt: skip
+    kept = after("%9: f32 = extract %5 index=0\n %10: f32 = extract %5 index=2\n %11: f32 = extract %5 index=1\n"
+                 "%12: vec<3,f32> = make %9, %10, %11\n store %6, %1, %12")  # fmt: skip
+    assert "make" in kept
+
+
+def test_a_known_index_picks_a_part():
+    assert after("%9: i32 = const value=1\n %10: vec<3,f32> = put %5, %2, %9\n %11: f32 = pick %10, %9\n"
+                 "store %0, %1, %11") == """
+  store %0, %1, %2
+"""  # fmt: skip
+    assert "pick" in after("%9: i32 = const value=3\n %11: f32 = pick %5, %9\n store %0, %1, %11")  # outside
+
+
+def test_a_known_condition_chooses():
+    text = "%9: bool = const value={}\n %10: f32 = if %9 {{\n yield %2\n }} {{\n store %0, %1, %2\n yield %3\n }}\n store %0, %1, %10"
+    assert after(text.format("true")) == "\n  store %0, %1, %2\n"
+    assert after(text.format("false")) == "\n  store %0, %1, %2\n  store %0, %1, %3\n"
+
+
+def test_cheap_arms_become_selects():
+    assert after("%10: f32 = if %4 {\n %9: f32 = add %2, %3\n yield %9\n } {\n yield %2\n }\n store %0, %1, %10") == """
+  %8: f32 = add %2, %3
+  %9: f32 = select %4, %8, %2
+  store %0, %1, %9
+"""
+
+
+def test_arms_with_effects_stay():
+    assert "if" in after("if %4 {\n store %0, %1, %2\n yield\n } {\n yield\n }")
+    assert "if" in after("%9: f32 = if %4 {\n %10: f32 = load %0, %1\n yield %10\n } {\n yield %2\n }\n store %0, %1, %9")
+
+
+def test_truth_values_choose_themselves():
+    text = "%9: bool = if %4 {{\n %10: bool = const value={}\n yield %10\n }} {{\n %11: bool = const value={}\n yield %11\n }}\n check %9 kind='a' message=''"
+    assert after(text.format("true", "false")) == "\n  check %4 kind='a' message=''\n"
+    assert "logical_not %4" in after(text.format("false", "true"))
+
+
+def test_what_both_arms_yield_needs_no_branch():
+    found = after("%9: f32 = if %4 {\n store %0, %1, %2\n yield %3\n } {\n yield %3\n }\n store %0, %1, %9")
+    assert "= if" not in found and found.endswith("store %0, %1, %3\n")
+
+
+def test_what_nobody_may_look_at_gives_way():
+    assert after("%9: f32 = poison\n %10: f32 = select %4, %2, %9\n store %0, %1, %10") == "\n  store %0, %1, %2\n"
+
+
+LOOP = "%9: i32 = const value={}\n %10: i32 = const value={}\n %11: i32 = const value={}\n %12: f32 = for %9, %10, %11, %2 "
+
+
+def test_loops_that_never_run_give_their_initial_values():
+    assert after(LOOP.format(3, 3, 1) + "{%13: i32, %14: f32\n store %0, %13, %14\n yield %3\n }\n store %0, %1, %12") == """
+  store %0, %1, %2
+"""
+    assert "for" not in after(LOOP.format(3, 5, -1) + "{%13: i32, %14: f32\n yield %3\n }\n store %0, %1, %12")
+
+
+def test_a_loop_that_runs_once_is_its_body():
+    assert after(LOOP.format(3, 4, 1) + "{%13: i32, %14: f32\n %15: f32 = add %14, %3\n store %0, %13, %15\n yield %15\n }\n"
+                 "store %0, %1, %12") == """
+  %8: i32 = const value=3
+  %9: f32 = add %2, %3
+  store %0, %8, %9
+  store %0, %1, %9
+"""  # fmt: skip
+
+
+def test_parts_are_seen_through_a_loop_that_runs_once():
+    text = ("%9: i32 = const value=0\n %10: i32 = const value=1\n %12: vec<3,f32> = for %9, %10, %10, %5 {%13: i32, %14: vec<3,f32>\n"
+            "%15: f32 = extract %14 index=0\n %16: vec<3,f32> = make %15, %2, %3\n yield %16\n }\n"
+            "%17: f32 = extract %12 index=0\n store %0, %1, %17")  # fmt: skip
+    assert after(text) == "\n  %8: f32 = extract %5 index=0\n  store %0, %1, %8\n"
+
+
+def test_a_while_that_does_not_stay_runs_once():
+    assert after("%9: f32 = while %2 {%10: f32\n %11: bool = const value=false\n %12: f32 = add %10, %3\n yield %11, %12\n }\n"
+                 "store %0, %1, %9") == """
+  %8: f32 = add %2, %3
+  store %0, %1, %8
+"""  # fmt: skip
+
+
+def test_carried_values_that_never_change_are_not_carried():
+    found = after("%9: i32 = const value=0\n %10: i32 = const value=1\n"
+                  "%11: f32, %12: f32 = for %9, %1, %10, %2, %3 {%13: i32, %14: f32, %15: f32\n"
+                  "%16: f32 = add %14, %15\n yield %16, %15\n }\n store %0, %1, %11\n store %0, %1, %12")  # fmt: skip
+    assert "%10: f32 = for %8, %1, %9, %2 {%11: i32, %12: f32" in found
+    assert found.endswith("store %0, %1, %3\n")
