@@ -66,8 +66,8 @@ class Program:
         rank, last_min, last_max: grids that the code is for: their rank (0: any) and the range of the last extent.
     """
 
-    __slots__ = ("_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets", "own", "packers",
-                 "parameters", "rank", "record", "signature")  # fmt: skip
+    __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets", "own", "packers",
+                 "parameter_table", "parameters", "rank", "record", "signature")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
                  checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_EXTENT):  # fmt: skip
@@ -87,7 +87,7 @@ class Program:
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]
-        tables = (_table(atomics, len(ATOMIC.at)), _table([row for row, _ in self.own], len(OWN.at)))
+        tables = (table(atomics, len(ATOMIC.at)), table([row for row, _ in self.own], len(OWN.at)))
         self._keep = tables
         record["atomics"], record["natomics"] = ctypes.addressof(tables[0]), len(atomics)
         record["own"], record["nown"] = ctypes.addressof(tables[1]), len(self.own)
@@ -210,7 +210,8 @@ class Program:
         return f"<program {self.name}({', '.join(t.name for t in self.signature)})>"
 
 
-def _table(rows: list[tuple[int, ...]], width: int) -> Any:
+def table(rows: list[tuple[int, ...]], width: int) -> Any:
+    """Rows of numbers as native code reads them: memory that the caller keeps."""
     made = (ctypes.c_int64 * (len(rows) * width or 1))()
     for i, row in enumerate(rows):
         for j, value in enumerate(row):

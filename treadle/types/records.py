@@ -68,14 +68,24 @@ ATOMIC = words("kind view ndim elements scalar_size identity merge planar")
 # (-1 the linear index) or -2 for the constant `index`.
 OWN = words("extent axis index")
 
-# A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, the view type's id.
+# A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, and of views the
+# type's id and rank.
 PARAM = words("kind offset view ndim")
-PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool other".split())}
+PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool".split())}
+
+# What a native launcher is bound to: the environment and the first program to try.
+LAUNCHER = words("env first")
+
+# An array's `_desc`, see runtime/array.py; shapes and strides have four places.
+DESC = words("view data grad shape0 shape1 shape2 shape3 stride0 stride1 stride2 stride3 component_stride")
+
+# What a native launcher answers when a kernel reported a fault: the program's key, the grid and the fault record.
+REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 
 # Functions and objects of the process that native code uses; see the runtime for each.
 ENV = words(
-    "pool malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
-    "none not_implemented float_type long_type bool_type list_type tuple_type array_type true desc_offset "
+    "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size stop "
+    "none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset "
     "as_long_long bytes_from check_signals set_none keyboard_interrupt incref"
 )
 

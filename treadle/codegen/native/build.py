@@ -8,6 +8,7 @@ from typing import Any
 from ...base.binary import Binary
 from ...types.core import Scalar
 from .driver import driver
+from .launcher import launcher
 from .merge import merge
 from .pool import pool
 from .system import interrupt
@@ -57,3 +58,8 @@ def driver_binary() -> Binary:
 def merge_binary(op: str, t: Scalar) -> Binary:
     """The function that merges private values of ``op`` over ``t``; its symbol is ``treadle_merge``."""
     return build(merge(op, t, "treadle_merge"), ("treadle_merge",), 2)
+
+
+def launcher_binary() -> Binary:
+    """The native launcher; its symbol is ``treadle_launch``."""
+    return build(launcher("treadle_launch"), ("treadle_launch",), 2)

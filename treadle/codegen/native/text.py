@@ -138,6 +138,10 @@ class Code:
         """Return from the function."""
         self._branch("ret void" if value is None else f"ret {self.result} {value}")
 
+    def unreachable(self) -> None:
+        """Say that control never comes here, as after a loop that only returns leave."""
+        self._branch("unreachable")
+
     @contextmanager
     def if_(self, condition: str) -> Iterator[None]:
         """The block runs where ``condition`` (an i1) holds."""

@@ -1,0 +1,170 @@
+"""Native launchers: one callable a kernel, ``launch(dim, inputs, outputs)``, that takes usual launches in native code.
+
+It knows *programs* (:func:`add`) and uses the first whose argument types are exactly those given. Its code relies on
+where CPython keeps things inside its objects, which is checked here first; where the check fails (other interpreters,
+free-threaded builds) launchers decline everything, and each launch goes the way of :mod:`treadle.runtime.launch`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import sys
+import sysconfig
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..base.errors import TreadleError
+from ..types.core import SCALARS, View, bf16, f16
+from ..types.records import LAUNCHER, PARAM, PARAM_KINDS, REPORT, Memory
+from . import native
+from .array import array
+from .launch import Program, table
+
+ARGS_BYTES = 2048  # what the launcher keeps on its stack
+MAX_PROGRAMS = 16
+Launcher = Callable[[Any, Any, Any], Any]
+
+_TYPE, _SIZE, _ITEMS, _FLOAT, _BYTES = 8, 16, 24, 16, 32
+_METH_FASTCALL = 0x0080
+_REPORT = struct.Struct(f"<{len(REPORT.at)}q")
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+class _State:
+    """What a launcher is bound to; lives as long as the launcher."""
+
+    __slots__ = ("programs", "record")
+
+    def __init__(self, env: int):
+        self.record = Memory(LAUNCHER)
+        self.record["env"] = env
+        self.programs: list[Program] = []
+
+
+_states: weakref.WeakKeyDictionary[Any, _State] = weakref.WeakKeyDictionary()
+_programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
+_keys = itertools.count(1)
+_method: _MethodDef | None = None
+
+
+def launcher() -> Launcher:
+    """A new launcher that knows no program yet. ``launch(dim, inputs, outputs)`` gives None when the launch is done,
+    NotImplemented where nothing was done, or a report for :func:`error`."""
+    global _method
+    if not usable():
+        return lambda dim, inputs, outputs: NotImplemented
+    driver = native.driver()
+    if _method is None:
+        library = native.helper("launcher", lambda: native.room().launcher_binary())
+        _fill(driver.env)
+        # Neither the code nor the definition may ever go: Python reads the latter while it frees a launcher.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+        _method = _MethodDef(b"launch", library.addresses["treadle_launch"], _METH_FASTCALL, b"Launch a kernel.")
+    state = _State(driver.env.address)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    made = make(ctypes.addressof(_method), struct.pack("<Q", state.record.address), None)
+    _states[made] = state
+    return made
+
+
+def add(launch: Launcher, program: Program) -> None:
+    """Let ``launch`` use ``program``, before those it knows. Programs that print or have unusual parameters are left out."""
+    state = _states.get(launch)
+    rows = _parameters(program)
+    if state is None or rows is None or program.entry.meta.get("prints") or program.entry.address == 0:
+        return
+    if not program.record["key"]:
+        program.record["key"] = key = next(_keys)
+        _programs[key] = program
+    program.parameter_table = table(rows, len(PARAM.at))
+    program.record["params"] = ctypes.addressof(program.parameter_table)
+    kept = [p for p in state.programs if p is not program][: MAX_PROGRAMS - 1]
+    state.programs = [program, *kept]
+    for this, following in zip(state.programs, [*kept, None], strict=True):
+        this.record["next"] = following.record.address if following is not None else 0
+    state.record["first"] = program.record.address
+
+
+def error(report: bytes) -> TreadleError:
+    """The exception for a report of a launcher."""
+    key, rank, *rest = _REPORT.unpack(report)
+    dims, fault = rest[:rank], report[REPORT["state"] :]
+    return _programs[key].error(fault, dims)
+
+
+def _parameters(program: Program) -> list[tuple[int, ...]] | None:
+    """The rows of the program's parameter table, or None where the launcher cannot pack its arguments."""
+    if program.args_size > ARGS_BYTES:
+        return None
+    rows = []
+    for t, offset in zip(program.signature, program.offsets, strict=True):
+        if isinstance(t, View):
+            rows.append((PARAM_KINDS["view"], offset, id(t), t.ndim))
+        elif t in SCALARS and t is not f16 and t is not bf16:
+            rows.append((PARAM_KINDS[t.name], offset, 0, 0))
+        else:
+            return None
+    return rows
+
+
+def _fill(env: Memory) -> None:
+    """Tell native code where Python's functions and constants are."""
+    for name, thing in {
+        "none": None, "not_implemented": NotImplemented, "true": True, "false": False, "float_type": float,
+        "long_type": int, "list_type": list, "tuple_type": tuple, "array_type": array, "keyboard_interrupt": KeyboardInterrupt,
+    }.items():  # fmt: skip
+        env[name] = id(thing)
+    for name, function in {
+        "as_long_long": "PyLong_AsLongLongAndOverflow", "bytes_from": "PyBytes_FromStringAndSize",
+        "check_signals": "PyErr_CheckSignals", "set_none": "PyErr_SetNone", "incref": "Py_IncRef",
+    }.items():  # fmt: skip
+        env[name] = native.symbol_address(function)
+    env["desc_offset"] = _slot_offset()
+
+
+def _slot_offset() -> int:
+    """Where in an array its ``_desc`` lies: CPython's member descriptor has a pointer to ``{name, type, offset, …}``."""
+    member = ctypes.c_void_p.from_address(id(array.__dict__["_desc"]) + 40).value or 0
+    return ctypes.c_ssize_t.from_address(member + 16).value
+
+
+_checked: bool | None = None
+
+
+def usable() -> bool:
+    """Whether this interpreter keeps its objects as the native launcher expects; looked at once."""
+    global _checked
+    if _checked is None:
+        plain = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        _checked = plain and ctypes.sizeof(ctypes.c_void_p) == 8 and _layout_holds()
+    return _checked
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
+
+
+def _layout_holds() -> bool:
+    """Compare the offsets with objects whose content is known."""
+    from .construct import zeros
+
+    number, text, pair, items = 2.5, b"treadle!", (None, True), [False, None, True]
+    probe = zeros(1)
+    return (
+        all(_word(id(x) + _TYPE) == id(type(x)) for x in (number, text, pair, items, probe, 7, None))
+        and ctypes.c_double.from_address(id(number) + _FLOAT).value == number
+        and ctypes.string_at(id(text) + _BYTES, len(text)) == text
+        and (_word(id(pair) + _SIZE), _word(id(pair) + _ITEMS + 8)) == (2, id(True))
+        and (_word(id(items) + _SIZE), _word(_word(id(items) + _ITEMS) + 16)) == (3, id(True))
+        and 0 < _slot_offset() < array.__basicsize__
+        and _word(id(probe) + _slot_offset()) == id(probe._desc)
+    )
