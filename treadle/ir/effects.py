@@ -26,7 +26,7 @@ from .node import Block, Func, Op, Value
 from .ops import OPS
 from .walk import callees, ops_of
 
-__all__ = ["UNKNOWN", "Effects", "Site", "Touch", "bounded", "effects", "leaf_paths", "order"]
+__all__ = ["UNKNOWN", "Effects", "Site", "Touch", "bounded", "counts_up", "effects", "leaf_paths", "order"]
 
 UNKNOWN = "?"
 _LOCAL = "local "
@@ -362,7 +362,7 @@ class _Walk:
             self.merge(p, (first, after), mask)
         self.under(body, mask, loop=True)
         self.stays |= self.mask(stays)
-        if not counted and not _counts_up(op, self.consts):
+        if not counted and not counts_up(op, self.consts):
             self.bounded = False
         for r, first, after in zip(op.results, initial, handed):
             self.merge(r, (first, after), mask)
@@ -407,7 +407,7 @@ def _read_values(func: Func) -> set[Value]:
 # ---- loops that surely end
 
 
-def _counts_up(loop: Op, consts: dict[Value, bool | int | float | str]) -> bool:
+def counts_up(loop: Op, consts: dict[Value, bool | int | float | str]) -> bool:
     """Whether a ``while`` goes on only below a limit known before it, and a carried integer rises towards it."""
     (body,) = loop.regions
     made = {r: op for op in body.ops for r in op.results}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ..ir.node import Func
 from ..ir.verify import verify as check
+from .bounds import mark_bounded
 from .cse import share_common
 from .dce import remove_dead
 from .fma import form_fma
@@ -21,7 +22,7 @@ Pass = Callable[[Func], Func]
 NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remove_dead)
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
-LOWER: tuple[Pass, ...] = (scalarize, form_fma, fold, simplify, share_common, remove_dead)
+LOWER: tuple[Pass, ...] = (scalarize, form_fma, fold, simplify, share_common, remove_dead, mark_bounded)
 
 
 def run(passes: tuple[Pass, ...], func: Func, verify: bool = False) -> Func:
