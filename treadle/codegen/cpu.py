@@ -33,7 +33,7 @@ def machine(target: Target, width: int) -> Machine:
     attributes = "nounwind"
     if wide and width * 32 >= 512:
         attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
-    return Machine("cpu", width, gathers=wide, scatters=wide, attributes=attributes)
+    return Machine("cpu", width, gathers=wide, scatters=wide, mask_registers=wide, attributes=attributes)
 
 
 def build(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Binary:

@@ -66,6 +66,8 @@ class Address:
             return str(index.const)
         if index.type.bits == 64:
             return index.text  # type: ignore[return-value]
+        if index.text in self.e.longs:
+            return self.e.longs[index.text]
         return self.e.t.ins(f"{'sext' if index.type.is_signed else 'zext'} i{index.type.bits} {index.text} to i64")
 
     def _scalar_product(self, index: str, stride: X) -> str:

@@ -210,19 +210,19 @@ class _Divergent:
         changes = [c for c in (self.outcome(i, side, first) for i in range(len(self.result))) if c is not None]
         valids = [(self.op.results[i], e.valid.get(region.yields[i], e.mask)) for i, _, _ in changes if self.free(i)]
         if guarded:
+            valids = [(r, e.pack(v)) for r, v in valids]
             last = e.t.block
             e.t.jump(end)
             e.t.start(end)
             names = [
-                (r, e.t.ins(f"phi {e.bits} [ {'splat (i1 true)' if v is None else v}, %{last} ], [ zeroinitializer, %{start} ]"))
-                for r, v in valids
+                (r, e.t.ins(f"phi {e.carried_bits} [ {v}, %{last} ], [ zeroinitializer, %{start} ]")) for r, v in valids
             ]
             merged = merge_all(e, [(self.op.results[i], [(last, new), (start, old)]) for i, new, old in changes])
             for (i, new, old), thing in zip(changes, merged, strict=True):
                 if thing is not new:
                     thing.kept = old if new.kept is old else None
                 self.result[i] = thing
-            e.valid.update(names)
+            e.valid.update((r, e.unpack(v)) for r, v in names)
         else:
             for i, new, _ in changes:
                 self.result[i] = new
@@ -303,15 +303,17 @@ class _Loop:
     def enter(self) -> str | None:
         """The test before the first round (None: always), and the mask of that round."""
         e = self.e
-        self.first_mask = e.mask
+        if self.diverges:
+            self.first_packed = e.pack(e.mask)
         if not self.counted:
             return None
         low = Lower(e, self.bounds[0].type, b1, self.scalar)
         test = self.first_round(low)
         if self.scalar:
             return test.text
-        self.first_mask = e.both(e.mask, e.wide(test))
-        return e.any(self.first_mask)
+        first = e.both(e.mask, e.wide(test))
+        self.first_packed = e.pack(first)
+        return e.any(first)
 
     def header(self) -> None:
         """The phis. Their texts are filled in when the next round's values are known."""
@@ -330,7 +332,8 @@ class _Loop:
             apart = kept and e.lanes.steps[p] is not None
             self.exit.old.append(self.face(r, init, home) if apart else inside if kept or not self.diverges else init)
         if self.diverges:
-            self.mask_name = e.t.name()
+            self.packed = e.t.name()
+            self.mask_name = e.unpack(self.packed)
             e.mask, e.some = self.mask_name, True
         else:
             faults.refresh(e, self.op)
@@ -372,6 +375,7 @@ class _Loop:
         tested = mask == e.mask and self.sure
         if self.diverges and not tested:
             tests.append(e.any(mask))  # type: ignore[arg-type]
+        after = e.pack(mask) if self.diverges else ""
         last = e.t.block
         if tests:
             condition = tests[0]
@@ -388,9 +392,7 @@ class _Loop:
             if self.kept[j] and e.lanes.steps[p] is not None:
                 self.fill(self.op.results[j], self.exit.old[j], before, self.inits[j], last, outs[j])
         if self.diverges:
-            first = "splat (i1 true)" if self.first_mask is None else self.first_mask
-            after = "splat (i1 true)" if mask is None else mask
-            self.phis.append(f"  {self.mask_name} = phi {e.bits} [ {first}, %{before} ], [ {after}, %{last} ]")
+            self.phis.append(f"  {self.packed} = phi {e.carried_bits} [ {self.first_packed}, %{before} ], [ {after}, %{last} ]")
 
     sure = False
 

@@ -39,6 +39,8 @@ class Emitter:
         self.known_true: set[str] = set()  # uniform conditions that hold wherever the current place is reached
         self.place: dict[str, str] = {}  # registers: launch, thread, axis numbers, stop …
         self.axes: list[X] = []
+        self.longs: dict[str, str] = {}  # 32-bit operands whose 64-bit form is known
+        self.packed: dict[str, str] = {}  # masks of which the travelling form is known
         self.entry: list = []  # lines at the top of the function: allocas, pointers of the launch record
         self.abort_label: str | None = None
         self._launch: dict[tuple[int, str], str] = {}
@@ -164,11 +166,38 @@ class Emitter:
 
     def both(self, mask: str | None, condition: str) -> str:
         """The lanes of ``mask`` in which ``condition`` holds."""
-        return condition if mask is None else self.t.ins(f"and {self.bits} {mask}, {condition}")
+        if mask is None:
+            return condition
+        if self.unit.target.mask_registers:
+            return self.t.ins(f"and {self.bits} {mask}, {condition}")
+        return self.unpack(self.t.ins(f"and {self.carried_bits} {self.pack(mask)}, {self.pack(condition)}"))
 
     def without(self, mask: str | None, condition: str) -> str:
         """The lanes of ``mask`` in which ``condition`` does not hold."""
         return self.both(mask, self.t.ins(f"xor {self.bits} {condition}, splat (i1 true)"))
+
+    @property
+    def carried_bits(self) -> str:
+        """The type in which masks travel from block to block. Where the processor keeps masks in vector registers, LLVM would
+        pack an ``i1`` vector into 16-bit lanes at the end of a block and unpack it in the next."""
+        return self.bits if self.unit.target.mask_registers else vector("i32", self.width)
+
+    def pack(self, mask: str | None) -> str:
+        """``mask`` in the form in which it travels."""
+        if mask is None:
+            return "splat (i1 true)" if self.unit.target.mask_registers else "splat (i32 -1)"
+        if self.unit.target.mask_registers:
+            return mask
+        packed = self.packed.get(mask)
+        return self.t.ins(f"sext {self.bits} {mask} to {self.carried_bits}") if packed is None else packed
+
+    def unpack(self, packed: str) -> str:
+        """The mask that travelled as ``packed``."""
+        if self.unit.target.mask_registers:
+            return packed
+        mask = self.t.ins(f"icmp slt {self.carried_bits} {packed}, zeroinitializer")
+        self.packed[mask] = packed
+        return mask
 
     def any(self, mask: str) -> str:
         """Whether ``mask`` has a lane."""
@@ -231,6 +260,9 @@ def _select(e: Emitter, op: Op) -> None:
     result = op.results[0]
     c, a, b = (e.get(x) for x in op.args)
     assert isinstance(c, X)
+    if a is b:
+        e.env[result] = a
+        return
     if isinstance(a, ViewX):
         assert isinstance(b, ViewX)
         e.env[result] = views.choose(e, c, a, b)

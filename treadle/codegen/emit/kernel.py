@@ -67,23 +67,31 @@ def _path(t, path: tuple[int, ...]) -> list[str]:
     return names
 
 
-def axes(e: Emitter, ndim: int, thread: str, column: str | None = None) -> list[X]:
-    """``tid`` on each grid axis, from the linear index of lane 0. ``column``: the last axis, if the caller knows it."""
+def axes(e: Emitter, ndim: int, thread: str, row: str | None = None, column: str | None = None) -> list[X]:
+    """``tid`` on each grid axis, from the linear index of lane 0, or from its ``row`` (all axes but the last) and ``column``."""
     single = e.width == 1
     if ndim <= 1:
-        return [e.uniform(i32, e.t.ins(f"trunc i64 {thread} to i32"), 0 if single else 1)]
+        return [_axis(e, thread, 0 if single else 1)]
     numbers: list[str] = [""] * ndim
     rest = thread
-    for axis in range(ndim - 1, 0, -1):
+    if row is not None and column is not None:
+        rest, numbers[-1] = row, column
+    for axis in range(ndim - (1 if row is None else 2), 0, -1):
         size = e.launch_word(_DIMS + 8 * axis)
         above = e.t.ins(f"udiv i64 {rest}, {size}")
         numbers[axis] = e.t.ins(f"sub i64 {rest}, {e.t.ins(f'mul i64 {above}, {size}')}")
         rest = above
     numbers[0] = rest
-    short = [e.t.ins(f"trunc i64 {n} to i32") for n in numbers]
     if single or e.unit.options.rows:
-        return [e.uniform(i32, n, 0 if single or axis < ndim - 1 else 1) for axis, n in enumerate(short)]
-    return _carried(e, ndim, short)
+        return [_axis(e, n, 0 if single or axis < ndim - 1 else 1) for axis, n in enumerate(numbers)]
+    return _carried(e, ndim, [e.t.ins(f"trunc i64 {n} to i32") for n in numbers])
+
+
+def _axis(e: Emitter, number: str, step: int) -> X:
+    """A grid axis as an i32; addresses are computed from the i64 it comes from."""
+    short = e.t.ins(f"trunc i64 {number} to i32")
+    e.longs[short] = number
+    return e.uniform(i32, short, step)
 
 
 def _carried(e: Emitter, ndim: int, first: list[str]) -> list[X]:
@@ -121,7 +129,7 @@ def write_kernel(unit: Unit, func: Func) -> str:
     if unit.options.rows and func.facts.get("ndim", 0) > 1:
         _rows(e, func)
     else:
-        _gangs(e, func, "%begin", "%end", lambda t: t)
+        _gangs(e, func, "%begin", "%end", lambda t: (t, None, None))
         text.do("ret i32 0")
     if e.abort_label is not None:
         text.start(e.abort_label)
@@ -148,7 +156,7 @@ def _rows(e: Emitter, func: Func) -> None:
     left = t.ins(f"sub i64 %end, {first}")
     t.declare("declare i64 @llvm.umin.i64(i64, i64)")
     limit = t.ins(f"call i64 @llvm.umin.i64(i64 {left}, i64 {length})")
-    _gangs(e, func, column, limit, lambda c: t.ins(f"add i64 {first}, {c}"))
+    _gangs(e, func, column, limit, lambda c: (t.ins(f"add i64 {first}, {c}"), number, c))
     t.do(f"{following} = add i64 {first}, {limit}")
     phi.append(f"  {place} = phi i64 [ %begin, %{before} ], [ {following}, %{t.block} ]")
     t.jump(row_start)
@@ -156,12 +164,12 @@ def _rows(e: Emitter, func: Func) -> None:
     t.do("ret i32 0")
 
 
-def _gangs(e: Emitter, func: Func, begin: str, end: str, thread_of) -> None:
+def _gangs(e: Emitter, func: Func, begin: str, end: str, place_of) -> None:
     """Gangs from ``begin`` to ``end``: full ones, then the rest under a mask."""
     t, w = e.t, e.width
     loop, gang, rest, last, done = (t.label(h) for h in ("gangs", "gang", "rest", "lastgang", "alldone"))
     if w == 1 or not _written_twice(func):
-        _one_loop(e, func, begin, end, thread_of, loop, gang, done)
+        _one_loop(e, func, begin, end, place_of, loop, gang, done)
         return
     before = t.block
     t.jump(loop)
@@ -171,18 +179,18 @@ def _gangs(e: Emitter, func: Func, begin: str, end: str, thread_of) -> None:
     t.do(f"{following} = add i64 {place}, {w}")
     t.branch(t.ins(f"icmp ule i64 {following}, {end}"), gang, rest)
     t.start(gang)
-    _gang(e, func, thread_of(place), None)
+    _gang(e, func, place_of(place), None)
     phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
     t.jump(loop)
     t.start(rest)
     t.branch(t.ins(f"icmp ult i64 {place}, {end}"), last, done)
     t.start(last)
-    _gang(e, func, thread_of(place), _lanes_below(e, place, end))
+    _gang(e, func, place_of(place), _lanes_below(e, place, end))
     t.jump(done)
     t.start(done)
 
 
-def _one_loop(e: Emitter, func: Func, begin: str, end: str, thread_of, loop: str, gang: str, done: str) -> None:
+def _one_loop(e: Emitter, func: Func, begin: str, end: str, place_of, loop: str, gang: str, done: str) -> None:
     """One body for all gangs, masked unless the gang has one lane."""
     t = e.t
     before = t.block
@@ -192,7 +200,7 @@ def _one_loop(e: Emitter, func: Func, begin: str, end: str, thread_of, loop: str
     phi = t.slot()
     t.branch(t.ins(f"icmp ult i64 {place}, {end}"), gang, done)
     t.start(gang)
-    _gang(e, func, thread_of(place), None if e.width == 1 else _lanes_below(e, place, end))
+    _gang(e, func, place_of(place), None if e.width == 1 else _lanes_below(e, place, end))
     t.do(f"{following} = add i64 {place}, {e.width}")
     phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
     t.jump(loop)
@@ -207,16 +215,16 @@ def _lanes_below(e: Emitter, place: str, end: str) -> str:
     return e.t.ins(f"icmp ult <{e.width} x i32> {e.ramp('i32', 1)}, {e.wide(e.uniform(i32, short))}")
 
 
-def _gang(e: Emitter, func: Func, thread: str, mask: str | None) -> None:
-    """The body for one gang whose lane 0 is ``thread``."""
+def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mask: str | None) -> None:
+    """The body for one gang. ``where``: the thread in lane 0, and its row and column in the grid if gangs run along rows."""
     from . import atomics
 
     env, place = dict(e.env), dict(e.place)
-    e.place["thread"] = thread
+    e.place["thread"] = where[0]
     e.mask, e.some, e.valid, e.known_true = mask, True, {}, set()
     ndim = func.facts.get("ndim", 0)
     if any(op.name == "tid" for op in all_ops(func)):
-        e.axes = axes(e, ndim, thread)
+        e.axes = axes(e, ndim, *where)
     fails = faults.func_fails(e.unit, func)
     if "alive" in e.place:
         e.t.do(f"store i{e.width} -1, ptr %alive, align 8")

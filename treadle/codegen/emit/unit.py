@@ -11,12 +11,16 @@ from ...passes.lanes import Lanes, analyse, call_params
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the emitter must know of the processor. ``gathers``, ``scatters``: whether its own are worth using."""
+    """What the emitter must know of the processor.
+
+    ``gathers``, ``scatters``: whether its own are worth using. ``mask_registers``: masks have registers of their own.
+    """
 
     kind: str
     width: int
     gathers: bool = False
     scatters: bool = False
+    mask_registers: bool = False
     attributes: str = "nounwind"
 
 
