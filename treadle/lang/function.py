@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import KernelTypeError
-from ..frontend.source import EMPTY, Source
-from ..types.core import Type
+from ..frontend.constants import Constant
+from ..frontend.names import Manifest
+from ..frontend.parse import parse
+from ..frontend.source import EMPTY, Parameter, Source
+from ..ir.node import Func
+from ..types.core import Matrix, Scalar, Struct, Tuple, Type, Vector, View
+from ..types.promotion import adapts
+from ..types.spelling import spell
 from .module import Module, module_of
 from .struct import fits
 
@@ -27,11 +34,48 @@ class Function:
         self.inline = inline
         self.source = Source(func, namespace=namespace)
         self.overloads: list[Function] = [self]
-        self._compiled: dict[Any, Any] = {}
+        self._programs: dict[tuple, Func] = {}
+        self._manifest = Manifest()
         functools.update_wrapper(self, func)
 
     def __repr__(self) -> str:
         return f"<treadle function {self.key}>"
+
+    @property
+    def treadle_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, as callers bind arguments to them."""
+        return self.source.parameters()
+
+    def treadle_function(self, types: Sequence[Type | None], constants: Sequence[Constant | None] = ()) -> Func:
+        """The program of this function for arguments of ``types``; ``constants`` holds those known while compiling.
+
+        Raises:
+            KernelTypeError: an argument that does not fit its annotation, or an error in the body.
+        """
+        known = tuple(constants) or (None,) * len(types)
+        chosen = self if len(self.overloads) == 1 else self.select(types, known)
+        wanted = chosen.settle(types, known)
+        fixed = tuple(c.value if c is not None and not isinstance(t, _AT_RUN_TIME) else None for c, t in zip(known, wanted, strict=True))
+        key = (wanted, fixed)
+        func = chosen._programs.get(key)
+        if func is None:
+            func = parse(chosen.source, wanted, kind="function", constants=known, manifest=chosen._manifest, name=chosen.key)
+            chosen._programs[key] = func
+        return func
+
+    def manifest(self) -> Manifest:
+        """The outside names that the programs made so far depend on."""
+        return self._manifest
+
+    def settle(self, types: Sequence[Type | None], known: Sequence[Constant | None]) -> tuple[Type | None, ...]:
+        """The parameter types for a call: the annotation where a literal takes it, else the argument's own type."""
+        found = []
+        for p, declared, t, c in zip(self.source.parameters(), self.source.parameter_types(), types, known, strict=True):
+            if not fits_call(t, declared, c):
+                raise KernelTypeError(f"argument {p.name!r} of {self.key} must be {spell(declared)}, not {spell(t)}",
+                                      hint=_cast_hint(declared, t))
+            found.append(declared if isinstance(declared, Scalar) else t)
+        return tuple(found)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         chosen = self.overloads[-1] if len(self.overloads) == 1 else self._host_overload(args)
@@ -42,23 +86,41 @@ class Function:
 
         return self.select([argument(a).type for a in args])
 
-    def select(self, types: list[Type | None]) -> Function:
-        """The overload whose annotations take arguments of ``types``; the latest declared wins."""
-        for candidate in reversed(self.overloads):
-            if candidate.accepts(types):
-                return candidate
+    def select(self, types: Sequence[Type | None], known: Sequence[Constant | None] = ()) -> Function:
+        """The overload whose annotations take arguments of ``types``: exactly, or else with literals adapted."""
+        constants = known or (None,) * len(types)
+        for literals in ((None,) * len(types), constants):
+            for candidate in reversed(self.overloads):
+                if candidate.accepts(types, literals):
+                    return candidate
         if len(self.overloads) == 1:
             return self  # let the parser say what does not fit, naming the argument
         shown = ", ".join(str(t) for t in types)
         listed = "; ".join(f"{o.key}({', '.join(map(str, o.source.parameter_types()))})" for o in self.overloads)
         raise KernelTypeError(f"no overload of {self.key} takes ({shown})", hint=f"there are {listed}")
 
-    def accepts(self, types: list[Type | None]) -> bool:
+    def accepts(self, types: Sequence[Type | None], known: Sequence[Constant | None]) -> bool:
+        """Whether the annotations take arguments of ``types``."""
         declared = self.source.parameter_types()
         required = sum(p.default is EMPTY for p in self.source.parameters())
         if not required <= len(types) <= len(declared):
             return False
-        return all(d is None or t is None or fits(t, d) for t, d in zip(types, declared, strict=False))
+        return all(fits_call(t, d, c) for t, d, c in zip(types, declared, known, strict=False))
+
+
+_AT_RUN_TIME = (Scalar, Vector, Matrix, Struct, View, Tuple)
+
+
+def fits_call(t: Type | None, declared: Type | None, known: Constant | None) -> bool:
+    """Whether an argument of type ``t``, perhaps a literal, may stand where ``declared`` is annotated."""
+    if declared is None or t is None or fits(t, declared):
+        return True
+    return known is not None and known.literal and adapts(known.value, declared)
+
+
+def _cast_hint(declared: Type | None, t: Type | None) -> str:
+    both = isinstance(declared, Scalar) and isinstance(t, Scalar)
+    return f"cast it: {spell(declared)}(…)" if both else ""
 
 
 def func(f: Any = None, *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None) -> Any:

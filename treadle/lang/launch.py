@@ -1,0 +1,163 @@
+"""``wp.launch``: run a kernel over a grid of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.config import config
+from ..base.errors import LaunchError, LaunchTypeError
+from ..runtime import fast
+from ..runtime.device import Device, get_device
+from ..runtime.launch import normal_dims
+from .kernel import KERNELS, Kernel
+
+_usual: Device | None = None  # the CPU, once known: launches on it need no look-up
+
+
+def launch(kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
+           adj_inputs: Sequence[Any] = (), adj_outputs: Sequence[Any] = (), device: Any = None, stream: Any = None,
+           adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False, max_blocks: int = 0,
+           block_dim: int | None = None, checked: bool | None = None) -> Any:
+    """Run ``kernel`` once for each thread of a grid, on every core, and wait for its end.
+
+    Args:
+        kernel: what ``@wp.kernel`` made.
+        dim: extent of the grid, an int or up to four ints (each at most 2**31 - 1).
+        inputs, outputs: the arguments, in order; which of the two lists they are in does not matter.
+        device: where to run; the arrays' device. ``stream``: accepted; a CPU has one.
+        record_cmd: instead of running return a :class:`Launch` that can be run many times.
+        max_blocks, block_dim: for GPUs; without effect on a CPU.
+        checked: check every index and assertion in this launch (beyond Warp); None leaves it to ``wp.config.mode``.
+
+    Returns: None, or the :class:`Launch` if ``record_cmd``.
+
+    Raises:
+        LaunchError, LaunchTypeError: dimensions or arguments that do not fit the kernel.
+        KernelTypeError, KernelSyntaxError, KernelNameError: the kernel is wrong; the message names each line.
+        IndexOutOfRange: an index outside an array, found at the launch or, in checked mode, anywhere.
+
+    >>> import treadle as wp
+    >>> @wp.kernel
+    ... def fill(a: wp.array(dtype=int)):
+    ...     i = wp.tid()
+    ...     a[i] = i * i
+    >>> a = wp.zeros(4, dtype=int)
+    >>> wp.launch(fill, dim=4, inputs=[a])
+    >>> a.list()
+    [0, 1, 4, 9]
+    """
+    try:
+        quick = kernel.fast
+    except AttributeError:
+        raise LaunchTypeError(f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel") from None
+    if quick is not None and not record_cmd and not adjoint and checked is None and (device is None or device == "cpu" or device is _usual):
+        done = quick(dim, inputs, outputs)
+        if done is None:
+            return None
+        if done is not NotImplemented:
+            raise fast.error(done)
+    return _launch(kernel, dim, [*inputs, *outputs], device, adjoint, record_cmd, checked)
+
+
+def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, adjoint: bool, record_cmd: bool, checked: bool | None) -> Any:
+    """The way of a first launch, and of everything unusual."""
+    if not isinstance(kernel, Kernel):
+        raise LaunchTypeError(f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel")
+    if adjoint:
+        raise LaunchError(f"kernel {kernel.key}: adjoint launches are not there yet")
+    where = get_device(device)
+    dims = normal_dims(dim, kernel.key)
+    values, types = kernel.bind(args)
+    for p, value in zip(kernel.parameters, values, strict=True):
+        home = getattr(value, "device", None)
+        if home is not None and home is not where:
+            raise LaunchError(f"argument {p.name!r} of kernel {kernel.key} lies on {home}, the launch is on {where}")
+    if record_cmd:
+        return Launch(kernel, where, dims, values, types, checked)
+    program = kernel.overload(types).variant(dims, checked).program
+    if checked is None and not config.print_launches:
+        _quicken(kernel, program)
+    if config.print_launches:
+        print(f"kernel {kernel.key} on {where}: dim {dims}")
+    program.run(values, dims)
+    return None
+
+
+def _quicken(kernel: Kernel, program: Any) -> None:
+    """Let the native launcher know ``program``; settings that change what a launch means make it forget."""
+    global _usual
+    if kernel.fast is None:
+        _usual = get_device("cpu")
+        kernel.fast = fast.launcher()
+    fast.add(kernel.fast, program)
+
+
+def _forget_all(_: Any) -> None:
+    for kernel in list(KERNELS):
+        kernel.fast = None
+
+
+for _setting in ("mode", "gang_width", "print_launches", "max_unroll"):
+    config.watch(_setting, _forget_all)
+
+
+class Launch:
+    """A launch that was recorded: arguments packed, kernel compiled. Run it with :meth:`launch`.
+
+    >>> import treadle as wp
+    >>> @wp.kernel
+    ... def add(a: wp.array(dtype=float), s: float):
+    ...     a[wp.tid()] += s
+    >>> a = wp.zeros(2, dtype=float)
+    >>> command = wp.launch(add, dim=2, inputs=[a, 1.0], record_cmd=True)
+    >>> command.launch()
+    >>> command.set_param_by_name("s", 10.0)
+    >>> command.launch()
+    >>> a.list()
+    [11.0, 11.0]
+    """
+
+    def __init__(self, kernel: Kernel, device: Device, dims: tuple[int, ...], values: list[Any], types: tuple[Any, ...],
+                 checked: bool | None = None):
+        self.kernel, self.device, self.checked = kernel, device, checked
+        self.dim, self._values, self._types = dims, list(values), types
+        self._packed: bytearray | None = None
+        self._program: Any = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._program = self.kernel.overload(self._types).variant(self.dim, self.checked).program
+        self._packed = self._program.pack(self._values)
+
+    def launch(self, stream: Any = None) -> None:
+        """Run it."""
+        self._program.run_packed(self._packed, self.dim)
+
+    def set_dim(self, dim: Any) -> None:
+        """Change the extent of the grid."""
+        self.dim = normal_dims(dim, self.kernel.key)
+        self._prepare()
+
+    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Change argument number ``index``."""
+        values = [*self._values]
+        values[index] = value
+        self.set_params(values)
+
+    def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
+        """Change the argument called ``name``."""
+        names = [p.name for p in self.kernel.parameters]
+        if name not in names:
+            raise LaunchError(f"kernel {self.kernel.key} has no argument {name!r}; it has {', '.join(names)}")
+        self.set_param_at_index(names.index(name), value)
+
+    def set_params(self, values: Sequence[Any]) -> None:
+        """Change all arguments."""
+        bound, types = self.kernel.bind(list(values))
+        self._values, changed = bound, types != self._types
+        self._types = types
+        if changed:
+            self._prepare()
+        else:
+            self._packed = self._program.pack(bound)
