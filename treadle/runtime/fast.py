@@ -11,7 +11,6 @@ import ctypes
 import itertools
 import struct
 import sys
-import sysconfig
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -144,7 +143,7 @@ def usable() -> bool:
     """Whether this interpreter keeps its objects as the native launcher expects; looked at once."""
     global _checked
     if _checked is None:
-        plain = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        plain = sys.implementation.name == "cpython" and "free-threading" not in sys.version
         _checked = plain and ctypes.sizeof(ctypes.c_void_p) == 8 and _layout_holds()
     return _checked
 

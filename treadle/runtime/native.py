@@ -91,7 +91,13 @@ class Driver:
         self.fill()
         config.watch("workers", lambda value: self.pool["limit"] and self.start_workers())
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.fill)
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """In a child process there are no workers, and whoever held the lock is gone."""
+        global _lock
+        _lock = threading.RLock()
+        self.fill()
 
     def fill(self) -> None:
         """Write the records as they are before any worker exists: at the start, and in a child after fork."""

@@ -1,0 +1,116 @@
+"""Kernels written by hand as LLVM text, so that the machine tower is tested without the compiler."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from treadle.base.binary import Binary
+from treadle.codegen import native as room
+from treadle.codegen.native.build import build
+from treadle.codegen.native.text import Code
+from treadle.runtime import native
+from treadle.runtime.device import get_device
+from treadle.runtime.launch import Program
+from treadle.types.core import f32, i32, i64, view
+from treadle.types.records import FAULT, LAUNCH
+
+native.provide(lambda: room)
+
+V32, VI32, VI64 = view(f32, 1), view(i32, 1), view(i64, 1)
+VIEW = 40  # bytes of a one-dimensional view in the arguments
+
+
+def entry(name: str) -> Code:
+    """A kernel's entry, to be written."""
+    return Code(name, "i32", [("ptr", "args"), ("ptr", "launch"), ("i64", "begin"), ("i64", "end"), ("ptr", "priv")])
+
+
+@cache
+def binary(text: str, name: str) -> bytes:
+    return build(text, (name,), 2).code
+
+
+def program(c: Code, name: str, signature: tuple, meta: dict, **more) -> Program:
+    """The loaded kernel of text ``c``."""
+    made = Binary(binary(c.text(), name), (name,), (), {"symbol": name, "order": "free", "bounded": True, **meta})
+    return Program(get_device("cpu").load(made), signature, name, **more)
+
+
+def saxpy(weight: float = 1.0, **more) -> Program:
+    """``y[i] += a * x[i]`` for x, y and a."""
+    c = entry("saxpy")
+    x, y, a = c.load("ptr", "%args"), c.load("ptr", "%args", VIEW), c.load("float", "%args", 2 * VIEW)
+    with c.for_("%end", "%begin") as i:
+        at = c.op("shl", "i64", i, 2)
+        product = c.op("fmul", "float", a, c.load("float", x, at))
+        c.store("float", c.op("fadd", "float", product, c.load("float", y, at)), y, at)
+    c.ret(0)
+    own = [{"path": [p], "axis": 0, "grid": 0} for p in (0, 1)]
+    return program(c, "saxpy", (V32, V32, f32), {"weight": weight, "own_index": own}, parameters=("x", "y", "a"), **more)
+
+
+def visits(weight: float) -> Program:
+    """``n[i] += 1`` through a shared array of i64, and ``order[i] = i``; any thread run twice or never shows."""
+    c = entry("visits")
+    n, order = c.load("ptr", "%args"), c.load("ptr", "%args", VIEW)
+    with c.for_("%end", "%begin") as i:
+        at = c.op("shl", "i64", i, 3)
+        c.store("i64", c.op("add", "i64", c.load("i64", n, at), 1), n, at)
+        c.store("i64", i, order, at)
+    c.ret(0)
+    return program(c, "visits", (VI64, VI64), {"weight": weight})
+
+
+def total(weight: float = 1.0) -> Program:
+    """``out[0] += x[i]`` by partial sums."""
+    c = entry("total")
+    x, out = c.load("ptr", "%args"), c.load("ptr", "%args", VIEW)
+    item = c.load("ptr", "%priv")
+    c.store("ptr", out, item)
+    with c.for_("%end", "%begin") as i:
+        slot = c.at(item, c.op("add", "i64", 64, c.op("shl", "i64", c.op("and", "i64", i, 63), 2)))
+        value = c.load("float", x, c.op("shl", "i64", i, 2))
+        c.store("float", c.op("fadd", "float", c.load("float", slot), value), slot)
+    c.ret(0)
+    atomics = [{"kind": "sum", "op": "add", "scalar": "f32", "path": [1]}]
+    return program(c, "total", (V32, V32), {"weight": weight, "atomics": atomics})
+
+
+def histogram(weight: float = 1.0, out=V32) -> Program:
+    """``out[bin[i]] += x[i]`` on private copies; ``out`` may be any view of f32 with one dimension."""
+    c = entry("histogram")
+    bins, x, data = c.load("ptr", "%args"), c.load("ptr", "%args", VIEW), c.load("ptr", "%args", 2 * VIEW)
+    stride = c.load("i64", "%args", 2 * VIEW + 24)
+    shift = c.op("sub", "i64", *(c.cast("ptrtoint", "ptr", p, "i64") for p in (c.load("ptr", "%priv"), data)))
+    with c.for_("%end", "%begin") as i:
+        at = c.op("shl", "i64", i, 2)
+        bin_ = c.cast("sext", "i32", c.load("i32", bins, at), "i64")
+        slot = c.at(c.at(data, c.op("mul", "i64", bin_, stride)), shift)
+        c.store("float", c.op("fadd", "float", c.load("float", slot), c.load("float", x, at)), slot)
+    c.ret(0)
+    atomics = [{"kind": "copy", "op": "add", "scalar": "f32", "path": [2]}]
+    return program(c, "histogram", (VI32, V32, out), {"weight": weight, "atomics": atomics})
+
+
+def endless() -> Program:
+    """Loops until it is asked to stop."""
+    c = entry("endless")
+    stop = c.load("ptr", "%launch", LAUNCH["stop"])
+    with c.loop() as loop:
+        loop.leave_if(c.op("icmp ne", "i32", c.atomic_load("i32", stop, 0, "monotonic"), 0))
+    c.ret(1)
+    return program(c, "endless", (), {"bounded": False})
+
+
+def faulty(bad: int, weight: float = 1.0) -> Program:
+    """Threads from ``bad`` on report index 7 of an array of shape (5,)."""
+    c = entry("faulty")
+    fault = c.load("ptr", "%launch", LAUNCH["fault"])
+    with c.for_("%end", "%begin") as i, c.if_(c.op("icmp sge", "i64", i, bad)):
+        for name, value in (("thread", i), ("site", 0), ("value0", 7), ("value1", 5)):
+            c.store("i64", value, fault, FAULT[name])
+        c.atomic_store("i64", 1, fault, FAULT["state"])
+        c.ret(1)
+    c.ret(0)
+    site = {"kind": "index", "line": 3, "file": "user.py", "text": "a[i]", "array": "a", "ndim": 1}
+    return program(c, "faulty", (), {"weight": weight, "sites": [site]})

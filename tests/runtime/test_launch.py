@@ -1,0 +1,198 @@
+"""Launches by way of Python: arguments, checks, faults, private sums and copies, and that workers change no bit."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from tests.runtime import kernels
+from treadle.base.config import config
+from treadle.base.errors import IndexOutOfRange, LaunchError, LaunchTypeError
+from treadle.runtime.array import array
+from treadle.runtime.construct import empty, zeros
+from treadle.runtime.launch import normal_dims
+from treadle.types.core import f32, view
+
+HEAVY = 1e6  # ns a thread: every launch is worth the workers
+
+
+@pytest.fixture(params=[1, 2, 3, 7])
+def workers(request):
+    before = config.workers
+    config.workers = request.param
+    yield request.param
+    config.workers = before
+
+
+def test_a_launch_runs_each_thread_once(workers):
+    run = kernels.visits(HEAVY)
+    for size in (1, 63, 64, 65, 1000, 16384, 100_003):
+        n, order = zeros(size, dtype=np.int64), zeros(size, dtype=np.int64)
+        for _ in range(3):
+            run.run([n, order], (size,))
+        assert (n.numpy() == 3).all() and (order.numpy() == np.arange(size)).all()
+
+
+def test_many_small_launches_lose_no_chunk(workers):
+    run = kernels.visits(HEAVY)
+    n, order = zeros(640, dtype=np.int64), zeros(640, dtype=np.int64)
+    for _ in range(2000):
+        run.run([n, order], (640,))
+    assert (n.numpy() == 2000).all()
+
+
+def test_launches_from_several_threads_at_once():
+    run = kernels.visits(HEAVY)
+    arrays = [(zeros(6400, dtype=np.int64), zeros(6400, dtype=np.int64)) for _ in range(4)]
+
+    def go(n, order):
+        for _ in range(200):
+            run.run([n, order], (6400,))
+
+    threads = [threading.Thread(target=go, args=a) for a in arrays]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all((n.numpy() == 200).all() for n, _ in arrays)
+
+
+def test_partial_sums_have_the_same_bits_for_any_workers():
+    x = array(np.random.default_rng(1).standard_normal(100_003).astype(np.float32))
+    found = set()
+    for weight in (1e-3, HEAVY):
+        for n in (1, 2, 3, 7):
+            config.workers = n
+            out = zeros(1)
+            out.fill_(3.0)
+            kernels.total(weight).run([x, out], (x.size,))
+            found.add(out.numpy().tobytes())
+    config.workers = None
+    assert len(found) == 1
+    exact = 3.0 + x.numpy().astype(np.float64).sum()
+    assert abs(np.frombuffer(found.pop(), np.float32)[0] - exact) < 1e-3
+
+
+def test_partial_sums_follow_the_documented_tree():
+    values = np.random.default_rng(2).standard_normal(1000).astype(np.float32)
+    out = zeros(1)
+    kernels.total().run([array(values), out], (1000,))
+    sums = np.full((16, 64), -0.0, np.float32)  # 16 chunks of 64 threads
+    for t, v in enumerate(values):
+        sums[t // 64, t % 64] += v
+    tree = sums[0]
+    for other in sums[1:]:
+        tree = tree + other
+    while len(tree) > 1:
+        tree = tree[: len(tree) // 2] + tree[len(tree) // 2 :]
+    assert out.numpy()[0] == np.float32(0.0) + tree[0]
+
+
+@pytest.mark.parametrize("bins", [3, 256, 50_000])
+def test_private_copies_have_the_same_bits_for_any_workers(bins):
+    rng, size = np.random.default_rng(3), 200_000
+    where = array(rng.integers(0, bins, size).astype(np.int32))
+    x = array(rng.standard_normal(size).astype(np.float32))
+    found = set()
+    for n in (1, 2, 3, 7):
+        config.workers = n
+        out = zeros(bins)
+        kernels.histogram(HEAVY).run([where, x, out], (size,))
+        found.add(out.numpy().tobytes())
+    config.workers = None
+    assert len(found) == 1
+    exact = np.bincount(where.numpy(), x.numpy().astype(np.float64), bins)
+    assert np.abs(np.frombuffer(found.pop(), np.float32) - exact).max() < 1e-2
+
+
+def test_copies_of_a_strided_target_leave_its_gaps_alone():
+    rng, size = np.random.default_rng(4), 100_000
+    where = array(rng.integers(0, 100, size).astype(np.int32))
+    x = array(np.ones(size, np.float32))
+    whole = array(np.full(300, 0x7FA00001, np.uint32)).view(float)  # signalling NaNs: an addition would change them
+    target = whole[::3]
+    target.zero_()
+    run = kernels.histogram(HEAVY, view(f32, 1, (None,)))
+    run.run([where, x, target], (size,))
+    assert (target.numpy() == np.bincount(where.numpy(), minlength=100)).all()
+    bits = whole.numpy().view(np.uint32)
+    assert (bits[1::3] == 0x7FA00001).all() and (bits[2::3] == 0x7FA00001).all()
+
+
+def test_copies_reach_backwards_for_negative_strides():
+    size = 100_000
+    where = array((np.arange(size) % 100).astype(np.int32))
+    target = zeros(100)[::-1]
+    kernels.histogram(HEAVY, view(f32, 1, (None,))).run([where, array(np.ones(size, np.float32)), target], (size,))
+    assert (target.numpy() == 1000).all()
+
+
+def test_a_target_as_large_as_the_launch_is_updated_in_place_in_thread_order():
+    size = 1000
+    where = array((np.arange(size) % 10).astype(np.int32))
+    x = np.random.default_rng(5).standard_normal(size).astype(np.float32)
+    out = zeros(10_000)
+    kernels.histogram(HEAVY).run([where, array(x), out], (size,))
+    expected = np.zeros(10, np.float32)
+    for i in range(size):
+        expected[i % 10] += x[i]
+    assert (out.numpy()[:10] == expected).all()
+
+
+def test_the_fault_of_the_smallest_thread_is_raised(workers):
+    for bad in (0, 70, 5000):
+        with pytest.raises(IndexOutOfRange, match=rf"index 7 .*array 'a' of shape \(5,\).*thread {bad}\b"):
+            kernels.faulty(bad, HEAVY).run([], (10_000,))
+
+
+def test_a_fault_names_the_place_in_the_grid():
+    with pytest.raises(IndexOutOfRange, match=r"thread \(1, 2\)"):
+        kernels.faulty(12).run([], (3, 10))
+
+
+def test_an_own_index_beyond_the_array_is_found_before_anything_runs():
+    x, y = array(np.ones(8, np.float32)), zeros(7)
+    with pytest.raises(IndexOutOfRange, match=r"index 7 .*dimension 0 of array 'y' of shape \(7,\).*thread 7"):
+        kernels.saxpy().run([x, y, 1.0], (8,))
+    assert not y.numpy().any()
+    kernels.saxpy().run([x, y, 1.0], (7,))
+    assert y.numpy().all()
+
+
+def test_arguments_are_checked_by_name():
+    run = kernels.saxpy()
+    with pytest.raises(LaunchTypeError, match="argument 'a' of kernel saxpy: expected float32, got str"):
+        run.run([zeros(3), zeros(3), "2"], (3,))
+    with pytest.raises(LaunchError, match="takes 3 arguments, 2 were given"):
+        run.run([zeros(3), zeros(3)], (3,))
+
+
+def test_numbers_of_all_kinds_are_taken():
+    x, y = array(np.ones(3, np.float32)), zeros(3)
+    for a in (1, 1.0, np.float32(1), np.int64(1), True):
+        kernels.saxpy().run([x, y, a], (3,))
+    assert (y.numpy() == 5).all()
+
+
+def test_an_empty_launch_does_nothing():
+    y = zeros(3)
+    kernels.saxpy().run([zeros(3), y, 1.0], (0,))
+    kernels.saxpy().run([None, None, 1.0], (0,))
+
+
+@pytest.mark.parametrize("dim", [-1, 2**31, (1, 2, 3, 4, 5), (), 1.5, "x", (2, -1)])
+def test_dims_that_are_no_grid(dim):
+    with pytest.raises((LaunchError, LaunchTypeError)):
+        normal_dims(dim)
+
+
+def test_dims():
+    assert normal_dims(5) == (5,) and normal_dims([2, 3]) == (2, 3) and normal_dims(np.int32(4)) == (4,)
+
+
+def test_a_thread_may_write_memory_that_nobody_touched():
+    n = 3_000_000
+    y = empty(n)
+    y.zero_()
+    kernels.saxpy().run([array(np.arange(n, dtype=np.float32)), y, 2.0], (n,))
+    assert (y.numpy() == 2 * np.arange(n, dtype=np.float32)).all()
