@@ -27,6 +27,13 @@ def host_target(width: int | None = None) -> Target:
     return Target("cpu", llvm.get_process_triple(), llvm.get_host_cpu_name(), flags, width or native)
 
 
+def llvm_version() -> str:
+    """The version of the code generator's library, for cache keys."""
+    import llvmlite
+
+    return llvmlite.__version__
+
+
 def machine(target: Target, width: int) -> Machine:
     """What the emitter must know of ``target``."""
     wide = "+avx512f" in target.features

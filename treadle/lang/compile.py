@@ -191,10 +191,10 @@ def host(width: int | None) -> Target:
 @cache
 def compiler_version() -> str:
     """Stands for the compiler in cache keys: the sizes and times of its source files, and LLVM's version."""
-    import llvmlite
+    from ..codegen.cpu import llvm_version
 
     package = Path(__file__).parent.parent
-    parts = [llvmlite.__version__]
+    parts = [llvm_version()]
     for room in ("types", "ir", "builtins", "builtins/elementary", "frontend", "passes", "codegen", "codegen/emit", "lang"):
         for path in sorted((package / room).glob("*.py")):
             facts = path.stat()

@@ -18,12 +18,18 @@ def init() -> None:
     if _started:
         return
     _started = True
+    from ..runtime import fast
     from ..runtime.device import get_device
+    from . import launch  # noqa: F401  the compiler's rooms, which the first launch would otherwise import
+    from .compile import compiler_version, native_width
     from .natives import install
 
     install()
     device = get_device()
     device.prepare()
+    fast.launcher()
+    native_width()
+    compiler_version()
     if not config.quiet and config.verbose:
         print(f"treadle {config.version} on {device.name}; kernels are cached in {config.kernel_cache_dir}")
 
