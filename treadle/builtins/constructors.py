@@ -1,4 +1,4 @@
-"""Making values of a type: ``wp.float32(x)``, ``wp.vec3(x, y, z)``, ``wp.mat33(…)``, ``wp.quat(…)``, ``wp.transform(p, q)``.
+"""Making values of a type: ``float32(x)``, ``vec3(x, y, z)``, ``mat33(…)``, ``quat(…)``, ``transform(p, q)``, structs.
 
 A scalar converts from any scalar. A composite is made
 
@@ -89,7 +89,7 @@ def _cast(t: Scalar, args: list[Arg]) -> Match:
 
 
 def convert(b: Builder, value: Value, t: Scalar) -> Value:
-    """``value`` as a ``t``. Integers wrap, floats to integers truncate and saturate with NaN to 0, to bool: not zero."""
+    """``value`` as a ``t``. Integers wrap; floats to integers truncate and saturate, NaN is 0; to bool: is it not 0."""
     if value.type is t:
         return value
     if t is b1:
@@ -124,7 +124,8 @@ def _composite(t: Vector | Matrix, args: list[Arg]) -> Match:
         raise KernelTypeError(f"{name}: takes numbers row by row, not {_shown(args)}",
                               hint="write matrix_from_rows(…) or matrix_from_cols(…)")  # fmt: skip
     if _is_transform(t) and len(args) == 1 and args[0].type is vector(3, t.elem):
-        return Match(name, [args[0].type], t, lambda b, values: b.one("make", (*b.parts(values[0]), *_no_turn(b, t.elem)), t))
+        only = [args[0].type]
+        return Match(name, only, t, lambda b, values: b.one("make", (*b.parts(values[0]), *_no_turn(b, t.elem)), t))
     types = [_part(t, a, name) for a in args]
     count = sum(part.n if isinstance(part, Vector) else 1 for part in types)
     if count != t.n:

@@ -1,7 +1,7 @@
 """Builtins that reach memory: atomic updates, sizes, addresses, a thread's own arrays.
 
-An atomic update reads an element, combines it with a value, writes it back and gives the element as it was before, as one
-step that no other thread can interrupt. On vectors and matrices it goes component by component.
+An atomic update reads an element, combines it with a value, writes it back and gives the element as it was before, as
+one step that no other thread can interrupt. On vectors and matrices it goes component by component.
 """
 
 from ..ir.builder import Builder
@@ -63,7 +63,7 @@ size = len  # Python's, before the record below takes its name
 
 @builtin("utility")
 class len:
-    """How many parts ``a`` has: components of a vector, rows of a matrix, first dimension of an array, items of a tuple.
+    """How many parts ``a`` has: components of a vector, rows of a matrix or array, items of a tuple.
 
     >>> wp.len(wp.vec3(1.0, 2.0, 3.0))
     3
@@ -76,13 +76,17 @@ class len:
             raise Mismatch(f"argument 'a' has no length: it is {a.show()}")
         return i32
 
-    def emit(b, result, a):
+    def known(a: Arg) -> int | None:
         t = a.type
-        if isinstance(t, ViewType):
-            return b.one("shape", (a,), i32, axis=0)
+        if isinstance(t, ViewType | Array):
+            return None
         if isinstance(t, Fixed):
-            return b.i32(t.shape[0])
-        return b.i32(t.rows if isinstance(t, Matrix) else t.n if isinstance(t, Vector) else size(t.items))
+            return t.shape[0]
+        return t.rows if isinstance(t, Matrix) else t.n if isinstance(t, Vector) else size(t.items)
+
+    def emit(b, result, a):
+        count = len.part("known")(Arg(a.type))
+        return b.one("shape", (a,), i32, axis=0) if count is None else b.i32(count)
 
 
 @builtin("utility")

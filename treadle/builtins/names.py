@@ -5,14 +5,43 @@ Kept by hand; a test compares it with what the files register.
 
 from __future__ import annotations
 
-_FILES = {
+_FILES = {  # in the order in which the overloads of one name are tried
     "operators": """
         add sub mul div mod floordiv neg pos eq ne lt le gt ge logical_not bitand bitor bitxor invert shl shr""",
-    "memory": """
-        atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch atomic_cas len zeros""",
     "scalar": """
         min max abs sqrt floor ceil trunc rint copysign fma isnan isinf isfinite popcount""",
-}
+    "transcendental": """
+        sin cos tan asin acos atan atan2 exp sinh cosh tanh log log2 log10 pow cbrt erf erfc erfinv erfcinv""",
+    "transcendental_f64": """
+        sin cos tan asin acos atan atan2 exp sinh cosh tanh log log2 log10 pow cbrt erf erfc erfinv erfcinv""",
+    "composed": """
+        clamp sign step nonzero round frac degrees radians lerp smoothstep floordiv mod""",
+    "memory": """
+        atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch atomic_cas len zeros""",
+    "utility": """
+        where select any_lane tid printf print expect_eq expect_neq expect_near""",
+    "generic": """
+        vector matrix quaternion transformation cast""",
+    "vectors": """
+        dot cross outer cw_mul cw_div length_sq length normalize norm_l1 norm_l2 norm_huber norm_pseudo_huber
+        smooth_normalize min max argmin argmax isnan isinf isfinite sign lerp""",
+    "matrices": """
+        mul ddot transpose trace diag get_diag skew identity matrix_from_rows matrix_from_cols determinant inverse""",
+    "quaternions": """
+        mul quat_identity quat_inverse quat_rotate quat_rotate_inv quat_from_axis_angle quat_to_axis_angle quat_rpy
+        quat_to_matrix quat_from_matrix quat_slerp""",
+    "transforms": """
+        mul transform_identity transform_get_translation transform_get_rotation transform_set_translation
+        transform_set_rotation transform_multiply transform_inverse transform_point transform_vector
+        transform_to_matrix transform_from_matrix transform_compose""",
+    "spatial": """
+        spatial_top spatial_bottom spatial_dot spatial_cross spatial_cross_dual velocity_at_point transform_twist
+        transform_wrench spatial_adjoint""",
+    "random": """
+        pcg_hash rand_init randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
+        sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
+        sample_unit_square sample_unit_cube""",
+}  # fmt: skip
 
 MODULES: dict[str, list[str]] = {}
 for _module, _names in _FILES.items():
@@ -20,10 +49,17 @@ for _module, _names in _FILES.items():
         MODULES.setdefault(_name, []).append(_module)
 
 ALIASES = {
-    "bit_and": "bitand", "bit_or": "bitor", "bit_xor": "bitxor", "lshift": "shl", "rshift": "shr", "unot": "logical_not",
-    "bit_count": "popcount", "matmul": "mul",
+    "bit_and": "bitand", "bit_or": "bitor", "bit_xor": "bitxor", "lshift": "shl", "rshift": "shr",
+    "unot": "logical_not", "bit_count": "popcount", "matmul": "mul",
 }  # fmt: skip
 
-HIDDEN = frozenset("eq ne lt le gt ge logical_not bitand bitor bitxor shl shr popcount matmul fma".split())
+UPDATING = frozenset(
+    """transform_set_translation transform_set_rotation randi randu randf randn sample_triangle sample_unit_ring
+    sample_unit_disk sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
+    sample_unit_square sample_unit_cube""".split()
+)
+"""Builtins that give the variable passed first a new value."""
+
+HIDDEN = frozenset("eq ne lt le gt ge logical_not bitand bitor bitxor shl shr popcount matmul".split())
 PUBLIC: tuple[str, ...] = tuple(sorted({*MODULES, *ALIASES} - HIDDEN))
 """What ``treadle`` offers under its own name; operators under the names Warp gives them."""

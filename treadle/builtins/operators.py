@@ -136,15 +136,18 @@ def _truncated(a, b) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def quotient(e, a: str, b: str, zero: str) -> str:
+def quotient(e, a, b, zero):
     """The truncated quotient of integers where the mask ``zero`` (``b == 0``) does not hold, ``a`` where it does.
 
     SIMD units divide floats, not integers, so up to 32 bits the way leads through a float that holds both operands
-    exactly (float32 for 16 bits, float64 for 32). Rounding cannot lift the quotient over a whole number k: a true quotient
-    below k is at least 1/b below, and its rounding error is less than a 2⁻²⁴/b (2⁻⁵³/b), which is smaller.
-    64-bit division is the processor's own. The smallest integer by -1 would overflow: -a is divided by 1 there.
+    exactly (float32 for 16 bits, float64 for 32). Rounding cannot lift the quotient over a whole number k: a true
+    quotient below k is at least 1/b below, and its rounding error is less than a 2⁻²⁴/b (2⁻⁵³/b), which is smaller.
+    64-bit division is the processor's own; so is division by a constant, which becomes a multiplication.
+    The smallest integer by -1 would overflow: -a is divided by 1 there.
     """
     t: ScalarType = e.type
+    if b.const is not None and b.const not in (0, -1):
+        return e.binary("sdiv" if t.is_signed else "udiv", a, b)
     one = e.const(1)
     divisor = e.select(zero, one, b)
     if t.is_signed:
@@ -158,7 +161,7 @@ def quotient(e, a: str, b: str, zero: str) -> str:
     return e.cast(ratio, wide, t)
 
 
-def remainder(e, a: str, b: str, zero: str) -> str:
+def remainder(e, a, b, zero):
     """``a - b * quotient``; ``a`` itself where ``b`` is zero."""
     return e.binary("sub", a, e.binary("mul", b, quotient(e, a, b, zero)))
 
@@ -235,7 +238,7 @@ class floordiv:
 
 
 def _comparison(name: str, symbol: str, meaning: Callable) -> None:
-    """Register the records of a comparison: of one type, of two scalar types, and of composites for ``==`` and ``!=``."""
+    """Register a comparison: of scalars of one type, of scalars of two types, and of composites for ``==`` and ``!=``."""
 
     def lower(e, a, b):
         if e.type.is_float:
@@ -262,11 +265,7 @@ def _comparison(name: str, symbol: str, meaning: Callable) -> None:
             out = b.one(join, (out, one), b1)
         return out
 
-    doc = f"""Whether ``a {symbol} b``. Scalars of different types compare in their common type, as in C.
-
-    >>> wp.{name}(1, 2)
-    {meaning(1, 2)}
-    """
+    doc = f"Whether ``a {symbol} b``. Scalars of different types compare in their common type, as in C."
     builtin("operators", name)(_definition(name, doc, sig=sig, ref=staticmethod(meaning), lower=lower))
     builtin("operators", name)(_definition(name, doc, sig=mixed, emit=emit_mixed))
     if name in ("eq", "ne"):
@@ -369,7 +368,7 @@ class invert:
         return e.binary("xor", x, e.const(-1))
 
 
-def _outside(e, count: str) -> str:
+def _outside(e, count):
     """The mask of shift counts outside 0 … bits-1 (a negative one is a large unsigned one)."""
     return e.icmp("uge", count, e.const(e.type.bits))
 
@@ -440,8 +439,8 @@ def _with_scalar(name: str, symbol: str, example: str) -> None:
     builtin("operators", name)(_definition(name, doc, sig=scalar_left, emit=emit))
 
 
-_with_scalar("mul", "*", ">>> wp.mul(wp.vec2(1.0, 2.0), 2.0)\n    vec2f(2.0, 4.0)")
-_with_scalar("div", "/", ">>> wp.div(wp.vec2(1.0, 2.0), 2.0)\n    vec2f(0.5, 1.0)")
+_with_scalar("mul", "*", ">>> wp.mul(wp.vec2(1.0, 2.0), 2.0)\n    vec2f([2.0, 4.0])")
+_with_scalar("div", "/", ">>> wp.div(wp.vec2(1.0, 2.0), 2.0)\n    vec2f([0.5, 1.0])")
 
 
 @builtin("operators", "mod")
@@ -449,7 +448,7 @@ class mod_components:
     """The remainder of each pair of components.
 
     >>> wp.mod(wp.vec2i(7, -7), wp.vec2i(2, 2))
-    vec2i(1, -1)
+    vec2i([1, -1])
     """
 
     def sig(a: Vec(N, Int), b: Vec(N, Int)) -> Vec(N, Int): ...

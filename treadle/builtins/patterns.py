@@ -1,7 +1,7 @@
 """Type patterns: what the annotations of a builtin's signature mean.
 
 A pattern matches a type and binds variables; one variable written twice asks for one type twice, so
-``def sig(a: Vec(N, T), b: Vec(N, T)) -> T`` takes two vectors of equal length and scalar. A plain type stands for itself.
+``def sig(a: Vec(N, T), b: Vec(N, T)) -> T`` takes two vectors of equal length and scalar. A plain type means itself.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from ..types.core import (
     quaternion,
     transformation,
     vector,
-)
-from ..types.core import (
-    Scalar as ScalarType,
 )
 from ..types.core import (
     View as ViewType,
@@ -286,21 +283,17 @@ class Known(Pattern):
 Scalar = Var("Scalar", ARITHMETIC)
 Float = Var("Float", FLOATS)
 Int = Var("Int", INTS)
-Truth = Var("Truth", (b1, *INTS))  # what bit operations take
-T = Var("T", ARITHMETIC)
-S = Var("S", ARITHMETIC)
 E = Var("E")  # an element of an array
 Num = Var("Num", ARITHMETIC, parts=True)  # a scalar, or a composite whose arithmetic goes by component
 FloatNum = Var("Num", FLOATS, parts=True)
-IntNum = Var("Num", INTS, parts=True)
 Same = Var("Same")
 Any = Anything()
 Index = OneOf("Int", INTS)
 Condition = OneOf("bool", (b1, *INTS))
 AnyScalar = OneOf("Scalar", SCALARS)
-N, M, R, C, K = (Dim(n) for n in "NMRCK")
+N, R, C, K = (Dim(n) for n in "NRCK")
 
 __all__ = [
-    "Any", "AnyScalar", "Bindings", "C", "Composite", "Condition", "E", "Float", "FloatNum", "Index", "Int", "IntNum", "K", "Known", "M", "Mat", "N",
-    "Num", "OneOf", "Pattern", "Quat", "R", "S", "Same", "Scalar", "ScalarType", "T", "Transform", "Truth", "Var", "Vec", "View",
+    "Any", "AnyScalar", "Bindings", "C", "Composite", "Condition", "E", "Float", "FloatNum", "Index", "Int", "K",
+    "Known", "Mat", "N", "Num", "OneOf", "Pattern", "Quat", "R", "Same", "Scalar", "Transform", "Var", "Vec", "View",
 ]  # fmt: skip

@@ -2,13 +2,16 @@
 
 A record is a class under ``@builtin("group")``, named like the function, of one of three kinds:
 
-* a **primitive** has ``sig``, ``ref`` (its meaning, on NumPy scalars) and ``lower`` (machine code through the emitter); it
-  stands in the IR as an op under its own name;
+* a **primitive** has ``sig``, ``ref`` (its meaning, on NumPy scalars) and ``lower`` (machine code through the emitter);
+  it stands in the IR as an op under its own name;
 * a **body** is a function in the kernel language, called like a user's;
 * a **special** has ``sig`` and ``emit``, which appends IR by hand, and may have ``result``, a rule that computes the
-  result type where the signature cannot say it.
+  result type where the signature cannot say it; or it has ``match``, which does all of it.
 
-Records of one name are overloads and are tried in order. Files are imported only when a name in them is first asked for.
+``updates`` names parameters whose variable the call changes (``randf(state)`` moves ``state`` on); their new values
+follow the result in what the body returns or ``emit`` gives.
+
+Records of one name are overloads and are tried in order. A file is imported when a name in it is first asked for.
 """
 
 from __future__ import annotations
@@ -59,16 +62,20 @@ class Match:
     """A record (or constructor) chosen for some arguments.
 
     ``types``: per argument, positional ones first, then keywords in the order given: the type its value must have, None
-    where no value is passed. ``emit`` takes the values in that order and appends IR.
+    where no value is passed. ``emit`` takes the values in that order and appends IR. ``updates``: the arguments, by
+    position, whose variables get new values; ``emit`` gives these after the result, all in one tuple.
+    ``known``: the result where it is known while compiling (a length); None if it is not.
     """
 
     name: str
     types: list[Type | None]
     result: Result
     emitter: Callable[..., Object]
+    updates: tuple[int, ...] = ()
+    known: Object = None
 
     def emit(self, builder: Builder, values: list[Value | None]) -> Object:
-        """Append the code of the call; its value, a tuple of values, or None."""
+        """Append the code of the call; its value, a tuple of values, or None (and the updates, see above)."""
         ready = [fitted(builder, v, t) for v, t in zip(values, self.types, strict=True)]
         return self.emitter(builder, ready)
 
@@ -145,21 +152,29 @@ class Record:
     @cached_property
     def kind(self) -> str:
         """ "primitive", "body" or "special"."""
-        return next((k for k, part in (("primitive", "lower"), ("body", "body")) if part in vars(self.definition)), "special")
+        parts = vars(self.definition)
+        return "primitive" if "lower" in parts else "body" if "body" in parts else "special"
 
     @cached_property
     def signature(self) -> Signature:
-        given = vars(self.definition).get("sig", vars(self.definition).get("body"))
-        return given if isinstance(given, Signature) else Signature.of(given)
+        body = self.part("body")
+        given = self.part("sig") or body
+        found = given if isinstance(given, Signature) else Signature.of(given)
+        if body is not None:
+            body.__annotations__ = {}  # patterns mean something here only; a body is translated for given types
+        return found
 
     def part(self, name: str) -> Object:
-        """The ``ref``, ``lower``, ``body``, ``emit`` or ``result`` of the definition, or None."""
+        """A part of the definition (``ref``, ``lower``, ``body``, ``emit``, ``result`` …), or None."""
         return vars(self.definition).get(name)
 
     # -- matching ----------------------------------------------------------------------------------------------------
 
     def match(self, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
         """This record for these arguments; raises :class:`Mismatch` where they do not fit."""
+        whole = self.part("match")
+        if whole is not None:
+            return whole(args, kwargs, context)
         slots = self._slots(args, kwargs)
         bound: dict[str, Object] = {}
         types: dict[tuple[int, int], Type | None] = {}
@@ -170,8 +185,9 @@ class Record:
                 if _rank(arg) == rank:
                     types[i, j] = _fit(self.signature.params[i], arg, bound)
         result = self._result(slots, types, bound, context)
-        return Match(self.name, self._given_types(slots, types, len(args) + len(kwargs)), result,
-                     self._emitter(slots, types, result, context))  # fmt: skip
+        given = self._given_types(slots, types, len(args) + len(kwargs))
+        emit = self._emitter(slots, types, result, context)
+        return Match(self.name, given, result, emit, self._updates(slots), self._known(slots, types))
 
     def _slots(self, args: list[Arg], kwargs: dict[str, Arg]) -> list[list[tuple[Arg, int]]]:
         """Per parameter its arguments, each with its position among those given (-1 for a default)."""
@@ -208,17 +224,30 @@ class Record:
     def _result(self, slots: list, types: dict, bound: dict, context: Object) -> Result:
         rule = self.part("result")
         if rule is not None:
-            shown = []
-            for i, p in enumerate(self.signature.params):
-                seen = [Arg(types[i, j], a.value, a.literal, a.function) for j, (a, _) in enumerate(slots[i])]
-                shown.extend(seen if p.variadic else seen[:1])
-            return rule(*shown)
+            return rule(*self._shown(slots, types))
         result = self.signature.result
         if result is EMPTY and self.kind == "body":
             func = context.instantiate(self.part("body"), [types[i, 0] for i in range(len(slots))])
             made = tuple(v.type for v in func.body.yields)
+            made = made[: len(made) - len(self.part("updates") or ())]
             return made if len(made) > 1 else made[0] if made else None
         return _build(result, bound)
+
+    def _shown(self, slots: list, types: dict) -> list[Arg]:
+        """The arguments as rules see them: with the types they have been given."""
+        return [
+            Arg(types[i, j], a.value, a.literal, a.function)
+            for i, arguments in enumerate(slots)
+            for j, (a, _) in enumerate(arguments)
+        ]
+
+    def _updates(self, slots: list) -> tuple[int, ...]:
+        names = self.part("updates") or ()
+        return tuple(slots[i][0][1] for i, p in enumerate(self.signature.params) if p.name in names)
+
+    def _known(self, slots: list, types: dict) -> Object:
+        rule = self.part("known")
+        return None if rule is None else rule(*self._shown(slots, types))
 
     def _emitter(self, slots: list, types: dict, result: Result, context: Object) -> Callable:
         """A function of (builder, values in the order given) that appends the code."""
@@ -279,7 +308,8 @@ def _complain(param: Param, arg: Arg, bound: dict) -> tuple[str, str]:
     already = bound.get(getattr(p, "name", ""))
     if isinstance(already, Type):
         wanted = spell(already)
-        hint = f"write {wanted}(…) to convert it" if isinstance(already, Scalar) and isinstance(arg.type, Scalar) else ""
+        convertible = isinstance(already, Scalar) and isinstance(arg.type, Scalar)
+        hint = f"write {wanted}(…) to convert it" if convertible else ""
         return f"argument {param.name!r} must be {wanted} like the other, not {shown}", hint
     choices = getattr(p, "choices", None)
     if choices is not None:
@@ -359,6 +389,11 @@ def resolve(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object)
     raise _no_match(name, args, kwargs, failures)
 
 
+def as_written(body: Callable) -> bool:
+    """Whether the arithmetic of ``body`` must not be fused: those of elementary functions say ``fma`` where they want it."""
+    return body.__globals__.get("__package__") == f"{__package__}.elementary"
+
+
 def constructor(type: Type, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
     """The constructor of ``type`` for these arguments: casts, vectors, matrices, quaternions, transforms."""
     from .constructors import construct
@@ -410,6 +445,6 @@ def _near(name: str) -> str:
 
 
 __all__ = [
-    "Arg", "Match", "Mismatch", "Param", "Record", "Signature", "builtin", "constructor", "documentation", "exists", "primitive",
-    "records", "resolve",
+    "Arg", "Match", "Mismatch", "Param", "Record", "Signature", "builtin", "constructor", "documentation", "exists",
+    "primitive", "records", "resolve",
 ]  # fmt: skip

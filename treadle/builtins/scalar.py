@@ -1,4 +1,4 @@
-"""Scalar functions with machine instructions of their own: primitives. Those made of others are in ``scalar_bodies``."""
+"""Scalar functions with machine instructions of their own: primitives. Those made of others are in ``composed``."""
 
 import math
 from fractions import Fraction

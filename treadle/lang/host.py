@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from ..types.core import Type, VOID, b1, f32, i32, tuple_of
-from ..types.layout import is_composite
+from ..types.core import VOID, Matrix, Type, b1, f32, i32, tuple_of
+from ..types.layout import children, is_composite
+from ..types.values import class_of
 
 
 class Builtin:
@@ -49,6 +50,8 @@ def argument(value: Any) -> Any:
         from ..types.core import STR
 
         return Arg(STR, value, True)
+    if isinstance(value, type | Type | tuple | list):  # a dtype, a shape
+        return Arg(None, value)
     t = host_type(value)
     if t is not None:
         return Arg(t, value, False)
@@ -89,20 +92,23 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
         params.append(Value(t))
         values.append(params[-1])
         passed.append(value)
+    if match.known is not None:
+        return match.known
     made = match.emit(builder, values)
     results = () if made is None else made if isinstance(made, tuple) else (made,)
+    results = results[: len(results) - len(match.updates)]  # Python's numbers cannot be changed in place
     func = Func(name, "function", tuple(params), builder.block((), results), tuple(p.type for p in params))
-    out = oracle.call(func, passed)
-    if made is None:
-        return None
+    (out,) = oracle.run(func, passed).values
     shown = tuple(plain(r, v.type) for r, v in zip(out, results, strict=True))
-    return shown if isinstance(made, tuple) else shown[0]
+    return shown if len(shown) > 1 else shown[0] if shown else None
 
 
 def plain(value: Any, t: Type) -> Any:
     """A result as Python users expect it: numbers as Python numbers, vectors as host vectors."""
-    if is_composite(t) or t is VOID:
-        return value
+    if isinstance(t, Matrix):
+        return class_of(t)(*[p for row in value for p in (row if isinstance(row, tuple) else (row,))])
+    if is_composite(t):
+        return class_of(t)(*[plain(part, p) for part, p in zip(value, children(t), strict=True)])
     if t is b1:
         return bool(value)
     return float(value) if t.is_float else int(value)

@@ -14,7 +14,7 @@ def form_fma(func: Func) -> Func:
     """``a*b + c``, ``a*b - c`` and ``c - a*b`` of f32 or f64 round once, as ``fma``.
 
     The product must be used once, and ``c`` must not be a product itself: so ``a*b - b*a`` stays 0, and ``x*x - y*y``
-    keeps its sign. The machine's own contraction is off; this is the only place where an fma comes from a sum.
+    keeps its sign; nor may it be marked exact. The machine's own contraction is off; this is the only place where an fma comes from a sum.
     """
     primitive("fma")  # known to the IR from here on
     uses: dict[Value, int] = {}
@@ -35,7 +35,7 @@ def _count(block: Block, uses: dict[Value, int]) -> None:
 def _rules(uses: dict[Value, int]) -> dict[str, Rule]:
     def product(rw: Rewriter, v: Value) -> Op | None:
         maker = rw.defs.get(v)
-        return maker if maker is not None and maker.name == "mul" else None
+        return maker if maker is not None and maker.name == "mul" and not maker.attrs.get("exact") else None
 
     def factors(rw: Rewriter, v: Value, other: Value) -> tuple[Value, ...] | None:
         """The factors of ``v``, if it may fuse with a sum with ``other``."""

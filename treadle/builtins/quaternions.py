@@ -1,0 +1,218 @@
+"""Quaternions (x, y, z, w) as rotations. Only those of length 1 are rotations; none is normalised in silence."""
+
+from ..types.annotations import type_of
+from ..types.core import FLOATS, Type
+from ..types.core import quaternion as quaternion_type
+from .constructors import identity_quaternion
+from .language import atan2, copysign, cos, cross, dot, length, matrix, normalize, quaternion, sin, vector
+from .patterns import Float, Known, Mat, Quat, Vec
+from .registry import Arg, Mismatch, builtin
+
+
+def float_type(dtype: Arg) -> Type:
+    """The float type that the argument ``dtype`` means; raises Mismatch if it is none."""
+    t = type_of(dtype.value)
+    if t not in FLOATS:
+        raise Mismatch(f"argument 'dtype' must be a float type, not {dtype.show()}")
+    return t
+
+
+@builtin("operators", "mul")
+class mul_quaternions:
+    """The rotation ``b``, then the rotation ``a``: Hamilton's product.
+
+    >>> wp.mul(wp.quat(1.0, 0.0, 0.0, 0.0), wp.quat(0.0, 1.0, 0.0, 0.0))
+    quatf([0.0, 0.0, 1.0, 0.0])
+    """
+
+    def body(a: Quat(Float), b: Quat(Float)) -> Quat(Float):
+        return quaternion(
+            a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+            a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
+            a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0],
+            a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+        )
+
+
+@builtin("quaternion math")
+class quat_identity:
+    """The rotation that turns nothing.
+
+    >>> wp.quat_identity()
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def sig(dtype: Known("a float type") = float): ...
+
+    def result(dtype: Arg) -> Type:
+        return quaternion_type(float_type(dtype))
+
+    def emit(b, result, dtype):
+        return identity_quaternion(b, result.elem)
+
+
+@builtin("quaternion math")
+class quat_inverse:
+    """The rotation back: the conjugate of a unit quaternion.
+
+    >>> wp.quat_inverse(wp.quat(1.0, 0.0, 0.0, 0.0))
+    quatf([-1.0, -0.0, -0.0, 0.0])
+    """
+
+    def body(quat: Quat(Float)) -> Quat(Float):
+        return quaternion(-quat[0], -quat[1], -quat[2], quat[3])
+
+
+@builtin("quaternion math")
+class quat_rotate:
+    """The vector ``vec`` turned by ``quat``.
+
+    For q = (u, w): ``v (2w² - 1) + 2w (u × v) + 2u (u · v)``.
+
+    >>> wp.quat_rotate(wp.quat(0.0, 0.0, 1.0, 0.0), wp.vec3(1.0, 2.0, 3.0))
+    vec3f([-1.0, -2.0, 3.0])
+    """
+
+    def body(quat: Quat(Float), vec: Vec(3, Float)) -> Vec(3, Float):
+        u = vector(quat[0], quat[1], quat[2])
+        w = quat[3]
+        return vec * (2.0 * w * w - 1.0) + cross(u, vec) * (2.0 * w) + u * (2.0 * dot(u, vec))
+
+
+@builtin("quaternion math")
+class quat_rotate_inv:
+    """The vector ``vec`` turned back by ``quat``.
+
+    >>> wp.quat_rotate_inv(wp.quat(0.0, 0.0, 1.0, 0.0), wp.vec3(1.0, 2.0, 3.0))
+    vec3f([-1.0, -2.0, 3.0])
+    """
+
+    def body(quat: Quat(Float), vec: Vec(3, Float)) -> Vec(3, Float):
+        u = vector(quat[0], quat[1], quat[2])
+        w = quat[3]
+        return vec * (2.0 * w * w - 1.0) - cross(u, vec) * (2.0 * w) + u * (2.0 * dot(u, vec))
+
+
+@builtin("quaternion math")
+class quat_from_axis_angle:
+    """The rotation by ``angle`` (radians) about ``axis``, a vector of length 1.
+
+    >>> wp.quat_from_axis_angle(wp.vec3(0.0, 0.0, 1.0), 0.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def body(axis: Vec(3, Float), angle: Float) -> Quat(Float):
+        half = angle * 0.5
+        s = sin(half)
+        return quaternion(axis[0] * s, axis[1] * s, axis[2] * s, cos(half))
+
+
+@builtin("quaternion math")
+class quat_to_axis_angle:
+    """The axis and the angle, 0 to π, of a rotation; a zero axis if it turns nothing.
+
+    >>> wp.quat_to_axis_angle(wp.quat_identity())
+    (vec3f([0.0, 0.0, 0.0]), 0.0)
+    """
+
+    def body(quat: Quat(Float)) -> (Vec(3, Float), Float):
+        u = vector(quat[0], quat[1], quat[2])
+        w = quat[3]
+        side = copysign(1.0, w)  # q and -q are one rotation; the one with w ≥ 0 turns by π at most
+        return normalize(u) * side, 2.0 * atan2(length(u), w * side)
+
+
+@builtin("quaternion math")
+class quat_rpy:
+    """The rotation by ``roll`` about x, then ``pitch`` about y, then ``yaw`` about z (radians, fixed axes).
+
+    >>> wp.quat_rpy(0.0, 0.0, 0.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def body(roll: Float, pitch: Float, yaw: Float) -> Quat(Float):
+        sr = sin(roll * 0.5)
+        cr = cos(roll * 0.5)
+        sp = sin(pitch * 0.5)
+        cp = cos(pitch * 0.5)
+        sy = sin(yaw * 0.5)
+        cy = cos(yaw * 0.5)
+        return quaternion(
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+            cr * cp * cy + sr * sp * sy,
+        )
+
+
+@builtin("quaternion math")
+class quat_to_matrix:
+    """The rotation as a matrix; its columns are the turned unit vectors.
+
+    >>> wp.quat_to_matrix(wp.quat_identity())
+    mat33f([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    """
+
+    def body(quat: Quat(Float)) -> Mat(3, 3, Float):
+        x = quat[0]
+        y = quat[1]
+        z = quat[2]
+        w = quat[3]
+        c = 2.0 * w * w - 1.0
+        return matrix(
+            c + 2.0 * x * x, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+            2.0 * (x * y + w * z), c + 2.0 * y * y, 2.0 * (y * z - w * x),
+            2.0 * (x * z - w * y), 2.0 * (y * z + w * x), c + 2.0 * z * z,
+            shape=(3, 3),
+        )  # fmt: skip
+
+
+@builtin("quaternion math")
+class quat_from_matrix:
+    """The rotation that a rotation matrix stands for.
+
+    Of the four components the largest is found first, then the others from it, so that nothing cancels
+    (S. Shepperd, "Quaternion from rotation matrix", 1978).
+
+    >>> wp.quat_from_matrix(wp.identity(n=3, dtype=float))
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def body(mat: Mat(3, 3, Float)) -> Quat(Float):
+        t = mat[0, 0] + mat[1, 1] + mat[2, 2]
+        x = mat[2, 1] - mat[1, 2]
+        y = mat[0, 2] - mat[2, 0]
+        z = mat[1, 0] - mat[0, 1]
+        w = 1.0 + t
+        if t < 0.0:
+            if mat[0, 0] >= mat[1, 1] and mat[0, 0] >= mat[2, 2]:
+                w = x
+                x = 1.0 + mat[0, 0] - mat[1, 1] - mat[2, 2]
+                y = mat[0, 1] + mat[1, 0]
+                z = mat[0, 2] + mat[2, 0]
+            elif mat[1, 1] >= mat[2, 2]:
+                w = y
+                x = mat[0, 1] + mat[1, 0]
+                y = 1.0 - mat[0, 0] + mat[1, 1] - mat[2, 2]
+                z = mat[1, 2] + mat[2, 1]
+            else:
+                w = z
+                x = mat[0, 2] + mat[2, 0]
+                y = mat[1, 2] + mat[2, 1]
+                z = 1.0 - mat[0, 0] - mat[1, 1] + mat[2, 2]
+        return normalize(quaternion(x, y, z, w))
+
+
+@builtin("quaternion math")
+class quat_slerp:
+    """The rotation a share ``t`` of the way from ``a`` to ``b``, along the shorter arc and at constant speed.
+
+    The rotation from ``a`` to ``b`` has an axis; it is turned by ``t`` times its angle.
+
+    >>> wp.quat_slerp(wp.quat_identity(), wp.quat_identity(), 0.5)
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def body(a: Quat(Float), b: Quat(Float), t: Float) -> Quat(Float):
+        axis, angle = quat_to_axis_angle(quat_inverse(a) * b)
+        return a * quat_from_axis_angle(axis, t * angle)
