@@ -10,7 +10,7 @@ import numpy as np
 from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError
 from ..types.annotations import type_of
 from ..types.core import Array, Fixed, Matrix, Scalar, Struct, Type, Vector, View, view
-from ..types.values import class_of
+from ..types.values import class_of, numpy_dtype
 from .module import Module, module_of
 
 
@@ -49,6 +49,11 @@ class StructBase:
             found = specialise(self)
             object.__setattr__(self, "_type", found)
         return found
+
+    @classmethod
+    def numpy_dtype(cls) -> np.dtype:
+        """NumPy's structured type of the same layout: what ``.numpy()`` of an array of this struct has."""
+        return numpy_dtype(cls.__treadle_type__)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).__treadle_type__.index)
