@@ -15,6 +15,7 @@ free and ball joints, tendons and sensors are refused by `put_model`, which name
 """
 
 from treadle.mujoco.data import Data, get_data_into, make_data, put_data, reset_data
+from treadle.mujoco.model import Model, Option, put_model
 from treadle.mujoco.stages import (
     com_pos,
     com_vel,
@@ -32,7 +33,6 @@ from treadle.mujoco.stages import (
     step,
     transmission,
 )
-from treadle.mujoco.model import Model, Option, put_model
 
 __all__ = [
     "Data",

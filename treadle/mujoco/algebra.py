@@ -14,6 +14,8 @@ from typing import Any
 
 import treadle as wp
 
+COMPONENTS = {"int": 1, "real": 1, "vec2": 2, "vec3": 3, "quat": 4, "mat33": 9, "spatial": 6, "inertia": 10}
+
 
 @cache
 def types(real: Any) -> SimpleNamespace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mujoco
+
 import treadle as wp
 
 SLIDE = wp.constant(int(mujoco.mjtJoint.mjJNT_SLIDE))

@@ -5,6 +5,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+
 import treadle as wp
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import SIZES, Model

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
 import treadle as wp
-from treadle.mujoco.algebra import types
+from treadle.mujoco.algebra import COMPONENTS, types
 from treadle.mujoco.planes import planar
 
 
@@ -97,7 +98,8 @@ class Fields:
         """A zeroed array for a field: in planes if the field has a world axis."""
         shape, dtype = self.extent(row), self.value_type(row)
         if row.shape[0] == "nworld":
-            return planar(shape[0], shape[1:], dtype, self.real if row.kind != "int" else wp.int32)
+            itemsize = 8 if self.real is wp.float64 and row.kind != "int" else 4
+            return planar(shape[0], shape[1:], dtype, COMPONENTS[row.kind], itemsize)
         return wp.zeros(shape, dtype=dtype)
 
     def assign(self, row: Field, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mujoco
-import numpy as np
+
 import treadle as wp
 from treadle.mujoco import refuse
 from treadle.mujoco.fields import Fields, constant

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 import treadle as wp
 
 LINE = 64  # bytes of a cache line
@@ -20,27 +21,22 @@ def plane_bytes(nworld: int, itemsize: int) -> int:
     return (-(-nworld * itemsize // LINE) | 1) * LINE
 
 
-def planar(nworld: int, cells: tuple[int, ...], dtype: Any, scalar: Any) -> wp.array:
-    """A zeroed array of shape ``(nworld, *cells)`` and type ``dtype``, whose components are of type ``scalar``.
+def planar(nworld: int, cells: tuple[int, ...], dtype: Any, components: int, itemsize: int) -> wp.array:
+    """A zeroed array of shape ``(nworld, *cells)`` whose elements are of type ``dtype``: ``components`` of ``itemsize`` bytes.
 
-    The memory belongs to a NumPy buffer that the array keeps alive. To NumPy the array has shape
-    ``(nworld, *cells, *component shape)``, as any other has; only the strides differ.
+    To NumPy the array has shape ``(nworld, *cells, *component shape)``, as any other has; only the strides differ.
     """
-    item = np.dtype(wp.dtype_to_numpy(scalar)).itemsize
-    components = 1 if dtype is scalar else dtype._length_
-    plane = plane_bytes(nworld, item)
+    plane = plane_bytes(nworld, itemsize)
     planes = prod(cells) * components
     memory = np.zeros(max(planes, 1) * plane + LINE, dtype=np.uint8)
     start = -memory.ctypes.data % LINE
     steps = [plane * components * prod(cells[k + 1 :]) for k in range(len(cells))]
-    made = wp.array(
+    return wp.array(
         ptr=memory.ctypes.data + start,
         dtype=dtype,
         shape=(nworld, *cells),
-        strides=(item, *steps),
+        strides=(itemsize, *steps),
         component_stride=plane if components > 1 else None,
         capacity=memory.nbytes - start,
-        device="cpu",
+        deleter=lambda ptr, capacity, memory=memory: None,  # the array keeps its deleter, and that the memory
     )
-    made._owner = memory
-    return made

@@ -12,6 +12,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+
 from treadle.base.errors import UnsupportedModelError
 
 OBJECT = {

