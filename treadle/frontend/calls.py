@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
-from ..base.errors import KernelAttributeError, KernelNameError, KernelSyntaxError, KernelTypeError, TreadleError
+from ..base.errors import KernelNameError, KernelSyntaxError, KernelTypeError, TreadleError
 from ..builtins import registry
 from ..ir.node import Func, Value
-from ..types.core import STR, Matrix, Scalar, Struct, Tuple, Type, Vector, View, b1, i32, i64, u64
-from ..types.layout import children
+from ..types.core import STR, Matrix, Scalar, Tuple, Type, Vector, b1, i32, i64, u64
 from ..types.spelling import spell
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
 from .context import CONTEXT
@@ -36,12 +36,16 @@ class Calls(Indexing):
         for k in node.keywords:
             if k.arg is None:
                 self.no_syntax(node, "a '**' argument", "name each argument")
+        if target is type:
+            return self._type(node)
         t = type_in(target)
         if t is not None:
             return self._construct(t, node)
         if hasattr(target, "treadle_function"):
             return self._call_user(target, node)
         name = getattr(target, "__treadle_builtin__", None) or self._python_name(target)
+        if name is None and self.builtin and isinstance(target, FunctionType):
+            return self._call_body(target, node)
         if name is None:
             self._not_callable(target, node)
         own = OWN.get(name)
@@ -50,6 +54,13 @@ class Calls(Indexing):
         args, kwargs = self._arguments(node)
         nodes = [*node.args, *[k.value for k in node.keywords]]
         return self.builtin_call(name, args, kwargs, node, nodes)
+
+    def _call_body(self, body: FunctionType, node: ast.Call) -> Operand | None:
+        """Call a function that the body of a builtin shares with others."""
+        values = [self.value(self.operand(a), a) for a in node.args]
+        func = CONTEXT.instantiate(body, [v.type for v in values])
+        results = self.here(node).op("call", tuple(values), tuple(y.type for y in func.body.yields), func=func)
+        return results if len(results) > 1 else results[0] if results else None
 
     def _python_name(self, target: Any) -> str | None:
         """The builtin that stands for a function of Python: ``abs``, ``math.sin``."""
@@ -194,12 +205,20 @@ class Calls(Indexing):
             self.fail(node, f"the format has {wanted} conversions, here are {len(values)} values")
         self.here(node).op("print", tuple(values), format=args[0].value)
 
+    def _type(self, node: ast.Call) -> Constant:
+        """``type(x)``: the class of ``x``, which can be called to convert or make a value."""
+        if len(node.args) != 1 or node.keywords:
+            self.fail(node, "type takes one value")
+        x = self.operand(node.args[0])
+        t = operand_type(x)
+        if t is None:
+            self.fail(node, f"{describe(x)} has no type to build with")
+        return Constant(t, None)
+
     # -- constructors --------------------------------------------------------------------------------------------------
 
     def _construct(self, t: Type, node: ast.Call) -> Operand:
         args, kwargs = self._arguments(node)
-        if isinstance(t, Struct):
-            return self._struct(t, args, kwargs, node)
         if isinstance(t, Scalar) and len(args) == 1 and not kwargs and isinstance(args[0], Constant):
             x = args[0]
             if isinstance(x.type, Scalar):
@@ -217,35 +236,6 @@ class Calls(Indexing):
         if t.is_int and isinstance(x.value, float) and not abs(x.value) < 2.0**64:
             self.fail(node, f"{x.value} does not fit into {spell(t)}")
         return Constant(plain(x.value, t), t)
-
-    def _struct(self, t: Struct, args: list[Operand], kwargs: dict[str, Operand], node: ast.Call) -> Value:
-        """``S()`` all zero, ``S(a, b)`` by position, ``S(x=a)`` by name."""
-        names = [name for name, _ in t.fields]
-        if len(args) > len(names):
-            self.fail(node, f"{spell(t)} has {len(names)} fields, here are {len(args)} values")
-        given = dict(zip(names, zip(args, node.args, strict=True), strict=False))
-        for (name, x), k in zip(kwargs.items(), node.keywords, strict=True):
-            if name not in t.index or name in given:
-                why = f"{spell(t)} has no field {name!r}" if name not in t.index else f"field {name!r} is given twice"
-                self.fail(node, why, near(name, names), KernelAttributeError)
-            given[name] = (x, k.value)
-        parts = []
-        for name, ft in t.fields:
-            if name in given:
-                x, place = given[name]
-                parts.append(self.typed(x, ft, place, f"field {name!r} of {spell(t)}"))
-            else:
-                parts.append(self.zero(ft, node))
-        return self.here(node).one("make", tuple(parts), t)
-
-    def zero(self, t: Type, node: ast.AST) -> Value:
-        """The value of type ``t`` that is all zero; an array of no elements."""
-        b = self.here(node)
-        if isinstance(t, Scalar):
-            return b.const(False if t is b1 else 0.0 if t.is_float else 0, t)
-        if isinstance(t, View):
-            return b.one("view_at", (b.const(0, u64), *[b.i32(0)] * t.ndim), t)
-        return b.one("make", tuple(self.zero(p, node) for p in children(t)), t)
 
     # -- user functions ------------------------------------------------------------------------------------------------
 

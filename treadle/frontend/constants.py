@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,12 @@ def constant_of(value: Any) -> Constant:
         return Constant(value, literal_type(value), True)
     if kind is str:
         return Constant(value, STR)
+    if kind is ModuleType or kind is type:
+        return Constant(value, None)
     if isinstance(value, np.generic):
         return _numpy_scalar(value)
-    own = getattr(value, "treadle_type", None)
-    found = own() if own is not None and not isinstance(value, type) else getattr(kind, "__treadle_type__", None)
+    own = getattr(kind, "treadle_type", None)
+    found = own(value) if own is not None else getattr(kind, "__treadle_type__", None)
     if isinstance(found, Scalar):
         return Constant(plain(value.value, found), found)
     if isinstance(found, Type):
@@ -86,6 +89,10 @@ def type_in(value: Any) -> Type | None:
         return {float: f32, int: literal_type(0), bool: b1}[value]
     if isinstance(value, type):
         found = getattr(value, "__treadle_type__", None)
+        if found is None and issubclass(value, np.generic):
+            from ..types.values import type_of_numpy
+
+            return type_of_numpy(value)
         return found if isinstance(found, Type) else None
     return None
 

@@ -18,7 +18,7 @@ from ..types.core import Scalar, Type, b1, tuple_of
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand
 from .core import Core
-from .environment import FLOW, RESULT, Broken, Cascade, Environment, TypeNeeded, Variable
+from .environment import FLOW, RESULT, Broken, Cascade, Environment, TypeNeeded, Unsettled, Variable
 from .facts import NONE, Names
 
 Flow = bool | Value
@@ -62,18 +62,19 @@ class Control(Core):
 
     def attempt(self, translate: Callable[[], Any], s: ast.stmt) -> Any:
         """The result of ``translate``; None if it failed: the error is noted, and what ``s`` assigns is broken."""
-        builder, env = self.builder, self.env
+        builder, env, kind = self.builder, self.env, Broken
         try:
             return translate()
         except TreadleError as error:
             self.errors.append(self.placed(error, s))
         except TypeNeeded as missing:
             self.needed.setdefault(missing.name, missing.span)
+            kind = Unsettled
         except Cascade:
             pass
         self.builder, self.env = builder, env
         for name in self.facts.of[s].rebinds:
-            self.env[name] = Broken(self.span(s))
+            self.env[name] = kind(self.span(s))
         return None
 
     def if_statement(self, s: ast.If, rest: Sequence[ast.stmt], live: Names, seen: Names) -> tuple[Flow, bool]:
@@ -134,9 +135,11 @@ class Control(Core):
         self.env.pop(name, None)
         if present is None:
             return
-        if isinstance(a, Broken) or isinstance(b, Broken):
-            self.env[name] = Broken(present.span)
-            return
+        for v, other in ((a, b), (b, a)):
+            if isinstance(v, Broken):
+                settled = isinstance(v, Unsettled) and other is not None
+                self.env[name] = other if settled else v  # the other side tells the type
+                return
         x, y = (None if v is None else v.operand for v in (a, b))
         operand, t = present.operand, self._merged_type(name, a, b, results.node)
         if x is not y and not (isinstance(x, Constant) and x.same(y)):

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ..base.errors import KernelSyntaxError, KernelTypeError, TreadleError
 from ..base.span import NOWHERE, Span
+from ..builtins import registry
 from ..ir.builder import Builder
 from ..ir.node import Op, Value
 from ..ir.ops import info
@@ -19,6 +20,9 @@ from .environment import Environment
 from .facts import Facts
 from .names import Manifest, Outside
 from .source import Source
+
+for _name in ("add", "sub", "div", "min", "max", "ne", "lt", "logical_not", "bitand", "bitor", "bitxor"):
+    registry.primitive(_name)  # operations that the frontend makes itself must be known to the IR
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,14 @@ class Core:
     def __init__(self, source: Source, options: Any, kind: str, manifest: Manifest, builtin: bool = False):
         self.source, self.options, self.kind, self.builtin = source, options, kind, builtin
         self.tree = source.tree
-        self.facts = Facts(self.tree)
+        self.facts = Facts(self.tree, source.code)
         self.manifest = manifest
         self.outside = Outside(source, manifest)
         self.builder = Builder(source.span)
         self.env: Environment = {}
         self.errors: list[TreadleError] = []
         self.needed: dict[str, Span] = {}  # names of which a loop's body wanted the type too early, and where
+        self.outer: dict[str, Constant] = {}  # what names from outside stand for, and dotted ones
         self.opposites: dict[Value, Value] = {}  # of which value each negation is the negation
         self.updates = False  # whether there are atomics that may turn out to need none
         self.ndim: int | None = None  # the grid rank asked for
@@ -53,14 +58,13 @@ class Core:
         """Where ``node`` stands. The tree counts columns in bytes, a Span in characters."""
         found = self._spans.get(node)
         if found is None:
-            start, end = node.col_offset, node.end_col_offset
-            if node.end_lineno != node.lineno:
-                end = len(Span(self.source.file, node.lineno).text().encode())
-            found = Span(self.source.file, node.lineno, start, end)
-            text = "" if self.builtin else found.text()
-            if not text.isascii():
-                raw = text.encode()
-                found = Span(found.file, found.line, len(raw[:start].decode()), len(raw[:end].decode()))
+            file, line, end = self.source.file, node.lineno, node.end_col_offset
+            if node.end_lineno != line:
+                end = len(Span(file, line).text().encode())
+            found = Span(file, line, node.col_offset, end)
+            if not self.source.ascii:
+                raw = found.text().encode()
+                found = Span(file, line, len(raw[: node.col_offset].decode()), len(raw[:end].decode()))
             self._spans[node] = found
         return found
 
@@ -125,7 +129,8 @@ class Core:
         found = self.opposites.get(x)
         if found is None:
             found = self.here(node).one("logical_not", (x,), b1)
-            self.opposites[found] = x
+            self.outer: dict[str, Constant] = {}  # what names from outside stand for, and dotted ones
+        self.opposites[found] = x
         return found
 
     def index_type(self, x: Value, node: ast.AST) -> Value:

@@ -41,6 +41,12 @@ class Broken(Variable):
         super().__init__((), True, span)
 
 
+class Unsettled(Broken):
+    """A variable assigned from one whose type is not known yet; the loop around will be translated again."""
+
+    __slots__ = ()
+
+
 class Cascade(Exception):
     """A statement that cannot be translated because of an error already reported."""
 

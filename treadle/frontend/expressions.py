@@ -11,6 +11,7 @@ from ..builtins.registry import Arg, Match
 from ..ir.builder import Builder
 from ..ir.node import Value
 from ..types.core import STR, Scalar, Type, b1
+from ..types.promotion import adapts
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, fold, plain
 from .context import CONTEXT
 from .control import Control, operand_type
@@ -93,10 +94,13 @@ class Expressions(Control):
         name = node.id
         if self.builtin and registry.exists(name) and name not in self.outside.globals and name not in self.outside.closure:
             return Constant(BareName(name), None)
-        try:
-            return constant_of(self.outside.name(name))
-        except TreadleError as error:
-            raise self.placed(error, node) from None
+        found = self.outer.get(name)
+        if found is None:
+            try:
+                found = self.outer[name] = constant_of(self.outside.name(name))
+            except TreadleError as error:
+                raise self.placed(error, node) from None
+        return found
 
     def _tuple(self, node: ast.Tuple) -> Operand:
         return tuple(self.operand(e) for e in node.elts)
@@ -112,6 +116,8 @@ class Expressions(Control):
 
     def binary(self, name: str, left: Operand, right: Operand, node: ast.AST) -> Operand:
         """The operator called ``name``, folded where both sides are known and that is worth knowing."""
+        if isinstance(left, tuple) or isinstance(right, tuple):
+            self.fail(node, f"several values at once cannot be an operand: {describe(left)} and {describe(right)}")
         if isinstance(left, Constant) and isinstance(right, Constant):
             made = fold(name, left, right)
             if made is not None:
@@ -119,6 +125,11 @@ class Expressions(Control):
             if name in ("eq", "ne") and not (isinstance(left.type, Type) and isinstance(right.type, Type)
                                              and left.type is not STR):  # fmt: skip
                 return constant_of((left.value == right.value) is (name == "eq"))
+        elif isinstance(left, Constant):
+            if left.literal and adapts(left.value, right.type):
+                left = self.value(left, node, right.type)
+        elif isinstance(right, Constant) and right.literal and isinstance(left, Value) and adapts(right.value, left.type):
+            right = self.value(right, node, left.type)
         if isinstance(left, Value) and isinstance(right, Value) and isinstance(left.type, Scalar):
             key = (name, left.type, right.type)
             match = MATCHES.get(key)
@@ -271,13 +282,28 @@ class Expressions(Control):
 
     def emit(self, match: Match, given: list[Operand], node: ast.AST, nodes: list[ast.AST]) -> Operand | None:
         """Append the code of ``match`` for the arguments ``given``."""
+        if match.known is not None:
+            return Constant(match.known, match.result)  # type: ignore[arg-type]
         values = [
             None if t is None else self.value(x, n, t) for x, t, n in zip(given, match.types, nodes, strict=True)
         ]
         try:
-            return match.emit(self.here(node), values)
+            made = match.emit(self.here(node), values)
         except TreadleError as error:
             raise self.placed(error, node) from None
+        return self._updated(match, made, nodes) if match.updates else made
+
+    def _updated(self, match: Match, made: Operand, nodes: list[ast.AST]) -> Operand | None:
+        """The result of a call that also gives new values to variables among its arguments."""
+        parts = made if isinstance(made, tuple) else (made,)
+        count = len(parts) - len(match.updates)
+        for place, new in zip(match.updates, parts[count:], strict=True):
+            target = nodes[place]
+            if isinstance(target, ast.Name) and target.id in self.env or isinstance(target, ast.Attribute):
+                if match.name not in self.facts.updating:
+                    self.fail(target, f"{match.name} changes its argument", "import it under its own name")
+                self.assign(target, new, target)
+        return parts[:count] if count > 1 else parts[0] if count else None
 
 
 class BareName:

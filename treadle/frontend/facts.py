@@ -9,6 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import CodeType
+
+from ..builtins.names import UPDATING
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -54,7 +57,9 @@ class Facts:
     live after ``s``. ``head[s]``: names live at the head of loop ``s``.
     """
 
-    def __init__(self, tree: ast.FunctionDef):
+    def __init__(self, tree: ast.FunctionDef, code: CodeType | None = None):
+        self.updating: Names = UPDATING.intersection(code.co_names) if code is not None else NONE
+        self.names: Names = frozenset([*code.co_varnames, *code.co_cellvars]) if code is not None else NONE
         self.of: dict[ast.stmt, BlockFacts] = {}
         self.after: dict[ast.stmt, Names] = {}
         self.head: dict[ast.stmt, Names] = {}
@@ -70,6 +75,8 @@ class Facts:
 
     def _collect(self, s: ast.stmt) -> BlockFacts:
         facts = self.of[s] = BlockFacts()
+        if self.updating:
+            self._updated(s, facts)
         match s:
             case ast.Assign():
                 for target in s.targets:
@@ -93,6 +100,17 @@ class Facts:
                 for inner in s.orelse:
                     facts.add(self._collect(inner))
         return facts
+
+    def _updated(self, s: ast.stmt, facts: BlockFacts) -> None:
+        """Note the variables that ``s`` passes to builtins which change them, as ``randf(state)`` does."""
+        for part in ast.iter_child_nodes(s):
+            if isinstance(part, ast.stmt):
+                continue
+            for node in ast.walk(part):
+                if isinstance(node, ast.Call) and node.args and _last_name(node.func) in self.updating:
+                    root = root_name(node.args[0])
+                    if root in self.names:
+                        _assign(node.args[0], facts)
 
     def loop_exits(self, s: ast.For | ast.While) -> BlockFacts:
         """The exits in the body of loop ``s``: its own breaks and continues, and returns."""
@@ -166,17 +184,35 @@ class Facts:
             return NONE
         found = self._reads.get(node)
         if found is None:
-            found = self._reads[node] = frozenset(_loads(node))
+            names: set[str] = set()
+            _loads(node, names)
+            found = self._reads[node] = frozenset(names)
         return found
 
 
-def _loads(node: ast.AST):
-    if isinstance(node, ast.Name):
-        if isinstance(node.ctx, ast.Load):
-            yield node.id
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _loads(child)
+def _loads(node: ast.AST, names: set[str]) -> None:
+    """Add the names that ``node`` reads. Written out, since it visits every node of every function."""
+    kind = type(node)
+    if kind is ast.Name:
+        if type(node.ctx) is ast.Load:
+            names.add(node.id)
+    elif kind is ast.Attribute or kind is ast.UnaryOp or kind is ast.Starred:
+        _loads(node.operand if kind is ast.UnaryOp else node.value, names)
+    elif kind is ast.BinOp:
+        _loads(node.left, names)
+        _loads(node.right, names)
+    elif kind is not ast.Constant:
+        for value in node.__dict__.values():
+            if type(value) is list:
+                for inner in value:
+                    if isinstance(inner, ast.AST):
+                        _loads(inner, names)
+            elif isinstance(value, ast.AST):
+                _loads(value, names)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _arguments(tree: ast.FunctionDef) -> list[ast.arg]:

@@ -199,10 +199,16 @@ class Indexing(Expressions):
             if node.attr == "dtype" and isinstance(owner, Vector | Matrix):
                 return Constant(owner.elem, None)
             self.fail(node, f"the type {spell(owner)} has no attribute {node.attr!r}", kind=KernelAttributeError)
-        try:
-            return constant_of(self.outside.attribute(owner, node.attr, dotted(node, self.env)))
-        except TreadleError as error:
-            raise self.placed(error, node) from None
+        path = dotted(node, self.env)
+        found = self.outer.get(path)
+        if found is None:
+            try:
+                found = constant_of(self.outside.attribute(owner, node.attr, path))
+            except TreadleError as error:
+                raise self.placed(error, node) from None
+            if path:
+                self.outer[path] = found
+        return found
 
     def _view_attribute(self, v: Value, name: str, node: ast.Attribute) -> Operand:
         t: View = v.type

@@ -26,11 +26,12 @@ Items = range | list[Operand]
 class Carried:
     """A variable that a loop carries: its parameter in the body, its value before, and the same for its defined bit."""
 
-    __slots__ = ("bit", "bit_start", "name", "param", "span", "start")
+    __slots__ = ("bit", "bit_start", "name", "param", "span", "start", "unknown")
 
     def __init__(self, name: str, param: Value, start: Operand | None, bit: Value | None, bit_start: Operand, span):
         self.name, self.param, self.start = name, param, start
         self.bit, self.bit_start, self.span = bit, bit_start, span
+        self.unknown = param.type is None  # nothing has told its type when the body begins
 
 
 class Loops(Calls):
@@ -224,12 +225,12 @@ class Loops(Calls):
         while True:
             carried = list(self._carried(s, live, before, known))
             ends, stay = self._body(carried, before, body)
-            late = [c.name for c in carried if c.start is None and c.name in self.needed]
+            late = [c.name for c in carried if c.unknown and c.name in self.needed]
             spans = {n: self.needed.pop(n) for n in late}
-            found = {n: ends[n] for n in late if n in ends and operand_type(ends[n].operand) is not None}
-            if known or not found:
+            found = {n: ends[n] for n in late if n in ends and operand_type(ends[n].operand) and type(ends[n]) is Variable}
+            if not found:
                 break
-            known = found  # a read came before the assignment that tells the type: now it is known
+            known |= found  # a read came before the assignment that tells the type: now it is known
             del self.errors[errors:]
         for name, span in spans.items():
             if not isinstance(ends.get(name), Broken):
@@ -265,15 +266,16 @@ class Loops(Calls):
             names += [RETURNED] + ([RESULT] if self.kind != "kernel" else [])
         for name in names:
             v = before.get(name)
-            if isinstance(v, Broken):
-                continue
+            found = operand_type(known[name].operand) if name in known else None
             if v is None:
-                t = known[name].type if name in known else None
                 bit = None if name == RESULT else Value(b1)
-                yield Carried(name, Value(t, name), None, bit, FALSE, known[name].span if name in known else self.span(s))
-                continue
-            t = operand_type(v.operand)
-            if t is not None:
+                yield Carried(name, Value(found, name), None, bit, FALSE, self.span(s))
+            elif not isinstance(v, Broken):
+                t = operand_type(v.operand)
+                if t is None and isinstance(v.operand, Value):  # a loop around this one does not know it yet either
+                    v.operand.type = t = found
+                elif t is None:
+                    continue
                 bit = Value(b1) if isinstance(v.defined, Value) else None
                 yield Carried(name, Value(t, name), v.operand, bit, v.defined, v.span)
 
@@ -324,6 +326,8 @@ class Loops(Calls):
                 continue
             if c.param.type is None:
                 c.param.type = t
+            if isinstance(c.start, Value) and c.start.type is None:
+                c.start.type = t
             self._check_type(c, end, s)
             start = outer.one("poison", (), c.param.type) if c.start is None else self.value(c.start, s)
             after = carry(c.param, start, self._inside(inner, end.operand, s))

@@ -41,6 +41,7 @@ class Source:
         self.qualname = function.__qualname__
         self.file = self.code.co_filename
         self.namespace = dict(namespace or {})
+        self.ascii = True  # whether columns in bytes are columns in characters; told by ``tree``
 
     def __repr__(self) -> str:
         return f"<source of {self.qualname} at {self.file}:{self.code.co_firstlineno}>"
@@ -162,18 +163,19 @@ def _parse(source: Source) -> ast.FunctionDef:
     if source.name == "<lambda>":
         raise KernelSyntaxError("a lambda cannot be a kernel or function", where, "write it as a def")
     indent = len(lines[first]) - len(lines[first].lstrip())
-    shift = 1 if indent else 0  # an indented function is put under an ``if``, so that columns stay right
+    # Empty lines put the tree at its place in the file; an indented function is put under an ``if``.
+    before = "\n" * (first - 1) + "if 1:\n" if indent else "\n" * first
     problem: SyntaxError | None = None
     for end in _ends(lines, first, indent, source):
         text = "".join(lines[first:end])
         try:
-            tree = ast.parse("if 1:\n" + text if indent else text)
+            tree = ast.parse(before + text)
         except SyntaxError as error:
             problem = error
             continue
         found = tree.body[0].body[0] if indent else tree.body[0]
         if isinstance(found, ast.FunctionDef):
-            ast.increment_lineno(found, first - shift)
+            source.ascii = text.isascii()
             return found
     raise KernelSyntaxError(f"the source of {source.name} cannot be read: {problem}", where)
 

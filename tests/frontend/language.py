@@ -1,0 +1,142 @@
+"""The language as far as the frontend's tests need it: what lies above the frontend is stood in for.
+
+Kernels of the tests write ``wp.…`` as users do; ``program`` parses one and ``run`` runs it on the oracle.
+"""
+
+from __future__ import annotations
+
+import types as python_types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.base.errors import TreadleError
+from treadle.builtins import registry
+from treadle.codegen import oracle
+from treadle.frontend.parse import Options, parse
+from treadle.frontend.source import Source
+from treadle.ir.node import Func
+from treadle.ir.show import show
+from treadle.ir.verify import verify
+from treadle.types import values
+from treadle.types.annotations import type_of
+from treadle.types.core import Array, Struct, Type, View, array, view
+
+
+class Word:
+    """A builtin by its name."""
+
+    def __init__(self, name: str):
+        self.__name__ = self.__treadle_builtin__ = name
+
+    def __call__(self, *args: Any) -> Any:
+        raise AssertionError(f"{self.__name__} is not called in Python")
+
+
+def static(value: Any) -> Any:
+    return value
+
+
+static.__treadle_static__ = True
+
+
+class UserFunction:
+    """Stands in for ``wp.func``: parsed once for each list of argument types."""
+
+    def __init__(self, function: Callable):
+        self.source = Source(function)
+        self.__name__ = function.__name__
+        self.made: dict[tuple, Func] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        return self.source.function(*args)
+
+    @property
+    def treadle_parameters(self) -> tuple:
+        return self.source.parameters()
+
+    def treadle_function(self, types: tuple, constants: tuple) -> Func:
+        declared = self.source.parameter_types()
+        wanted = tuple(
+            d if d is not None and not isinstance(d, Array) and c is not None and c.literal else t
+            for d, t, c in zip(declared, types, constants, strict=True)
+        )
+        key = (wanted, tuple(c.value for c, t in zip(constants, wanted, strict=True) if t is None or t.name == "function"))
+        if key not in self.made:
+            self.made[key] = parse(self.source, wanted, Options(), "function", constants)
+        return self.made[key]
+
+
+def struct(cls: type) -> type:
+    """Stands in for ``wp.struct``."""
+    fields = tuple((n, general(type_of(a, vars(wp)))) for n, a in cls.__annotations__.items())
+    cls.__treadle_type__ = Struct(f"tests.{cls.__name__}", fields)
+    return cls
+
+
+def general(t: Type) -> Type:
+    return view(t.elem, t.ndim, (None,) * t.ndim) if isinstance(t, Array) else t
+
+
+class Language(python_types.SimpleNamespace):
+    """``wp``: value types by name, words for everything else."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in values.names():
+            return getattr(values, name)
+        if name in ("tid", "printf") or registry.exists(name):
+            return Word(name)
+        raise AttributeError(f"wp has no {name}")
+
+
+def array_of(dtype: Any = Any, ndim: int = 1) -> Type:
+    return array(type_of(dtype), ndim)
+
+
+wp = Language(static=static, func=UserFunction, struct=struct, array=array_of, pi=3.14159265358979, __name__="wp")
+
+
+def program(kernel: Callable, types: Sequence[Any], kind: str = "kernel", **options: Any) -> Func:
+    """The checked program of ``kernel`` for arguments of ``types`` (types, or NumPy arrays of scalars)."""
+    return verify(parse(Source(kernel), [as_type(t) for t in types], Options(**options), kind))
+
+
+def text(kernel: Callable, types: Sequence[Any], kind: str = "kernel", **options: Any) -> str:
+    """Its text."""
+    return show(program(kernel, types, kind, **options))
+
+
+def as_type(t: Any) -> Type:
+    if isinstance(t, np.ndarray):
+        return view(values.type_of_numpy(t.dtype), t.ndim)
+    if isinstance(t, Type):
+        return t
+    return type_of(t)
+
+
+def run(kernel: Callable, args: Sequence[Any], types: Sequence[Any] | None = None, dim: Any = 1, **options: Any):
+    """Run ``kernel`` on the oracle; arrays change in place. Gives what it printed."""
+    types = [a if isinstance(a, np.ndarray) else type(a) for a in args] if types is None else types
+    return oracle.run(program(kernel, types, **options), list(args), dim).printed
+
+
+def outputs(kernel: Callable, n: int = 8, dtype: Any = np.float32, dim: Any = 1, **options: Any) -> list:
+    """The contents of the only argument, an array of ``n`` zeros, after running ``kernel``."""
+    out = np.zeros(n, dtype)
+    run(kernel, [out], dim=dim, **options)
+    return out.tolist()
+
+
+def error(kernel: Callable, types: Sequence[Any], kind: str = "kernel") -> TreadleError:
+    """The error that ``kernel`` is rejected with."""
+    try:
+        program(kernel, types, kind)
+    except TreadleError as found:
+        return found
+    raise AssertionError(f"{kernel.__name__} was accepted")
+
+
+__all__ = ["View", "error", "outputs", "program", "run", "struct", "text", "wp"]
