@@ -184,7 +184,8 @@ class _Scalarizer:
         """The op with leaves for its arguments and results."""
         args = self.flat(op.args)
         results = self.fresh(op.results)
-        self.out.append(Op(op.name, args, results, op.attrs, regions, op.span))
+        same = args is op.args and results is op.results and regions == op.regions
+        self.out.append(op if same else Op(op.name, args, results, op.attrs, regions, op.span))
         self.spill(op.results)
 
     # ---- composites
