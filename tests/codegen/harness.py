@@ -8,6 +8,8 @@ import struct
 import llvmlite.binding as llvm
 import numpy as np
 
+import treadle.builtins.operators
+import treadle.builtins.scalar  # noqa: F401  (declare their ops)
 from treadle.base.target import Target
 from treadle.codegen import cpu
 from treadle.codegen.emit.unit import Options
@@ -121,7 +123,7 @@ class Entry:
             out[at : at + len(data)] = data
         return ctypes.create_string_buffer(bytes(out), max(size, 8))
 
-    def __call__(self, dims, *args, begin: int = 0, end: int | None = None, priv=None) -> int:
+    def __call__(self, dims, *args, begin: int = 0, end: int | None = None) -> int:
         dims = tuple(dims) if isinstance(dims, tuple | list) else (dims,)
         size = int(np.prod(dims))
         shape = [*dims, *[1] * (5 - len(dims))][:4]
@@ -129,7 +131,58 @@ class Entry:
             size, *shape, ctypes.addressof(self.stop), ctypes.addressof(self.fault), ctypes.addressof(self.log), 0, 0
         )
         buffer = self.arguments(args)
-        return self.call(ctypes.addressof(buffer), ctypes.addressof(launch), begin, size if end is None else end, priv)
+        private = _Private(self.binary.meta["atomics"], self.func.signature, args)
+        status = self.call(
+            ctypes.addressof(buffer), ctypes.addressof(launch), begin, size if end is None else end, private.address
+        )
+        private.merge()
+        return status
+
+
+class _Private:
+    """Private memory of one chunk, as the launch driver makes it: copies are the arrays themselves, sums are merged by halves."""
+
+    def __init__(self, items, signature, args):
+        self.items, self.sums = items, []
+        pointers = []
+        for item in items:
+            if item["kind"] == "copy":
+                pointers.append(args[item["path"][0]].ctypes.data)
+                self.sums.append(None)
+            else:
+                t = np.dtype({"f": "f4", "i": "i4"}[item["scalar"][0]] if item["scalar"][1:] == "32" else item["scalar"][0] + "8")
+                area = np.zeros(64 + 64 * 8, np.uint8)
+                part = area[64 : 64 + 64 * t.itemsize].view(t)
+                part[:] = identity(item["op"], t)
+                self.sums.append((area, part))
+                pointers.append(area.ctypes.data)
+        self.pointers = np.array(pointers or [0], np.int64)
+        self.address = self.pointers.ctypes.data
+
+    def merge(self) -> None:
+        for item, found in zip(self.items, self.sums, strict=True):
+            if found is None:
+                continue
+            area, part = found
+            address = int(area[:8].view(np.int64)[0])
+            if not address:
+                continue
+            apply = {"add": np.add, "min": np.minimum, "max": np.maximum}[item["op"]]
+            half = 32
+            while half:
+                part[:half] = apply(part[:half], part[half : 2 * half])
+                half //= 2
+            kind = ctypes.c_float if part.dtype == np.float32 else np.ctypeslib.as_ctypes_type(part.dtype)
+            target = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (1,))
+            target[0] = apply(target[0], part[0])
+
+
+def identity(op: str, t: np.dtype):
+    """The value that leaves others unchanged."""
+    if op == "add":
+        return 0
+    limits = np.finfo(t) if t.kind == "f" else np.iinfo(t)
+    return limits.max if op == "min" else limits.min
 
 
 _CODES = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..base.binary import Binary
 from ..base.errors import InternalError
@@ -10,10 +10,11 @@ from ..base.target import Target
 from ..ir.node import Func
 from ..ir.walk import ops_of
 from ..types.layout import leaves, pack
+from .emit.atomics import plan
 from .emit.module import write
 from .emit.unit import Machine, Options
 
-_IMPORTS = ("PyMem_RawRealloc", "memset", "memcpy", "memmove")
+_IMPORTS = ("PyMem_RawRealloc", "PyMem_RawFree", "memset", "memcpy", "memmove")
 
 
 def host_target(width: int | None = None) -> Target:
@@ -46,8 +47,10 @@ def machine(target: Target, width: int) -> Machine:
 def build(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Binary:
     """Object code of the scalarized kernel ``func``; see the architecture page for its entry and for ``Binary.meta``."""
     options = options or Options()
+    order, plans, targets = plan(func, options.order)
+    options = replace(options, order=order)
     width = gang_width(func, target.width, options)
-    text, unit = write(func, symbol, machine(target, width), options, target.triple)
+    text, unit = write(func, symbol, machine(target, width), options, target.triple, plans)
     code = compile_text(text, target)
     meta = {
         "symbol": symbol,
@@ -60,7 +63,7 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
         "sites": unit.sites,
         "prints": unit.prints,
         "bounded": all(op.name != "while" or op.attrs.get("bounded", False) for op in ops_of(func.body)),
-        "atomics": unit.atomics,
+        "atomics": targets,
         "weight": weight(func, width),
     }
     return Binary(code, (symbol,), tuple(i for i in _IMPORTS if f"@{i}" in text), meta)

@@ -1,19 +1,419 @@
-"""Atomic updates."""
+"""Atomic updates, with the same bits for every gang width and every number of workers.
+
+How a site is written follows from where it updates and what is done with its result:
+
+* at the thread's own index (or in its own array): an ordinary read and write, a vector at a time;
+* *sum*: an address that all threads share; 64 partial results by thread index modulo 64 in private memory;
+* *copy*: addresses that vary; lane after lane on a private copy of the array. Where rounding makes the order matter and a thread
+  has several updates, they are held until the gang's end and applied thread by thread;
+* *serial*: results are used; lane after lane on the array itself, in a kernel that runs in thread order.
+
+Private memory is laid out and merged by the launch driver, which reads ``meta["atomics"]``.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ...ir.effects import UNKNOWN, Effects, Site, effects
+from ...ir.node import Func, Op
+from ...ir.walk import callees, ops_of
+from ...types.core import Scalar, i64
+from ...types.layout import leaves
+from . import faults, memory
+from .scalar import Lower, from_memory, to_memory
+from .text import memory as memory_type
+from .text import register, vector
+from .values import ViewX, X
 
 if TYPE_CHECKING:
     from .emitter import Emitter
+    from .unit import Unit
+
+_SUMS, _FIRST_SUM = 64, 64  # partial results of an item, and the byte offset of the first
+_COMMUTES = {"add", "sub", "min", "max", "and", "or", "xor"}
 
 
-def begin_gang(e: Emitter) -> None:
-    pass
+@dataclass(slots=True)
+class Plan:
+    """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it updates."""
+
+    how: str  # own, sum, copy, held, serial
+    item: int = -1
+    param: int = -1
+    number: int = 0  # among the held sites
+
+
+def plan(func: Func, order: str) -> tuple[str, dict[Op, Plan], list[dict]]:
+    """The order that ``func`` can really run in, a plan for each atomic op, and the private targets."""
+    if not any(op.name == "atomic" for f in (func, *callees(func)) for op in ops_of(f.body)):
+        return order, {}, []
+    found = effects(func)
+    plans: dict[Op, Plan] = {}
+    items: list[dict] = []
+    shared: dict[tuple[str, str], int] = {}
+    if order == "free" and not _can_be_private(func, found):
+        order = "ordered"
+    if order == "counted" and not found.single:
+        order = "ordered"
+    varying = [s for s in found.sites if not s.uniform and not found.roots[s.root].own]
+    held = 0
+    for site in found.sites:
+        if found.roots[site.root].own:
+            plans[site.op] = Plan("own")
+        elif order != "free":
+            plans[site.op] = Plan("serial")
+        else:
+            made = _private_plan(func, site, varying, items, shared)
+            if made.how == "held":
+                made.number, held = held, held + 1
+            plans[site.op] = made
+    return order, plans, items
+
+
+def _can_be_private(func: Func, found: Effects) -> bool:
+    """Whether every foreign update goes to a known array, from the kernel itself."""
+    own = {op for op in ops_of(func.body)}
+    foreign = [s for s in found.sites if not found.roots[s.root].own]
+    return all(s.root != UNKNOWN and s.op in own and s.kind in _COMMUTES for s in foreign)
+
+
+def _private_plan(func: Func, site: Site, varying: list[Site], items: list[dict], shared: dict[tuple[str, str], int]) -> Plan:
+    from ...ir.effects import leaf_paths
+
+    param = leaf_paths(func).index(site.root)
+    path = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)][param]
+    kind = "add" if site.kind == "sub" else site.kind
+    fact = {"op": kind, "scalar": site.type.name, "path": path}
+    if site.uniform:
+        items.append({"kind": "sum", **fact})
+        return Plan("sum", len(items) - 1, param)
+    if (site.root, kind) not in shared:
+        items.append({"kind": "copy", **fact})
+        shared[site.root, kind] = len(items) - 1
+    several = site.loop or sum(1 for s in varying if s.root == site.root) > 1
+    return Plan("held" if site.type.is_float and several else "copy", shared[site.root, kind], param)
+
+
+# --- sites -----------------------------------------------------------------------------------------------------------
+
+
+def _atomic(e: Emitter, op: Op) -> None:
+    if e.unit.target.kind != "cpu":
+        _device(e, op)
+        return
+    element, view = memory.access(e, op)
+    values = [e.number(a) for a in op.args[1 + view.type.ndim :]]
+    chosen = e.unit.plans.get(op, Plan("serial"))
+    how = "own" if view.base is not None else chosen.how
+    _HOW[how](e, op, element, values, chosen)
+
+
+def update(low: Lower, kind: str, old: X, values: list[X]) -> X:
+    """What ``kind`` makes of ``old``."""
+    x, t = values[0], old.type
+    if kind in ("add", "sub"):
+        return low.binary(("f" if t.is_float else "") + kind, old, x)
+    if kind in ("and", "or", "xor"):
+        return low.binary(kind, old, x)
+    if kind == "exch":
+        return x
+    if kind == "cas":
+        same = low.fcmp("oeq", old, x) if t.is_float else low.icmp("eq", old, x)
+        return low.select(same, values[1], old)
+    from .emitter import lowering
+
+    return lowering(kind)(low, old, x)  # min and max
+
+
+def _own(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
+    """Nobody else comes here: read, change, write."""
+    (old,) = element.load()
+    element.store([update(Lower(e, old.type, old.type, e.width == 1), op.attrs["op"], old, values)])
+    e.settle(op.results[0], old)
+
+
+def _lane_values(e: Emitter, x: X, lane: int) -> X:
+    if x.step == 0 and x.text is not None:
+        return x
+    kind = vector(register(x.type), e.width)
+    return X(x.type, e.t.ins(f"extractelement {kind} {e.wide(x)}, i64 {lane}"))
+
+
+def _change(e: Emitter, op: Op, t: Scalar, pointer: str, values: list[X]) -> X:
+    """Read, change and write one scalar; the old value."""
+    old = from_memory(e, e.t.ins(f"load {memory_type(t)}, ptr {pointer}, align {t.size}"), t, True)
+    new = update(Lower(e, t, t, True), op.attrs["op"], old, values)
+    e.t.do(f"store {memory_type(t)} {to_memory(e, new, True)}, ptr {pointer}, align {t.size}")
+    return old
+
+
+def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
+    """Lane after lane, as if threads came one after the other."""
+    result, t = op.results[0], element.items[0].type
+    if e.width == 1:
+        pointer = element.at.start(element.view.data) if element.view.base is None else element.at.local_start(element.view)
+        old = _change(e, op, t, pointer, values)
+        e.settle(result, old)
+        return
+    pointers = element.at.pointers(element.view.data)
+    used = e.lanes.uses.get(result, 0) > 0
+    kind, olds = vector(register(t), e.width), "poison"
+    for lane, pointer in enumerate(memory.each_pointer(e, pointers, element.items)):
+        old = _change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
+        if used:
+            olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")
+    e.env[result] = X(t, None, olds, None) if used else e.zero(result)
+
+
+def _shift(e: Emitter, plan: Plan) -> X:
+    """Bytes from the array to the private copy."""
+    func = e.unit.kernel
+    view = e.env[func.params[plan.param]]
+    assert isinstance(view, ViewX)
+    copy = e.private(plan.item)
+    key = f"shift{plan.item}"
+    if key not in e.place:
+        here = e.t.into(e.after_parameters, f"ptrtoint ptr {copy} to i64")
+        there = e.t.into(e.after_parameters, f"ptrtoint ptr {view.data.text} to i64")
+        e.place[key] = e.t.into(e.after_parameters, f"sub i64 {here}, {there}")
+    return X(i64, e.place[key])
+
+
+def _copy(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
+    element.at.scalars.append(_shift(e, plan).text)  # type: ignore[arg-type]
+    _serial(e, op, element, values, plan)
+
+
+def _sum(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
+    """Thread t changes partial result t modulo 64 of a target that all threads share."""
+    t, w = element.items[0].type, e.width
+    base = e.private(plan.item)
+    end = None
+    if w > 1 and not e.some and e.mask is not None:
+        go, end = e.t.label("sum"), e.t.label("summed")
+        e.t.branch(e.any(e.mask), go, end)
+        e.t.start(go)
+    e.t.do(f"store ptr {element.at.start(element.view.data)}, ptr {base}, align 8")
+    place = e.t.ins(f"and i64 {e.place['thread']}, {_SUMS - 1}")
+    if w == 1:
+        _change(e, op, t, _partial(e, base, place, t), values)
+    elif not e.unit.options.rows:
+        _wide_sum(e, op, base, place, t, values)
+    else:  # gangs along rows may begin anywhere: those that run over the end of the partial results go lane by lane
+        fits, wide, lanes, done = e.t.ins(f"icmp ule i64 {place}, {_SUMS - w}"), *(e.t.label(h) for h in ("wide", "lanes", "sums"))
+        for x in values:
+            e.wide(x)
+        e.t.branch(fits, wide, lanes)
+        e.t.start(wide)
+        _wide_sum(e, op, base, place, t, values)
+        e.t.jump(done)
+        e.t.start(lanes)
+        _lane_sums(e, op, base, place, t, values)
+        e.t.jump(done)
+        e.t.start(done)
+    if end is not None:
+        e.t.jump(end)
+        e.t.start(end)
+    e.env[op.results[0]] = e.zero(op.results[0])
+
+
+def _partial(e: Emitter, base: str, place: str, t: Scalar) -> str:
+    offset = e.t.ins(f"add i64 {e.t.ins(f'mul i64 {place}, {t.size}')}, {_FIRST_SUM}")
+    return e.t.ins(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+
+def _wide_sum(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: list[X]) -> None:
+    """A gang's partial results lie side by side."""
+    kind, pointer = vector(memory_type(t), e.width), _partial(e, base, place, t)
+    old = from_memory(e, e.t.ins(f"load {kind}, ptr {pointer}, align {t.size}"), t, False)
+    new = update(Lower(e, t, t, False), op.attrs["op"], old, values)
+    if e.mask is not None:
+        new = e.blend(e.mask, new, old)
+    e.t.do(f"store {kind} {to_memory(e, new, False)}, ptr {pointer}, align {t.size}")
+
+
+def _lane_sums(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: list[X]) -> None:
+    for lane in range(e.width):
+        after = e.t.ins(f"and i64 {e.t.ins(f'add i64 {place}, {lane}')}, {_SUMS - 1}")
+        pointer = _partial(e, base, after, t)
+        if e.mask is not None:
+            runs = e.t.ins(f"extractelement {e.bits} {e.mask}, i64 {lane}")
+            pointer = e.t.ins(f"select i1 {runs}, ptr {pointer}, ptr {e.dummy(t.size)}")
+        _change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
+
+
+# --- held updates ----------------------------------------------------------------------------------------------------
+
+_HOLD = """
+define internal ptr @treadle.hold(ptr %buffer, i64 %bytes) noinline {
+entry:
+  %up = getelementptr i8, ptr %buffer, i64 8
+  %cp = getelementptr i8, ptr %buffer, i64 16
+  %used = load i64, ptr %up, align 8
+  %capacity = load i64, ptr %cp, align 8
+  %data = load ptr, ptr %buffer, align 8
+  %after = add i64 %used, %bytes
+  store i64 %after, ptr %up, align 8
+  %fits = icmp ule i64 %after, %capacity
+  br i1 %fits, label %ready, label %grow
+grow:
+  %twice = shl i64 %after, 1
+  %more = call ptr @PyMem_RawRealloc(ptr %data, i64 %twice)
+  store ptr %more, ptr %buffer, align 8
+  store i64 %twice, ptr %cp, align 8
+  br label %ready
+ready:
+  %from = phi ptr [ %data, %entry ], [ %more, %grow ]
+  %at = getelementptr i8, ptr %from, i64 %used
+  ret ptr %at
+}
+"""
+
+
+def _record_size(e: Emitter) -> int:
+    """Bytes of a held update of a gang: site, mask, then a pointer and a value a lane."""
+    return 16 + 16 * e.width
+
+
+def _held(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
+    """Note where, what and for which lanes; :func:`end_gang` does it."""
+    if e.width == 1:  # threads come one after the other anyway
+        _copy(e, op, element, values, plan)
+        return
+    w, t = e.width, element.items[0].type
+    element.at.scalars.append(_shift(e, plan).text)  # type: ignore[arg-type]
+    pointers = element.at.pointers(element.view.data)
+    at = e.t.ins(f"call ptr @treadle.hold(ptr {_buffer(e)}, i64 {_record_size(e)})")
+    e.t.do(f"store i64 {plan.number}, ptr {at}, align 8")
+    runs = e.t.ins(f"getelementptr i8, ptr {at}, i64 8")
+    whole = e.t.ins(f"bitcast {e.bits} {e.mask_text()} to i{w}")
+    e.t.do(f"store i64 {whole if w == 64 else e.t.ins(f'zext i{w} {whole} to i64')}, ptr {runs}, align 8")
+    where = e.t.ins(f"getelementptr i8, ptr {at}, i64 16")
+    e.t.do(f"store {vector('ptr', w)} {pointers}, ptr {where}, align 8")
+    what = e.t.ins(f"getelementptr i8, ptr {at}, i64 {16 + 8 * w}")
+    e.t.do(f"store {vector(memory_type(t), w)} {to_memory(e, values[0], False)}, ptr {what}, align 8")
+    e.env[op.results[0]] = e.zero(op.results[0])
+
+
+def _buffer(e: Emitter) -> str:
+    """The list of held updates: data, bytes used, capacity."""
+    if "held" not in e.place:
+        e.unit.helper(_HOLD)
+        e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
+        e.t.declare("declare void @PyMem_RawFree(ptr)")
+        e.place["held"] = e.t.into(e.entry, "alloca [3 x i64], align 8")
+        e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        e.entry.append(f"  call void @llvm.memset.p0.i64(ptr align 8 {e.place['held']}, i8 0, i64 24, i1 false)")
+    return e.place["held"]
+
+
+def _held_sites(e: Emitter) -> list[tuple[Op, Plan]]:
+    return [(op, p) for op, p in e.unit.plans.items() if p.how == "held"] if e.width > 1 else []
 
 
 def end_gang(e: Emitter) -> None:
-    pass
+    """Apply the held updates: thread after thread, each thread's in the order in which it made them."""
+    sites = _held_sites(e)
+    if not sites:
+        return
+    t, w, size = e.t, e.width, _record_size(e)
+    buffer = _buffer(e)
+    used_at = t.ins(f"getelementptr i8, ptr {buffer}, i64 8")
+    used, data = t.ins(f"load i64, ptr {used_at}, align 8"), t.ins(f"load ptr, ptr {buffer}, align 8")
+    t.do(f"store i64 0, ptr {used_at}, align 8")
+    lanes, events, event, following, next_lane, done = (t.label(h) for h in ("lanes", "events", "event", "next", "nextlane", "applied"))
+    before = t.block
+    t.branch(t.ins(f"icmp eq i64 {used}, 0"), done, lanes)
+    t.start(lanes)
+    lane, lane_after, place, place_after = t.name(), t.name(), t.name(), t.name()
+    t.do(f"{lane} = phi i64 [ 0, %{before} ], [ {lane_after}, %{next_lane} ]")
+    t.jump(events)
+    t.start(events)
+    t.do(f"{place} = phi i64 [ 0, %{lanes} ], [ {place_after}, %{following} ]")
+    at = t.ins(f"getelementptr i8, ptr {data}, i64 {place}")
+    runs = t.ins(f"load i64, ptr {t.ins(f'getelementptr i8, ptr {at}, i64 8')}, align 8")
+    bit = t.ins(f"trunc i64 {t.ins(f'lshr i64 {runs}, {lane}')} to i1")
+    t.branch(bit, event, following)
+    t.start(event)
+    site = t.ins(f"load i64, ptr {at}, align 8")
+    where = t.ins(f"getelementptr i8, ptr {at}, i64 16")
+    pointer = t.ins(f"load ptr, ptr {t.ins(f'getelementptr ptr, ptr {where}, i64 {lane}')}, align 8")
+    labels = [t.label("apply") for _ in sites]
+    cases = " ".join(f"i64 {p.number}, label %{label}" for (_, p), label in zip(sites, labels, strict=True))
+    t.do(f"switch i64 {site}, label %{following} [ {cases} ]")
+    for (op, _), label in zip(sites, labels, strict=True):
+        t.start(label)
+        kind: Scalar = op.results[0].type  # type: ignore[assignment]
+        first = t.ins(f"getelementptr i8, ptr {at}, i64 {16 + 8 * w}")
+        own = t.ins(f"getelementptr {memory_type(kind)}, ptr {first}, i64 {lane}")
+        value = from_memory(e, t.ins(f"load {memory_type(kind)}, ptr {own}, align {kind.size}"), kind, True)
+        _change(e, op, kind, pointer, [value])
+        t.jump(following)
+    t.start(following)
+    t.do(f"{place_after} = add i64 {place}, {size}")
+    t.branch(t.ins(f"icmp ult i64 {place_after}, {used}"), events, next_lane)
+    t.start(next_lane)
+    t.do(f"{lane_after} = add i64 {lane}, 1")
+    t.branch(t.ins(f"icmp ult i64 {lane_after}, {w}"), lanes, done)
+    t.start(done)
 
 
-HANDLERS: dict = {}
+def free_buffer(e: Emitter) -> None:
+    """At the end of an entry."""
+    if "held" in e.place:
+        data = e.t.ins(f"load ptr, ptr {e.place['held']}, align 8")
+        e.t.do(f"call void @PyMem_RawFree(ptr {data})")
+
+
+# --- other machines --------------------------------------------------------------------------------------------------
+
+_RMW = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
+
+
+def _device(e: Emitter, op: Op) -> None:
+    """A thread of a GPU: the hardware's own atomic instructions."""
+    element, view = memory.access(e, op)
+    t, kind = element.items[0].type, op.attrs["op"]
+    values = [e.number(a) for a in op.args[1 + view.type.ndim :]]
+    if view.base is not None:
+        _own(e, op, element, values, Plan("own"))
+        return
+    pointer, llvm = element.at.start(view.data), memory_type(t)
+    scope = 'syncscope("device") monotonic'
+    if kind == "cas" or (t.is_float and kind in ("min", "max")) or t.size < 4:
+        _compare_and_swap(e, op, pointer, t, values)
+        return
+    if t.is_float and kind in ("add", "sub"):
+        name = f"f{kind}"
+    elif kind in ("min", "max"):
+        name = kind if t.is_signed else f"u{kind}"
+    else:
+        name = _RMW[kind]
+    old = e.t.ins(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0].text} {scope}, align {t.size}")
+    e.settle(op.results[0], X(t, old))
+
+
+def _compare_and_swap(e: Emitter, op: Op, pointer: str, t: Scalar, values: list[X]) -> None:
+    """Any update as a loop around compare-and-swap on the bits."""
+    word, scope = f"i{8 * t.size}", 'syncscope("device") monotonic monotonic'
+    before, again, done = e.t.block, e.t.label("again"), e.t.label("swapped")
+    first = e.t.ins(f"load {word}, ptr {pointer}, align {t.size}")
+    e.t.jump(again)
+    e.t.start(again)
+    bits, seen = e.t.name(), e.t.name()
+    e.t.do(f"{bits} = phi {word} [ {first}, %{before} ], [ {seen}, %{again} ]")
+    same = word == memory_type(t)
+    old = from_memory(e, bits if same else e.t.ins(f"bitcast {word} {bits} to {memory_type(t)}"), t, True)
+    new = to_memory(e, update(Lower(e, t, t, True), op.attrs["op"], old, values), True)
+    new = new if same else e.t.ins(f"bitcast {memory_type(t)} {new} to {word}")
+    pair = e.t.ins(f"cmpxchg ptr {pointer}, {word} {bits}, {word} {new} {scope}, align {t.size}")
+    e.t.do(f"{seen} = extractvalue {{ {word}, i1 }} {pair}, 0")
+    e.t.branch(e.t.ins(f"extractvalue {{ {word}, i1 }} {pair}, 1"), done, again)
+    e.t.start(done)
+    e.settle(op.results[0], old)
+
+
+_HOW = {"own": _own, "sum": _sum, "copy": _copy, "held": _held, "serial": _serial}
+HANDLERS = {"atomic": _atomic}

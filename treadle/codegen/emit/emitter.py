@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ...builtins.registry import primitive as primitive_record
 from ...ir.node import Block, Op, Value
 from ...passes.lanes import Lanes
-from ...types.core import Scalar, View, b1
+from ...types.core import STR, Scalar, View, b1
 from . import atomics, calls, control, faults, memory, views
 from .scalar import Lower, cast
 from .text import Text, constant, register, vector
@@ -41,6 +41,7 @@ class Emitter:
         self.axes: list[X] = []
         self.longs: dict[str, str] = {}  # 32-bit operands whose 64-bit form is known
         self.packed: dict[str, str] = {}  # masks of which the travelling form is known
+        self.after_parameters: list = []  # lines behind the parameters' loads
         self.entry: list = []  # lines at the top of the function: allocas, pointers of the launch record
         self.abort_label: str | None = None
         self._launch: dict[tuple[int, str], str] = {}
@@ -129,6 +130,14 @@ class Emitter:
             at = self.t.into(self.entry, f"getelementptr i8, ptr {self.place['launch']}, i64 {offset}")
             found = self._launch[offset, kind] = self.t.into(self.entry, f"load {kind}, ptr {at}, align 8, !invariant.load !0")
         return found
+
+    def private(self, item: int) -> str:
+        """The pointer to private memory ``item`` of this chunk, read once at the top of the function."""
+        key = f"item{item}"
+        if key not in self.place:
+            at = self.t.into(self.after_parameters, f"getelementptr i8, ptr {self.place['priv']}, i64 {8 * item}")
+            self.place[key] = self.t.into(self.after_parameters, f"load ptr, ptr {at}, align 8")
+        return self.place[key]
 
     def abort(self) -> str:
         """The block that ends the function early."""
@@ -229,11 +238,11 @@ def primitive(e: Emitter, op: Op) -> None:
     if not scalar and op.name == "bitand" and result.type is b1 and control.split(e, result, *xs):
         return
     low = Lower(e, op.args[0].type, result.type, scalar)  # type: ignore[arg-type]
-    e.settle(result, _lowering(op.name)(low, *xs))
+    e.settle(result, lowering(op.name)(low, *xs))
 
 
 @cache
-def _lowering(name: str) -> Callable[..., X]:
+def lowering(name: str) -> Callable[..., X]:
     return primitive_record(name).part("lower")  # type: ignore[return-value]
 
 
@@ -258,6 +267,9 @@ def _bitcast(e: Emitter, op: Op) -> None:
 
 def _select(e: Emitter, op: Op) -> None:
     result = op.results[0]
+    if result.type is STR:  # "True" or "False", to be printed
+        e.env[result] = e.number(op.args[0])
+        return
     c, a, b = (e.get(x) for x in op.args)
     assert isinstance(c, X)
     if a is b:

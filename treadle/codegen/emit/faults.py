@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.node import Func, Op
 from ...ir.walk import ops_of
-from ...types.core import Scalar, b1, i64
+from ...types.core import Scalar, b1, f64, i64
 from . import views
 from .scalar import Lower
 from .text import register, vector
@@ -153,7 +153,7 @@ def poll(e: Emitter, op: Op) -> None:
 
 def _check(e: Emitter, op: Op) -> None:
     shown = [e.number(a) for a in op.args[1:] if isinstance(a.type, Scalar)]
-    site = e.unit.site(op, op.attrs["kind"], message=op.attrs.get("message", ""), types=[x.type.name for x in shown[:_SHOWN]])
+    site = e.unit.site(op, op.attrs["kind"], text=op.attrs.get("message", ""), types=[x.type.name for x in shown[:_SHOWN]])
     demand(e, e.number(op.args[0]), site, shown)
 
 
@@ -238,17 +238,21 @@ def bounds(e: Emitter, op: Op, view: ViewX, indices: list[X]) -> None:
 
 
 def _print(e: Emitter, op: Op) -> None:
-    """Append a record to the log: site, thread, then the parts. Kernels that print run one thread after the other."""
+    """Append a record to the log: the site, then the values, floats as f64. Kernels that print run one thread at a time."""
     if e.unit.target.kind != "cpu":
         return
     e.unit.helper(_LOG)
     e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
-    parts = [e.number(a) for a in op.args if isinstance(a.type, Scalar)]
+    parts = [e.number(a) for a in op.args if a in e.env]  # text known while compiling is no value
     site = e.unit.printing(op)
-    at = e.t.ins(f"call ptr @treadle.log(ptr {e.place['launch']}, i64 {16 + 8 * len(parts)})")
-    for k, text in enumerate([str(site), e.place["thread"], *[raw(e, x, None) for x in parts]]):
+    at = e.t.ins(f"call ptr @treadle.log(ptr {e.place['launch']}, i64 {8 + 8 * len(parts)})")
+    for k, text in enumerate([str(site), *[raw(e, _printable(e, x), None) for x in parts]]):
         to = e.t.ins(f"getelementptr i8, ptr {at}, i64 {8 * k}")
         e.t.do(f"store i64 {text}, ptr {to}, align 8")
+
+
+def _printable(e: Emitter, x: X) -> X:
+    return Lower(e, x.type, f64, True).cast(x, x.type, f64) if x.type.is_float else x
 
 
 HANDLERS = {"check": _check, "print": _print}

@@ -9,7 +9,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 from ...types.core import Scalar, View, f64, i32, i64
 from ...types.layout import leaves, pack
-from . import faults, views
+from . import atomics, faults, views
 from .scalar import Lower, from_memory
 from .text import Text, memory
 from .values import ViewX, X
@@ -123,6 +123,7 @@ def write_kernel(unit: Unit, func: Func) -> str:
     text.start("entry")
     e.entry = text.slot()
     parameters(e, func, "%args")
+    e.after_parameters = text.slot()
     if any(op.name == "call" for op in all_ops(func)) or faults.func_fails(unit, func):
         e.place["alive"] = "%alive"
         e.entry.append(f"  %alive = alloca i{e.width}, align 8")
@@ -130,9 +131,11 @@ def write_kernel(unit: Unit, func: Func) -> str:
         _rows(e, func)
     else:
         _gangs(e, func, "%begin", "%end", lambda t: (t, None, None))
+        atomics.free_buffer(e)
         text.do("ret i32 0")
     if e.abort_label is not None:
         text.start(e.abort_label)
+        atomics.free_buffer(e)
         text.do("ret i32 1")
     head = f"define i32 @{unit.symbol}(ptr noalias readonly %args, ptr %launch, i64 %begin, i64 %end, ptr %priv) #0"
     return f"{head} {{\n{text.text()}\n}}\n"
@@ -161,6 +164,7 @@ def _rows(e: Emitter, func: Func) -> None:
     phi.append(f"  {place} = phi i64 [ %begin, %{before} ], [ {following}, %{t.block} ]")
     t.jump(row_start)
     t.start(done)
+    atomics.free_buffer(e)
     t.do("ret i32 0")
 
 
@@ -217,8 +221,6 @@ def _lanes_below(e: Emitter, place: str, end: str) -> str:
 
 def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mask: str | None) -> None:
     """The body for one gang. ``where``: the thread in lane 0, and its row and column in the grid if gangs run along rows."""
-    from . import atomics
-
     env, place = dict(e.env), dict(e.place)
     e.place["thread"] = where[0]
     e.mask, e.some, e.valid, e.known_true = mask, True, {}, set()
@@ -228,7 +230,6 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
     fails = faults.func_fails(e.unit, func)
     if "alive" in e.place:
         e.t.do(f"store i{e.width} -1, ptr %alive, align 8")
-    atomics.begin_gang(e)
     e.block(func.body)
     atomics.end_gang(e)
     if fails and e.width > 1:
@@ -236,10 +237,8 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
         go = e.t.label("alive")
         e.t.branch(e.t.ins(f"icmp eq i{e.width} {alive}, -1"), go, e.abort())
         e.t.start(go)
-    shown = e.place.get("shown")
+    place.update((key, text) for key, text in e.place.items() if key not in ("thread", *place))  # made at the function's top
     e.env, e.place = env, place
-    if shown is not None:
-        e.place["shown"] = shown
 
 
 def _written_twice(func: Func) -> bool:

@@ -343,7 +343,7 @@ def _gather(e: Emitter, pointers: str, items: list[Item]) -> list[X]:
             out.append(from_memory(e, got, item.type, False))
         return out
     names = ["poison"] * len(items)
-    for lane, pointer in enumerate(_each_pointer(e, pointers, items)):
+    for lane, pointer in enumerate(each_pointer(e, pointers, items)):
         for k, item in enumerate(items):
             at = pointer if not item.offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {item.offset}")
             kind = memory(item.type)
@@ -352,7 +352,7 @@ def _gather(e: Emitter, pointers: str, items: list[Item]) -> list[X]:
     return [from_memory(e, name, item.type, False) for name, item in zip(names, items, strict=True)]
 
 
-def _each_pointer(e: Emitter, pointers: str, items: list[Item]) -> list[str]:
+def each_pointer(e: Emitter, pointers: str, items: list[Item]) -> list[str]:
     """The pointer of each lane; of lanes that do not run, one to the dummy."""
     many = vector("ptr", e.width)
     if e.mask is not None:
@@ -374,7 +374,7 @@ def _scatter(e: Emitter, pointers: str, items: list[Item], xs: list[X]) -> None:
             e.t.declare(f"declare void {name}({kind}, {many}, i32, {e.bits})")
             e.t.do(f"call void {name}({kind} {value}, {many} {at}, i32 {item.size}, {e.bits} {e.mask_text()})")
         return
-    for lane, pointer in enumerate(_each_pointer(e, pointers, items)):
+    for lane, pointer in enumerate(each_pointer(e, pointers, items)):
         for item, value in zip(items, values, strict=True):
             at = pointer if not item.offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {item.offset}")
             kind = memory(item.type)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...passes.lanes import Lanes, analyse, call_params
+from ...types.core import Scalar
+
+if TYPE_CHECKING:
+    from .atomics import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,7 @@ class Unit:
     failing: dict[int, bool] = field(default_factory=dict)
     lanes: dict[int, Lanes] = field(default_factory=dict)  # by id of the function
     names: dict[int, str] = field(default_factory=dict)
-    atomics: list[dict] = field(default_factory=list)
-    held: dict[Op, object] = field(default_factory=dict)
+    plans: dict[Op, Plan] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -61,17 +65,18 @@ class Unit:
 
     def site(self, op: Op, kind: str, **facts) -> int:
         """The number of a place that may fail."""
-        self.sites.append({"kind": kind, "file": op.span.file, "line": op.span.line, "column": op.span.column,
-                           "end_column": op.span.end_column, "text": op.span.text().strip(), **facts})  # fmt: skip
+        span = op.span
+        self.sites.append({"kind": kind, "file": span.file, "line": span.line, "column": span.column,
+                           "end_column": span.end_column, **facts})  # fmt: skip
         return len(self.sites) - 1
 
     def printing(self, op: Op) -> int:
         """The number of a place that prints; its parts are types of values and texts."""
-        from ...types.core import Scalar
-
         texts = {r: o.attrs["value"] for o in ops_of(self.kernel.body) if o.name == "const" for r in o.results}
-        parts = [a.type.name if isinstance(a.type, Scalar) else {"text": str(texts.get(a, ""))} for a in op.args]
-        self.prints.append({"format": op.attrs["format"], "parts": parts})
+        parts = [
+            a.type.name if isinstance(a.type, Scalar) else {"text": texts[a]} if a in texts else "bool" for a in op.args
+        ]
+        self.prints.append({"format": op.attrs["format"], "values": parts})
         return len(self.prints) - 1
 
     def analyse(self) -> list[Func]:
