@@ -1,0 +1,144 @@
+"""Functions: annotations, overloads, generics, closures, Python-scope calls."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+@wp.func
+def twice(x: float):
+    return x * 2.0
+
+
+@wp.func
+def pick(x: int):
+    return 1
+
+
+@wp.func  # noqa: F811
+def pick(x: float):  # noqa: F811
+    return 2
+
+
+@wp.func
+def anything(a: Any, b: Any):
+    return a + b
+
+
+@wp.func
+def divmod_of(a: int, b: int = 3):
+    return a // b, a % b
+
+
+def run(kernel, n, dtype):
+    out = wp.zeros(n, dtype=dtype)
+    wp.launch(kernel, dim=1, inputs=[out])
+    return out.list()
+
+
+def test_overloads_are_chosen_by_type_and_literals_adapt():
+    @wp.kernel
+    def k(out: wp.array(dtype=int)):
+        out[0] = pick(7)
+        out[1] = pick(7.0)
+        out[2] = int(twice(3.0))
+
+    assert run(k, 3, int) == [1, 2, 6]
+
+
+def test_generic_functions_and_defaults():
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0] = anything(1.5, 2.0)
+        out[1] = float(anything(1, 2))
+        out[2] = anything(wp.vec3(1.0, 2.0, 3.0), wp.vec3(1.0, 1.0, 1.0))[2]
+        q, r = divmod_of(11)
+        out[3] = float(q)
+        out[4] = float(r)
+        q, r = divmod_of(b=4, a=11)
+        out[5] = float(r)
+
+    assert run(k, 6, float) == [3.5, 3.0, 4.0, 3.0, 2.0, 3.0]
+
+
+def test_a_call_that_does_not_fit_names_the_argument_and_the_line():
+    @wp.kernel
+    def k(out: wp.array(dtype=float), n: int):
+        out[0] = twice(n)
+
+    with pytest.raises(wp.KernelTypeError) as caught:
+        wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float), 1])
+    for word in ("test_function.py", "twice(n)", "argument 'x' of twice must be float32, not int32", "float32(…)"):
+        assert word in str(caught.value)
+
+
+def test_closures_keep_their_values():
+    def make(factor, fn):
+        @wp.kernel
+        def k(out: wp.array(dtype=float)):
+            i = wp.tid()
+            out[i] = fn(float(i)) * factor
+
+        return k
+
+    first, second = make(2.0, twice), make(10.0, twice)
+    for kernel, want in ((first, [0.0, 4.0, 8.0]), (second, [0.0, 20.0, 40.0]), (first, [0.0, 4.0, 8.0])):
+        out = wp.zeros(3, dtype=float)
+        wp.launch(kernel, dim=3, inputs=[out])
+        assert out.list() == want
+
+
+def test_functions_are_called_from_python():
+    @wp.func
+    def bell(a: wp.float64):
+        return wp.exp(-a * a)
+
+    assert float(bell(wp.float64(0.5))) == pytest.approx(math.exp(-0.25), rel=1e-15)
+    assert twice(4.0) == 8.0
+
+
+def test_functions_are_arguments_of_functions():
+    @wp.func
+    def apply(f: Any, x: float):
+        return f(x) + 1.0
+
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0] = apply(twice, 3.0)
+
+    assert run(k, 1, float) == [7.0]
+
+
+def test_recursion_is_an_error_not_a_crash():
+    @wp.func
+    def down(n: int):
+        if n > 0:
+            return down(n - 1)
+        return 0
+
+    @wp.kernel
+    def k(out: wp.array(dtype=int)):
+        out[0] = down(3)
+
+    with pytest.raises(wp.KernelSyntaxError, match="calls itself"):
+        run(k, 1, int)
+
+
+def test_host_builtins_agree_with_kernels():
+    @wp.kernel
+    def k(v: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+        out[0] = wp.length(v[0])
+        out[1] = wp.dot(v[0], v[0])
+
+    v = wp.vec3(1.0, 2.0, 3.5)
+    out = wp.zeros(2, dtype=float)
+    wp.launch(k, dim=1, inputs=[wp.array([v], dtype=wp.vec3), out])
+    assert out.list() == [wp.length(v), wp.dot(v, v)]
+    assert wp.min(3, 4) == 3
+    np.testing.assert_array_equal(np.array(wp.cross(wp.vec3(1.0, 0.0, 0.0), wp.vec3(0.0, 1.0, 0.0))), [0, 0, 1])

@@ -1,0 +1,130 @@
+"""Launches: arguments that fit, arguments that do not, recorded launches, checked mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+@wp.kernel
+def scale(a: wp.array(dtype=float), s: float):
+    i = wp.tid()
+    a[i] = a[i] * s
+
+
+@wp.kernel
+def generic(a: wp.array(dtype=Any), s: Any):
+    i = wp.tid()
+    a[i] = a[i] * s
+
+
+@wp.kernel
+def shift(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = b[i + 1]
+
+
+@wp.kernel
+def grid(out: wp.array2d(dtype=int)):
+    i, j = wp.tid()
+    out[i, j] = 100 * i + j
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 64, 1000])
+def test_every_thread_runs_once(n):
+    a = wp.array(np.arange(n, dtype=np.float32), dtype=float)
+    wp.launch(scale, dim=n, inputs=[a], outputs=[2.0])
+    np.testing.assert_array_equal(a.numpy(), 2.0 * np.arange(n))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (5, 3), (4, 64), (7, 33)])
+def test_grids_of_two_axes(shape):
+    out = wp.zeros(shape, dtype=int)
+    wp.launch(grid, dim=shape, inputs=[out])
+    np.testing.assert_array_equal(out.numpy(), 100 * np.arange(shape[0])[:, None] + np.arange(shape[1]))
+
+
+def test_numpy_arrays_are_arguments():
+    a = np.arange(4, dtype=np.float32)
+    wp.launch(scale, dim=4, inputs=[a, np.float32(3.0)])
+    np.testing.assert_array_equal(a, [0, 3, 6, 9])
+
+
+def test_what_does_not_fit_is_named():
+    a = wp.zeros(4, dtype=float)
+    with pytest.raises(wp.LaunchError, match=r"takes 2 arguments \(a, s\), 1 were given"):
+        wp.launch(scale, dim=4, inputs=[a])
+    with pytest.raises(wp.LaunchTypeError, match="argument 'a' of kernel scale must be an array of float32"):
+        wp.launch(scale, dim=4, inputs=[wp.zeros(4, dtype=int), 1.0])
+    with pytest.raises(wp.LaunchTypeError, match="argument 's' of kernel scale must be float32, not str"):
+        wp.launch(scale, dim=4, inputs=[a, "two"])
+    with pytest.raises(wp.LaunchTypeError, match="dim of a launch"):
+        wp.launch(scale, dim=2.5, inputs=[a, 1.0])
+    with pytest.raises(wp.LaunchTypeError, match="takes a kernel, not function"):
+        wp.launch(lambda: None, dim=1)
+    with pytest.raises(wp.LaunchError, match="cannot be called"):
+        scale(a, 1.0)
+    np.testing.assert_array_equal(a.numpy(), 0.0)
+
+
+def test_own_index_beyond_the_array_is_found_at_the_launch():
+    a = wp.zeros(4, dtype=float)
+    for _ in range(2):  # the first launch goes through Python, the second through the native launcher
+        with pytest.raises(IndexError, match=r"index 4 is out of bounds in dimension 0 of array 'a'"):
+            wp.launch(scale, dim=5, inputs=[a, 1.0])
+        wp.launch(scale, dim=4, inputs=[a, 1.0])
+
+
+def test_checked_launch_names_line_array_index_and_thread():
+    a, b = wp.zeros(3, dtype=float), wp.zeros(3, dtype=float)
+    with pytest.raises(IndexError) as caught:
+        wp.launch(shift, dim=3, inputs=[a, b], checked=True)
+    text = str(caught.value)
+    for word in ("test_launch.py", "a[i] = b[i + 1]", "index 3", "array 'b'", "(3,)", "thread 2", "kernel shift"):
+        assert word in text
+
+
+def test_generic_kernels_compile_once_per_type():
+    for dtype in (wp.float32, wp.float64, wp.int32):
+        a = wp.array([1, 2, 3], dtype=dtype)
+        wp.launch(generic, dim=3, inputs=[a, dtype(2)])
+        assert a.list() == [2, 4, 6]
+    assert len(generic.overloads) == 3
+
+
+def test_overload_fixes_types():
+    typed = wp.overload(generic, [wp.array(dtype=wp.float64), wp.float64])
+    a = wp.array([1.5], dtype=wp.float64)
+    wp.launch(typed, dim=1, inputs=[a, 2])
+    assert a.list() == [3.0]
+    with pytest.raises(wp.LaunchTypeError, match="must be an array of float64"):
+        wp.launch(typed, dim=1, inputs=[wp.zeros(1, dtype=float), 2])
+
+
+def test_recorded_launch_runs_again_with_other_arguments():
+    a, b = wp.array([1.0, 2.0], dtype=float), wp.array([5.0], dtype=float)
+    command = wp.launch(scale, dim=2, inputs=[a, 2.0], record_cmd=True)
+    assert a.list() == [1.0, 2.0]
+    command.launch()
+    command.set_param_by_name("s", 10.0)
+    command.launch()
+    assert a.list() == [20.0, 40.0]
+    command.set_param_at_index(0, b)
+    command.set_dim(1)
+    command.launch()
+    assert b.list() == [50.0]
+    with pytest.raises(wp.LaunchError, match="no argument 'q'"):
+        command.set_param_by_name("q", 1)
+
+
+def test_settings_take_effect_after_a_launch(monkeypatch):
+    a, b = wp.zeros(3, dtype=float), wp.zeros(3, dtype=float)
+    wp.launch(shift, dim=2, inputs=[a, b])
+    wp.launch(shift, dim=2, inputs=[a, b])
+    monkeypatch.setattr(wp.config, "mode", "debug")
+    with pytest.raises(IndexError):
+        wp.launch(shift, dim=3, inputs=[a, b])

@@ -1,0 +1,90 @@
+"""Structs: fields convert, arrays specialise the type, and values travel into kernels and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+@wp.struct
+class Inner:
+    weight: float
+    axis: wp.vec3
+
+
+@wp.struct
+class Outer:
+    count: int
+    inner: Inner
+    values: wp.array(dtype=float)
+    flag: bool
+
+
+@wp.kernel
+def read(s: Outer, out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = s.values[i] * s.inner.weight + s.inner.axis[1] + float(s.count)
+
+
+@wp.kernel
+def build(xs: wp.array(dtype=Inner)):
+    i = wp.tid()
+    made = Inner()
+    made.weight = float(i)
+    made.axis = wp.vec3(1.0, 2.0, 3.0) * float(i)
+    xs[i] = made
+    xs[i].axis[2] = -1.0
+
+
+def test_fields_start_at_zero_and_convert():
+    s = Outer()
+    assert (s.count, s.flag, s.values, s.inner.weight) == (0, False, None, 0.0)
+    s.inner.axis = (1, 2, 3)
+    assert list(s.inner.axis) == [1.0, 2.0, 3.0]
+    s.count = np.int64(7)
+    assert s.count == 7
+
+
+def test_wrong_fields_are_named():
+    s = Outer()
+    with pytest.raises(wp.KernelAttributeError, match="no field 'colour'"):
+        s.colour = 1
+    with pytest.raises(wp.LaunchTypeError, match="Outer.values must be an array"):
+        s.values = 3.0
+    with pytest.raises(wp.LaunchTypeError, match="not a whole number"):
+        s.count = 1.5
+    with pytest.raises(TypeError, match="4 fields, 5 values"):
+        Outer(1, Inner(), None, True, 5)
+
+
+def test_kernels_read_structs_with_arrays():
+    s = Outer(count=2)
+    s.inner.weight, s.inner.axis = 3.0, wp.vec3(0.0, 0.5, 0.0)
+    s.values = wp.array(np.arange(5.0), dtype=float)
+    out = wp.zeros(5, dtype=float)
+    wp.launch(read, dim=5, inputs=[s, out])
+    np.testing.assert_array_equal(out.numpy(), np.arange(5) * 3.0 + 2.5)
+    s.values = wp.array(np.arange(10.0), dtype=float)[::2]  # another layout is another type, compiled when launched
+    wp.launch(read, dim=5, inputs=[s, out])
+    np.testing.assert_array_equal(out.numpy(), np.arange(0, 10, 2) * 3.0 + 2.5)
+
+
+def test_arrays_of_structs():
+    xs = wp.zeros(3, dtype=Inner)
+    wp.launch(build, dim=3, inputs=[xs])
+    found = xs.numpy()
+    np.testing.assert_array_equal(found["weight"], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(found["axis"], [[0, 0, -1], [1, 2, -1], [2, 4, -1]])
+
+
+def test_another_declaration_is_another_type():
+    @wp.struct
+    class Inner:  # noqa: F811
+        weight: float
+        axis: wp.vec3
+
+    s = Outer()
+    with pytest.raises(wp.LaunchTypeError, match="Outer.inner must be a Inner"):
+        s.inner = Inner()
