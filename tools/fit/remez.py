@@ -1,9 +1,10 @@
 """Minimax polynomials with coefficients that fit a machine format (Remez exchange on a dense grid, mpmath).
 
-``fit(target, weight, interval, count, precision)`` finds the polynomial ``p`` of ``count`` coefficients that makes the largest
-``|weight(x) * (target(x) - p(x))|`` on the interval as small as possible, then rounds the coefficients to ``precision`` bits
-one at a time, lowest power first, and refits the rest after each rounding, so that later coefficients absorb the rounding of
-earlier ones (on an interval with 0 inside they are rounded together). Source of the exchange: E. Ya. Remez, 1934, as told in J.-M. Muller, "Elementary Functions", chapter 3.
+``fit(target, weight, interval, count, precision)`` finds the polynomial ``p`` of ``count`` coefficients that makes
+the largest ``|weight(x) * (target(x) - p(x))|`` on the interval as small as possible, then rounds the coefficients
+to ``precision`` bits one at a time, lowest power first, and refits the rest after each rounding, so that later
+coefficients absorb the rounding of earlier ones (on an interval with 0 inside they are rounded together). Source of
+the exchange: E. Ya. Remez, 1934, as told in J.-M. Muller, "Elementary Functions", chapter 3.
 
 Needs mpmath; treadle itself does not.
 """

@@ -1,7 +1,9 @@
-"""What is fitted: one row a polynomial. ``generate.py`` turns the rows into ``treadle/builtins/elementary/polynomials_*.py``.
+"""What is fitted: one row a polynomial. ``generate.py`` turns the rows into
+``treadle/builtins/elementary/polynomials_*.py``.
 
-A row names the polynomial, says in words what it stands for (this text becomes its docstring), and gives the target, the weight
-(chosen so that the weighted error is the error of the *result* relative to the result), the interval and the number of coefficients.
+A row names the polynomial, says in words what it stands for (this text becomes its docstring), and gives the target,
+the weight (chosen so that the weighted error is the error of the *result* relative to the result), the interval and
+the number of coefficients.
 """
 
 from __future__ import annotations
@@ -11,7 +13,26 @@ from dataclasses import dataclass
 from functools import cache
 
 from mpmath import (
-    asin, atan, atanh, cos, erf, erfc, erfinv, exp, expm1, fabs, log, log1p, mp, mpf, pi, sin, sinh, sqrt, tan, tanh,
+    asin,
+    atan,
+    atanh,
+    cos,
+    erf,
+    erfc,
+    erfinv,
+    exp,
+    expm1,
+    fabs,
+    log,
+    log1p,
+    mp,
+    mpf,
+    pi,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
 )  # fmt: skip
 
 __all__ = ["FLOAT32", "FLOAT64", "Spec"]
@@ -33,7 +54,9 @@ class Spec:
 
 
 TINY = mpf(2) ** -60  # lower end of an interval whose target is 0/0 at 0
-QUARTER = (pi / 4 * (1 + mpf(2) ** -7)) ** 2  # r*r after reduction to a quarter turn, with the slack of a rounded quotient
+QUARTER = (
+    pi / 4 * (1 + mpf(2) ** -7)
+) ** 2  # r*r after reduction to a quarter turn, with the slack of a rounded quotient
 HALF_LN2 = log(2) / 2 * (1 + mpf(2) ** -10)
 S_SQUARED = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2  # the largest s*s, s = f/(2 + f)
 LOG_LOW, LOG_HIGH = sqrt(mpf(0.5)) - 1, sqrt(mpf(2)) - 1  # m - 1 for a significand m in [sqrt(1/2), sqrt(2)]
@@ -149,7 +172,8 @@ def erfinv_of_log(w: mpf) -> mpf:
 
 
 def erfinv_near(constant: float) -> dict:
-    """``erfinv(x) = x (c + p(w))``, ``w = -log(1 - x*x)``, as M. Giles does, "Approximating the erfinv function", 2012."""
+    """``erfinv(x) = x (c + p(w))``, ``w = -log(1 - x*x)``, as M. Giles does, "Approximating the erfinv function",
+    2012."""
     c = mpf(constant)
 
     def whole(w: mpf) -> mpf:

@@ -1,8 +1,8 @@
-"""Measure elementary bodies against a wider format: float32 against the C library's double, float64 against ``__float128``.
+"""Measure elementary bodies against a wider format: float32 against the C library's double, float64 against quad.
 
-``Measure(bodies)`` translates the bodies (``to_c``), adds the references below, and builds one shared library with the C compiler.
-Errors are in units in the last place of the exact result: subnormal results count in the spacing of subnormals, an infinite
-result as the power of two that follows the largest finite number.
+``Measure(bodies)`` translates the bodies (``to_c``), adds the references below, and builds one shared library with the C
+compiler. Errors are in units in the last place of the exact result: subnormal results count in the spacing of
+subnormals, an infinite result as the power of two that follows the largest finite number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from to_c import C_TYPES, Unit, HEAD
+from to_c import C_TYPES, HEAD, Unit
 
 BINARY = ("atan2", "pow")
 COMPILER = shutil.which("gcc")  # __float128 and libquadmath are GCC's
@@ -26,44 +26,47 @@ REFERENCES = """
 typedef __float128 quad;
 static quad q_of(double x) { return x; }
 
-/* y solves erf(y) = x or erfc(y) = x: Newton's method from a guess, in the tail on the small side */
-#define INVERSES(T, P, ERF, ERFC, EXP, SQRTPI_2) \\
-    static T P##_erfcinv_from(T c, T y) { \\
-        for (int k = 0; k < 3; k++) { T u = (ERFC(y) - c) * SQRTPI_2 * EXP(y * y); y += u / (1 + y * u); } return y; } \\
-    static T P##_erfinv_from(T x, T y) { \\
-        for (int k = 0; k < 3; k++) { T u = (x - ERF(y)) * SQRTPI_2 * EXP(y * y); y += u / (1 + y * u); } return y; } \\
+/* y solves erf(y) = x or erfc(y) = x: Halley's method from a guess, in the tails on the side without cancellation */
+#define INVERSES(T, P, ERF, ERFC, EXP, SLOPE) \\
+    static T P##_step(T y, T residual) { T u = residual * SLOPE * EXP(y * y); return y + u / (1 + y * u); } \\
+    static T P##_tail(T c, T y) { for (int k = 0; k < 3; k++) y = P##_step(y, ERFC(y) - c); return y; } \\
+    static T P##_middle(T x, T y) { for (int k = 0; k < 3; k++) y = P##_step(y, x - ERF(y)); return y; } \\
     static T P##_erfinv(T x, T guess) { \\
-        if (!(guess - guess == 0) || x == 0 || !(x < 1 && x > -1)) return x == 1 ? INFINITY : x == -1 ? -INFINITY : x == 0 ? x : NAN; \\
-        if (x > 0.5) return P##_erfcinv_from(1 - x, guess); \\
-        if (x < -0.5) return -P##_erfcinv_from(1 + x, -guess); \\
-        return P##_erfinv_from(x, guess); } \\
+        if (x == 0) return x; \\
+        if (!(x < 1 && x > -1)) return x == 1 || x == -1 ? x * INFINITY : NAN; \\
+        if (guess - guess != 0) return 0; \\
+        if (x > 0.5) return P##_tail(1 - x, guess); \\
+        if (x < -0.5) return -P##_tail(1 + x, -guess); \\
+        return P##_middle(x, guess); } \\
     static T P##_erfcinv(T x, T guess) { \\
-        if (!(guess - guess == 0) || !(x > 0 && x < 2)) return x == 0 ? INFINITY : x == 2 ? -INFINITY : NAN; \\
-        if (x < 0.5) return P##_erfcinv_from(x, guess); \\
-        if (x > 1.5) return -P##_erfcinv_from(2 - x, -guess); \\
-        return P##_erfinv_from(1 - x, guess); }
+        if (!(x > 0 && x < 2)) return x == 0 ? INFINITY : x == 2 ? -INFINITY : NAN; \\
+        if (guess - guess != 0) return 0; \\
+        if (x < 0.5) return P##_tail(x, guess); \\
+        if (x > 1.5) return -P##_tail(2 - x, -guess); \\
+        return P##_middle(1 - x, guess); }
 INVERSES(double, d, erf, erfc, exp, 0.886226925452758013649)
 INVERSES(quad, q, erfq, erfcq, expq, 0.886226925452758013649083741670572591398774728Q)
 static double clampd(double x) { return x > 1 ? 1 : x < -1 ? -1 : x; }
 #define PLAIN(NAME) \\
     static double d_##NAME(double x, double guess) { return NAME(x); } \\
     static quad q_##NAME(quad x, quad guess) { return NAME##q(x); }
-PLAIN(sin) PLAIN(cos) PLAIN(tan) PLAIN(atan) PLAIN(sinh) PLAIN(cosh) PLAIN(tanh) PLAIN(exp) PLAIN(log) PLAIN(log2) PLAIN(log10)
-PLAIN(cbrt) PLAIN(erf) PLAIN(erfc)
+PLAIN(sin) PLAIN(cos) PLAIN(tan) PLAIN(atan) PLAIN(exp) PLAIN(sinh) PLAIN(cosh) PLAIN(tanh)
+PLAIN(log) PLAIN(log2) PLAIN(log10) PLAIN(cbrt) PLAIN(erf) PLAIN(erfc)
 static double d_asin(double x, double g) { return asin(clampd(x)); }
 static double d_acos(double x, double g) { return acos(clampd(x)); }
 static quad q_asin(quad x, quad g) { return asinq(clampd(x)); }
 static quad q_acos(quad x, quad g) { return acosq(clampd(x)); }
 
-static double spacing(int exponent, int digits, int least) { return ldexp(1.0, (exponent < least ? least : exponent) - digits); }
 static double ulps32(float y, double r) {
     if (r != r || y != y) return (r != r) == (y != y) ? 0 : INFINITY;
     if (y == 0 && r == 0) return !signbit(y) == !signbit(r) ? 0 : INFINITY;
-    double top = 0x1p128, v = y, e;
-    if (isinf(v)) v = copysign(top, v);
+    double top = 0x1p128, v = y;
+    if (isinf(y)) v = copysign(top, v);
     if (fabs(r) > top) r = copysign(top, r);
     int exponent; frexp(r, &exponent);
-    return fabs(v - r) / spacing(fabs(r) == top ? 128 : exponent, 24, -125);
+    if (fabs(r) == top) exponent = 128;
+    exponent = exponent < -125 ? -125 : exponent;
+    return fabs(v - r) / ldexp(1.0, exponent - 24);
 }
 static double ulps64(double y, quad r) {
     if (r != r || y != y) return (r != r) == (y != y) ? 0 : INFINITY;

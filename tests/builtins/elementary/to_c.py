@@ -1,10 +1,11 @@
 """Elementary bodies as C: a small translator for tests, so that a C compiler can run them over millions of points.
 
-It covers the subset that bodies are written in (assignments, ``if``, ``for range``, ``return``, tuples, calls among bodies and of the
-names in ``dsl``), infers the types of locals from what is assigned to them, and refuses what would not mean the same everywhere:
+It covers the subset that bodies are written in (assignments, ``if``, ``for range``, ``return``, tuples, calls among
+bodies and of the names in ``dsl``), infers the types of locals from what is assigned to them, and refuses what would not
+mean the same everywhere:
 
 * operands of different types, except that a number in the text takes the type of its partner;
-* a sum with a product that is used nowhere else (the compiler of treadle makes an ``fma`` of it, others do not); bodies write ``fma``.
+* a sum with a product that is used nowhere else, of which a compiler may make an ``fma`` or not: bodies write ``fma``.
 """
 
 from __future__ import annotations
@@ -19,22 +20,24 @@ from types import FunctionType
 import numpy as np
 
 C_TYPES = {
-    "float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t", "uint32": "uint32_t", "uint64": "uint64_t",
-    "bool": "int",
+    "float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t", "uint32": "uint32_t",
+    "uint64": "uint64_t", "bool": "int",
 }  # fmt: skip
 UNSIGNED = {"int32": "uint32", "int64": "uint64", "uint32": "uint32", "uint64": "uint64"}
 FLOATS = ("float32", "float64")
+SAME_SIZE = (("float32", "int32", "uint32"), ("float64", "int64", "uint64"))
 HEAD = """#include <math.h>
 #include <stdint.h>
 #include <string.h>
-#define CAST(name, to, from) \\
-    static inline to name(from x) { to y; memcpy(&y, &x, sizeof y); return y; }
-CAST(bits_int32_float32, int32_t, float) CAST(bits_uint32_float32, uint32_t, float) CAST(bits_float32_int32, float, int32_t)
-CAST(bits_float32_uint32, float, uint32_t) CAST(bits_int64_float64, int64_t, double) CAST(bits_uint64_float64, uint64_t, double)
-CAST(bits_float64_int64, double, int64_t) CAST(bits_float64_uint64, double, uint64_t) CAST(bits_int64_uint64, int64_t, uint64_t)
-CAST(bits_uint64_int64, uint64_t, int64_t) CAST(bits_int32_uint32, int32_t, uint32_t) CAST(bits_uint32_int32, uint32_t, int32_t)
 """
-MATH = {"abs": "fabs", "floor": "floor", "rint": "rint", "trunc": "trunc", "sqrt": "sqrt", "copysign": "copysign", "fma": "fma"}
+CAST = "static inline {c} bits_{to}_{of}({c_of} x) {{ {c} y; memcpy(&y, &x, sizeof y); return y; }}\n"
+for _group in SAME_SIZE:
+    for _to in _group:
+        for _of in _group:
+            HEAD += CAST.format(c=C_TYPES[_to], to=_to, c_of=C_TYPES[_of], of=_of)
+MATH = {
+    "abs": "fabs", "floor": "floor", "rint": "rint", "trunc": "trunc", "sqrt": "sqrt", "copysign": "copysign", "fma": "fma",
+}  # fmt: skip
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
@@ -45,7 +48,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Expr:
-    """C text with a type; ``literal`` is the number if it may still take its partner's type, ``product`` marks ``a*b``."""
+    """C text with a type.
+
+    ``literal``: the number, if it may still take its partner's type; ``product``: it is ``a*b`` and used nowhere else.
+    """
 
     code: str
     type: str
@@ -178,7 +184,9 @@ class Function:
             self.temporaries += 1
             temporaries.append(f"t{self.temporaries}_")
         first = "".join(f"{C_TYPES[v.type]} {t} = {v.code}; " for t, v in zip(temporaries, values))
-        second = " ".join(self.assign(s, n, Expr(t, v.type, None, v.product)) for n, t, v in zip(names, temporaries, values))
+        second = " ".join(
+            self.assign(s, n, Expr(t, v.type, None, v.product)) for n, t, v in zip(names, temporaries, values)
+        )
         return f"{pad}{{ {first}{second} }}\n"
 
     def assign_call(self, s: ast.stmt, names: list[str], call: ast.Call, pad: str) -> str:
@@ -222,7 +230,9 @@ class Function:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Expr(f"(!{self.boolean(operand)})", "bool")
             case ast.BoolOp(op=op, values=values):
-                return Expr(f"({(' && ' if isinstance(op, ast.And) else ' || ').join(map(self.boolean, values))})", "bool")
+                return Expr(
+                    f"({(' && ' if isinstance(op, ast.And) else ' || ').join(map(self.boolean, values))})", "bool"
+                )
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 a, b = self.pair(node, left, right)
                 return Expr(f"({a.code} {COMPARE[type(op)]} {b.code})", "bool")
@@ -292,7 +302,9 @@ class Function:
             return Expr(f"{MATH[name]}{suffix}({', '.join(a.code for a in args)})", kind)
         callee = self.callee(node)
         args = [self.typed(a, t, node) for a, t in zip(args, callee.params.values(), strict=True)]
-        return Expr(f"{callee.name}({', '.join(a.code for a in args)})", callee.returns[0], None, 0 in callee.product_results)
+        return Expr(
+            f"{callee.name}({', '.join(a.code for a in args)})", callee.returns[0], None, 0 in callee.product_results
+        )
 
     def cast(self, node: ast.Call, to: str) -> Expr:
         (argument,) = node.args

@@ -1,12 +1,14 @@
-"""Elementary functions, written in the kernel language: one body for float32 and one for float64, at most 2 ulp from the truth.
+"""Elementary functions, written in the kernel language: one body for float32 and one for float64, at most 2 ulp from
+the truth.
 
-Every target compiles these bodies, so scalar code, gangs of any width and GPUs give the same digits. A body reduces the argument,
-evaluates a polynomial of our own fitting (``tools/fit``) and puts the parts together; both sides of a choice are computed and
-selected, and a real ``if`` stands only before a path that few arguments need. Special values follow C99, but ``asin`` and ``acos``
-take arguments beyond -1 and 1 as -1 and 1.
+Every target compiles these bodies, so scalar code, gangs of any width and GPUs give the same digits. A body reduces
+the argument, evaluates a polynomial of our own fitting (``tools/fit``) and puts the parts together; both sides of a
+choice are computed and selected, and a real ``if`` stands only before a path that few arguments need. Special values
+follow C99, but ``asin`` and ``acos`` take arguments beyond -1 and 1 as -1 and 1.
 
-``BODIES[name][type]`` is the body. ``ULP[name]`` is the largest error of the float32 and of the float64 body in units in the last
-place: for float32 of one argument it was measured over all 2**32 of them, otherwise over some millions, with some room.
+``BODIES[name][type]`` is the body. ``ULP[name]`` is the largest error of the float32 and of the float64 body in
+units in the last place: for float32 of one argument it was measured over all 2**32 of them, otherwise over some
+millions, with some room.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The names that elementary bodies are written with, and their meaning on NumPy scalars.
 
-A body is a plain Python function in the kernel language. The compiler reads its text and resolves these names to its own types
-and primitives; called from Python, a body runs on NumPy scalars with the same rounding, step by step, ``fma`` included.
-Arithmetic on floats must be compiled as written: a product that feeds a sum is fused only where the body says ``fma``.
+A body is a plain Python function in the kernel language. The compiler reads its text and resolves these names to its
+own types and primitives; called from Python, a body runs on NumPy scalars with the same rounding, step by step,
+``fma`` included. Arithmetic on floats must be compiled as written: a product that feeds a sum is fused only where
+the body says ``fma``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``erf``, ``erfc`` and their inverses in float64.
 
-``erf`` is a polynomial up to 7/8 and ``1 - erfc(x)`` above. ``erfc`` in the tail is ``exp(-a*a)`` times a smooth quotient,
-everything that rounding loses carried along, because the exponential would magnify it. The inverses are functions of
-``w = -log((1 - x)(1 + x))``, near 0 and in the tail.
+``erf`` is a polynomial up to 7/8 and ``1 - erfc(x)`` above. ``erfc`` in the tail is ``exp(-a*a)`` times a smooth
+quotient, everything that rounding loses carried along, because the exponential would magnify it. The inverses are
+functions of ``w = -log((1 - x)(1 + x))``, near 0 and in the tail.
 """
 
 from .dsl import abs, copysign, float64, fma, int64, sqrt, where
@@ -53,7 +53,8 @@ def erfc_f64(x: float64) -> float64:
 
 
 def erfc_tail(a: float64) -> tuple[float64, int64]:
-    """``y`` and ``n`` with ``erfc(a) = 2**n y`` for ``a >= 11/16``: ``exp(-a*a) (c + p(t)) / (a + k)``, ``t = (a - k)/(a + k)``; each factor keeps its tail."""
+    """``y`` and ``n`` with ``erfc(a) = 2**n y`` for ``a >= 11/16``: ``exp(-a*a) (c + p(t)) / (a + k)``, ``t = (a -
+    k)/(a + k)``; each factor keeps its tail."""
     square = a * a
     square_low = fma(a, a, -square)
     u, n = exponential_parts(-square)

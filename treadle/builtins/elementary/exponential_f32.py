@@ -1,7 +1,8 @@
 """``exp``, ``sinh``, ``cosh`` and ``tanh`` in float32.
 
-``exp(x) = 2**n (1 + u)`` with ``x = n log(2) + r`` and ``u = exp(r) - 1`` by a polynomial; ``2**n`` is applied by adding ``n`` to
-the exponent field. Where the result or ``2**n`` is no normal number, ``exp`` takes an extra path with two scale factors.
+``exp(x) = 2**n (1 + u)`` with ``x = n log(2) + r`` and ``u = exp(r) - 1`` by a polynomial; ``2**n`` is applied by
+adding ``n`` to the exponent field. Where the result or ``2**n`` is no normal number, ``exp`` takes an extra path
+with two scale factors.
 """
 
 from .dsl import abs, bitcast, copysign, float32, fma, int32, where

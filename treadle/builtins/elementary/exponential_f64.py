@@ -6,7 +6,8 @@ from .polynomials_f64 import exponential, hyperbolic_sine, hyperbolic_tangent
 LOG2_E = float64(1.4426950408889634)
 LN2 = float64(0.6931471805599453)
 LN2_LOW = float64(2.3190468138462996e-17)
-ROUNDER = float64(6755399441055744.0)  # 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
+# 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
+ROUNDER = float64(6755399441055744.0)
 ROUNDER_BITS = int64(0x4338000000000000)
 INFINITY = float64(float("inf"))
 ONE = float64(1.0)

@@ -1,7 +1,8 @@
 """``asin``, ``acos``, ``atan`` and ``atan2`` in float32.
 
-``asin`` and ``acos`` use the polynomial for ``|x| <= 1/2`` and ``asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2))`` above, one evaluation
-for both. ``atan`` and ``atan2`` divide the smaller side by the larger. Multiples of ``pi/2`` are added in two parts, the small one first.
+``asin`` and ``acos`` use the polynomial for ``|x| <= 1/2`` and ``asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2))`` above,
+one evaluation for both. ``atan`` and ``atan2`` divide the smaller side by the larger. Multiples of ``pi/2`` are
+added in two parts, the small one first.
 """
 
 from .dsl import abs, bitcast, copysign, float32, fma, int32, sqrt, where
@@ -38,7 +39,8 @@ def acos_f32(x: float32) -> float32:
 
 
 def arcsine_parts(a: float32) -> tuple[float32, float32, bool]:
-    """``s``, ``bend`` and ``far`` for ``a >= 0``: ``asin(s) = s + bend`` with ``s = a``, or ``sqrt((1 - a)/2)`` if ``far``."""
+    """``s``, ``bend`` and ``far`` for ``a >= 0``: ``asin(s) = s + bend`` with ``s = a``, or ``sqrt((1 - a)/2)`` if
+    ``far``."""
     a = where(a > ONE, ONE, a)
     far = a > HALF
     z = where(far, fma(a, -HALF, HALF), a * a)

@@ -1,7 +1,7 @@
 """``asin``, ``acos``, ``atan`` and ``atan2`` in float64.
 
-``asin`` and ``acos`` use the polynomial for ``|x| <= 1/2`` and ``asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2))`` above, one evaluation
-for both. ``atan`` and ``atan2`` divide once, for an angle of at most ``atan(1/2)``.
+``asin`` and ``acos`` use the polynomial for ``|x| <= 1/2`` and ``asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2))`` above,
+one evaluation for both. ``atan`` and ``atan2`` divide once, for an angle of at most ``atan(1/2)``.
 """
 
 from .dsl import abs, bitcast, copysign, float64, fma, int64, sqrt, where
@@ -39,7 +39,8 @@ def acos_f64(x: float64) -> float64:
 
 
 def arcsine_parts(a: float64) -> tuple[float64, float64, bool]:
-    """``s``, ``bend`` and ``far`` for ``a >= 0``: ``asin(s) = s + bend`` with ``s = a``, or ``sqrt((1 - a)/2)`` if ``far``."""
+    """``s``, ``bend`` and ``far`` for ``a >= 0``: ``asin(s) = s + bend`` with ``s = a``, or ``sqrt((1 - a)/2)`` if
+    ``far``."""
     a = where(a > ONE, ONE, a)
     far = a > HALF
     z = where(far, fma(a, -HALF, HALF), a * a)
@@ -68,7 +69,8 @@ def atan2_f64(y: float64, x: float64) -> float64:
 
 
 def octant_angle(small: float64, large: float64, steep: bool, left: bool) -> float64:
-    """Angle of ``(large, small)``, ``0 <= small <= large``, from there mirrored at 45 degrees if ``steep``, at 90 if ``left``.
+    """Angle of ``(large, small)``, ``0 <= small <= large``, from there mirrored at 45 degrees if ``steep``, at 90 if
+    ``left``.
 
     ``atan(small/large)`` is ``pi/4 + atan((small - large)/(small + large))`` for a ratio above 1/2; all multiples of ``pi/4``
     are counted together and added in two parts, the small one first.

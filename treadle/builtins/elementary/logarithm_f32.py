@@ -1,8 +1,8 @@
 """``log``, ``log2`` and ``log10`` in float32.
 
-``x = 2**e (1 + f)`` with ``1 + f`` between the square roots of 1/2 and 2, so that ``e = 0`` on both sides of 1 and nothing cancels.
-A polynomial gives the logarithm of ``1 + f``. Subnormal numbers, zero, negative numbers, infinity and NaN take an extra path that
-only chooses other ``f`` and ``e``.
+``x = 2**e (1 + f)`` with ``1 + f`` between the square roots of 1/2 and 2, so that ``e = 0`` on both sides of 1 and
+nothing cancels. A polynomial gives the logarithm of ``1 + f``. Subnormal numbers, zero, negative numbers, infinity
+and NaN take an extra path that only chooses other ``f`` and ``e``.
 """
 
 from .dsl import bitcast, float32, fma, int32, uint32, where

@@ -1,8 +1,9 @@
 """``log``, ``log2`` and ``log10`` in float64.
 
-``x = 2**e (1 + f)`` as in float32. ``log(1 + f) = f - (h - s (h + z p(z)))`` with ``h = f*f/2``, ``s = f/(2 + f)``, ``z = s*s``: the
-polynomial adds to what is already nearly right (P. T. P. Tang, "Table-driven implementation of the logarithm function", 1990, in
-the form without a table). The other bases multiply the sum of two parts by the sum of two parts.
+``x = 2**e (1 + f)`` as in float32. ``log(1 + f) = f - (h - s (h + z p(z)))`` with ``h = f*f/2``, ``s = f/(2 + f)``,
+``z = s*s``: the polynomial adds to what is already nearly right (P. T. P. Tang, "Table-driven implementation of the
+logarithm function", 1990, in the form without a table). The other bases multiply the sum of two parts by the sum of
+two parts.
 """
 
 from .dsl import bitcast, float64, fma, int32, int64, uint64, where

@@ -1,4 +1,4 @@
-"""Minimax polynomials of the float32 functions, by Horner's rule. Written by ``tools/fit/generate.py``: edit the rows there."""
+"""Minimax polynomials of the float32 functions, by Horner's rule; written by ``tools/fit/generate.py``."""
 
 from .dsl import float32, fma
 

@@ -1,7 +1,8 @@
 """``pow`` and ``cbrt`` in float32.
 
-``pow`` is ``exp(y log(x))`` in float64, whose 53 bits leave enough after the factor ``y``; rounding to float32 at the end also serves
-overflow and subnormal results. ``cbrt`` needs no division: it refines ``a**(-1/3)`` from a guess on the exponent field.
+``pow`` is ``exp(y log(x))`` in float64, whose 53 bits leave enough after the factor ``y``; rounding to float32 at
+the end also serves overflow and subnormal results. ``cbrt`` needs no division: it refines ``a**(-1/3)`` from a guess
+on the exponent field.
 """
 
 from .dsl import abs, bitcast, copysign, float32, float64, fma, int32, int64, trunc, where
@@ -11,7 +12,8 @@ ROOT_OF_HALF = int64(0x3FE6A09E667F3BCD)  # bits of sqrt(1/2)
 FRACTION = int64(0x000FFFFFFFFFFFFF)
 LN2 = float64(0.6931471805599453)
 LOG2_E = float64(1.4426950408889634)
-ROUNDER = float64(6755399441055744.0)  # 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
+# 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
+ROUNDER = float64(6755399441055744.0)
 END = float64(200.0)  # exp(200) is infinite and exp(-200) zero in float32, both normal in float64
 INFINITY = float32(float("inf"))
 NAN = float32(float("nan"))
@@ -48,7 +50,8 @@ def power_of_positive(a: float32, y: float32) -> float32:
 
 
 def power_at_the_ends(x: float32, y: float32, magnitude: float32) -> float32:
-    """``x**y`` for zero, negative, infinite or NaN operands; ``magnitude`` is ``|x|**y`` where that is an ordinary number."""
+    """``x**y`` for zero, negative, infinite or NaN operands; ``magnitude`` is ``|x|**y`` where that is an ordinary
+    number."""
     a = abs(x)
     grows = (a > ONE) == (y > ZERO)  # towards infinity, where either operand is at an end
     at_end = a == ZERO or a == INFINITY or abs(y) == INFINITY

@@ -1,8 +1,8 @@
 """``pow`` and ``cbrt`` in float64.
 
-``pow`` is ``exp(y log(x))`` with the logarithm in two parts, good to about 66 bits, because ``y`` magnifies its error up to 2**10 times.
-Products and sums carry their rounding errors along (T. J. Dekker, "A floating-point technique for extending the available
-precision", 1971, with ``fma``). ``cbrt`` is that of ``power_f32``.
+``pow`` is ``exp(y log(x))`` with the logarithm in two parts, good to about 66 bits, because ``y`` magnifies its
+error up to 2**10 times. Products and sums carry their rounding errors along (T. J. Dekker, "A floating-point
+technique for extending the available precision", 1971, with ``fma``). ``cbrt`` is that of ``power_f32``.
 """
 
 from .dsl import abs, bitcast, copysign, float64, fma, int32, int64, trunc, where
@@ -79,7 +79,8 @@ def logarithm_in_two_parts(a: float64) -> tuple[float64, float64]:
 
 
 def power_at_the_ends(x: float64, y: float64, magnitude: float64) -> float64:
-    """``x**y`` for zero, negative, infinite or NaN operands; ``magnitude`` is ``|x|**y`` where that is an ordinary number."""
+    """``x**y`` for zero, negative, infinite or NaN operands; ``magnitude`` is ``|x|**y`` where that is an ordinary
+    number."""
     a = abs(x)
     grows = (a > ONE) == (y > ZERO)  # towards infinity, where either operand is at an end
     at_end = a == ZERO or a == INFINITY or abs(y) == INFINITY
@@ -112,6 +113,7 @@ def cbrt_f64(x: float64) -> float64:
 
 
 def refined(a: float64, v: float64) -> float64:
-    """``v`` nearer to ``a**(-1/3)``: ``v (1 + e/3 + 2 e**2/9 + 14 e**3/81)`` with ``e = 1 - a v**3``; the error is of order 4."""
+    """``v`` nearer to ``a**(-1/3)``: ``v (1 + e/3 + 2 e**2/9 + 14 e**3/81)`` with ``e = 1 - a v**3``; the error is
+    of order 4."""
     e = fma(-(a * v), v * v, ONE)
     return fma(v * e, fma(e, fma(e, float64(0.1728395061728395), float64(0.2222222222222222)), THIRD), v)

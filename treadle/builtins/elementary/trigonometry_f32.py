@@ -1,10 +1,11 @@
 """``sin``, ``cos`` and ``tan`` in float32.
 
-The argument is reduced to a quarter turn, ``x = n pi/2 + r`` with ``|r| <= pi/4``. Up to ``REDUCTION_LIMIT`` this takes three
-``fma`` with the parts of ``pi/2`` (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980): ``n`` times the
-first part is subtracted without error, and ``fma`` does not round the other products. Beyond it, where cancellation would eat the
-digits, the bits of ``2/pi`` that matter are multiplied by the significand in integers (M. Payne and R. Hanek, "Radian reduction
-for trigonometric functions", 1983); that code stands in an ``if`` and costs nothing where no lane needs it.
+The argument is reduced to a quarter turn, ``x = n pi/2 + r`` with ``|r| <= pi/4``. Up to ``REDUCTION_LIMIT`` this
+takes three ``fma`` with the parts of ``pi/2`` (W. J. Cody and W. Waite, "Software Manual for the Elementary
+Functions", 1980): ``n`` times the first part is subtracted without error, and ``fma`` does not round the other
+products. Beyond it, where cancellation would eat the digits, the bits of ``2/pi`` that matter are multiplied by the
+significand in integers (M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 1983); that code
+stands in an ``if`` and costs nothing where no lane needs it.
 
 Signs are taken off first and put back last, so that -0.0 keeps its sign.
 """
@@ -43,7 +44,8 @@ def cos_f32(x: float32) -> float32:
 
 
 def tan_f32(x: float32) -> float32:
-    """Tangent of ``x``: the polynomial, or minus its reciprocal in odd quarter turns, with the tail that rounding leaves."""
+    """Tangent of ``x``: the polynomial, or minus its reciprocal in odd quarter turns, with the tail that rounding
+    leaves."""
     r, low, q = reduce_with_tail_f32(abs(x))
     z = r * r
     bend = fma(r * z, tangent(z), fma(low, z, low))  # low tan'(r), roughly
@@ -118,6 +120,7 @@ def two_over_pi_words(first: uint32) -> tuple[uint64, uint64, uint64, uint64]:
     four = (first & 4) != 0
     w0, w1, w2, w3 = where(four, w4, w0), where(four, w5, w1), where(four, w6, w2), where(four, w7, w3)
     two = (first & 2) != 0
-    w0, w1, w2, w3, w4 = where(two, w2, w0), where(two, w3, w1), where(two, w4, w2), where(two, w5, w3), where(two, w6, w4)
+    w0, w1, w2 = where(two, w2, w0), where(two, w3, w1), where(two, w4, w2)
+    w3, w4 = where(two, w5, w3), where(two, w6, w4)
     one = (first & 1) != 0
     return where(one, w1, w0), where(one, w2, w1), where(one, w3, w2), where(one, w4, w3)

@@ -1,4 +1,5 @@
-"""``sin``, ``cos`` and ``tan`` in float64; the method is that of ``trigonometry_f32``, the reduced angle kept in two parts."""
+"""``sin``, ``cos`` and ``tan`` in float64; the method is that of ``trigonometry_f32``, the reduced angle kept in two
+parts."""
 
 from .dsl import abs, bitcast, float64, fma, int64, uint64, where
 from .polynomials_f64 import cosine, sine, tangent
@@ -9,7 +10,8 @@ HALF_PI_1 = float64(1.5707963267948966)
 HALF_PI_2 = float64(6.123233995736765e-17)
 HALF_PI_3 = float64(1.0828566739219139e-32)
 REDUCTION_LIMIT = float64(134217728.0)  # 2**27
-ROUNDER = float64(6755399441055744.0)  # 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
+# 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
+ROUNDER = float64(6755399441055744.0)
 INFINITY = float64(float("inf"))
 ONE = float64(1.0)
 SIGN = uint64(0x8000000000000000)
@@ -34,7 +36,8 @@ def cos_f64(x: float64) -> float64:
 
 
 def tan_f64(x: float64) -> float64:
-    """Tangent of ``x``: the polynomial, or minus its reciprocal in odd quarter turns, with the tail that rounding leaves."""
+    """Tangent of ``x``: the polynomial, or minus its reciprocal in odd quarter turns, with the tail that rounding
+    leaves."""
     r, low, q = reduce_f64(abs(x))
     z = r * r
     bend = fma(r * z, tangent(z), fma(low, z, low))  # low tan'(r), roughly
@@ -53,7 +56,8 @@ def sine_of(r: float64, low: float64) -> float64:
 
 
 def cosine_of(r: float64, low: float64) -> float64:
-    """Cosine of the reduced angle ``r + low``: what rounding takes from ``1 - r*r/2`` is given back with the small terms."""
+    """Cosine of the reduced angle ``r + low``: what rounding takes from ``1 - r*r/2`` is given back with the small
+    terms."""
     z = r * r
     top = fma(z, float64(-0.5), ONE)
     rest = fma(z, float64(-0.5), ONE - top)
@@ -61,7 +65,8 @@ def cosine_of(r: float64, low: float64) -> float64:
 
 
 def reduce_f64(a: float64) -> tuple[float64, float64, uint64]:
-    """``r``, ``low`` and ``q`` with ``a = n pi/2 + r + low`` for ``a >= 0``; the low two bits of ``q`` are those of ``n``."""
+    """``r``, ``low`` and ``q`` with ``a = n pi/2 + r + low`` for ``a >= 0``; the low two bits of ``q`` are those of
+    ``n``."""
     shifted = fma(a, TWO_OVER_PI, ROUNDER)
     n = shifted - ROUNDER
     q = bitcast(shifted, uint64)
@@ -139,7 +144,8 @@ def two_over_pi_words(first: uint64) -> tuple[uint64, uint64, uint64, uint64]:
     w0, w1, w2, w3 = where(four, w4, w0), where(four, w5, w1), where(four, w6, w2), where(four, w7, w3)
     w4, w5, w6 = where(four, w8, w4), where(four, w9, w5), where(four, w10, w6)
     two = (first & 2) != 0
-    w0, w1, w2, w3, w4 = where(two, w2, w0), where(two, w3, w1), where(two, w4, w2), where(two, w5, w3), where(two, w6, w4)
+    w0, w1, w2 = where(two, w2, w0), where(two, w3, w1), where(two, w4, w2)
+    w3, w4 = where(two, w5, w3), where(two, w6, w4)
     one = (first & 1) != 0
     w0, w1, w2, w3 = where(one, w1, w0), where(one, w2, w1), where(one, w3, w2), where(one, w4, w3)
     return w0, w1, w2, w3
