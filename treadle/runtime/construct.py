@@ -56,6 +56,9 @@ def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
     return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, True)
 
 
+zeros.__treadle_builtin__ = "zeros"  # in a kernel the name means the builtin: an array of the thread's own
+
+
 def _made(shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool) -> array:
     made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed)
     if retain_grad:
@@ -76,7 +79,8 @@ def full(shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = Non
     """
     e = _element_of_value(value) if dtype is None else element(dtype)
     made = allocate(e, _shape(shape, kwargs), get_device(device), requires_grad)
-    made.retain_grad = retain_grad
+    if retain_grad:
+        made.retain_grad = True
     made.fill_(value)
     return made
 
@@ -120,7 +124,8 @@ def _like(src: Any, device: Any, requires_grad: bool | None, retain_grad: bool, 
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
     made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad, zeroed)
-    made.retain_grad = retain_grad
+    if retain_grad:
+        made.retain_grad = True
     return made
 
 
