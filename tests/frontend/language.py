@@ -5,6 +5,7 @@ Kernels of the tests write ``wp.…`` as users do; ``program`` parses one and ``
 
 from __future__ import annotations
 
+import sys
 import types as python_types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -70,7 +71,8 @@ class UserFunction:
 
 def struct(cls: type) -> type:
     """Stands in for ``wp.struct``."""
-    fields = tuple((n, general(type_of(a, vars(wp)))) for n, a in cls.__annotations__.items())
+    names = {**vars(sys.modules[cls.__module__]), "wp": wp}
+    fields = tuple((n, general(type_of(a, names))) for n, a in cls.__annotations__.items())
     cls.__treadle_type__ = Struct(f"tests.{cls.__name__}", fields)
     return cls
 

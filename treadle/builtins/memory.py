@@ -103,7 +103,7 @@ class zeros:
         return view(elem, size(sizes), space="local")
 
     def emit(b, result, shape, dtype):
-        return b.one("local", (), result, type=fixed(type_of(dtype), local_shape(shape)))
+        return b.op("local", (), (result,), type=fixed(type_of(dtype), local_shape(shape)))[0]
 
 
 def local_shape(shape: object) -> tuple[int, ...]:
