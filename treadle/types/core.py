@@ -202,9 +202,13 @@ class Array(Type):
 
 
 @cache
+def _array(elem: Type | None, ndim: int, indexed: bool) -> Array:
+    return Array(elem, ndim, indexed)
+
+
 def array(elem: Type | None, ndim: int = 1, indexed: bool = False) -> Array:
     """The pattern of all views of ``elem`` with ``ndim`` dimensions."""
-    return Array(elem, ndim, indexed)
+    return _array(elem, ndim, indexed)
 
 
 class Fixed(Type):

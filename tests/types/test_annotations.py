@@ -1,0 +1,44 @@
+"""Every spelling of a type means the same type."""
+
+import collections.abc
+import typing
+
+import numpy as np
+import pytest
+
+from treadle.base.errors import KernelNameError, KernelTypeError
+from treadle.types import values as wp
+from treadle.types.annotations import ArrayAnnotation, type_of
+from treadle.types.core import array, b1, f32, f64, i32, i64, tuple_of, vector
+
+SPELLINGS = [
+    (float, f32), (int, i32), (bool, b1), (wp.float64, f64), (wp.int64, i64), (np.float64, f64), (np.dtype("i8"), i64),
+    ("float", f32), ("wp.vec3", vector(3, f32)), (wp.vec3d, vector(3, f64)), (vector(2, f32), vector(2, f32)),
+    (ArrayAnnotation(float), array(f32, 1)), (ArrayAnnotation(wp.vec3, 2), array(vector(3, f32), 2)),
+    (ArrayAnnotation("wp.vec3"), array(vector(3, f32), 1)), (ArrayAnnotation(typing.Any, 3), array(None, 3)),
+    (tuple[float, int], tuple_of(f32, i32)), (wp.vector(length=3, dtype=float), vector(3, f32)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("annotation", "meaning"), SPELLINGS, ids=lambda x: str(x)[:40])
+def test_spelling(annotation, meaning):
+    assert type_of(annotation, {"wp": wp}) is meaning
+
+
+@pytest.mark.parametrize("annotation", [typing.Any, "Any", typing.TypeVar("T"), collections.abc.Callable,
+                                        typing.Callable[[int], int], tuple[typing.Any, int]], ids=str)  # fmt: skip
+def test_open_annotations_mean_no_type(annotation):
+    assert type_of(annotation, {"Any": typing.Any}) is None
+
+
+def test_wrong_annotations_say_what_they_are():
+    with pytest.raises(KernelTypeError, match="dict is no type") as error:
+        type_of(dict)
+    assert "array needs its element type" in error.value.hint
+    with pytest.raises(KernelTypeError, match="3 is no type") as error:
+        type_of(3)
+    assert error.value.hint == "write its type, int32"
+    with pytest.raises(KernelNameError, match="name 'nowhere' is not defined"):
+        type_of("nowhere", {})
+    with pytest.raises(KernelTypeError, match="no Python expression"):
+        type_of("wp.", {})
