@@ -1,6 +1,6 @@
 """Fit every polynomial and write ``treadle/builtins/elementary/polynomials_f32.py`` and ``polynomials_f64.py``.
 
-    python tools/fit/generate.py            # fit all and write both files: some minutes; needs mpmath, better with gmpy2
+    python tools/fit/generate.py            # fit all and write both files: minutes; needs mpmath, better with gmpy2
     python tools/fit/generate.py tangent    # fit these only, keep the rest of the files
 
 The files are kept in the tree, because a fit takes minutes and its digits are part of the results of every program.
@@ -47,11 +47,8 @@ def main(names: list[str]) -> None:
         with ProcessPoolExecutor(max_workers=2) as pool:
             fitted = {TABLES[p][k].name: piece for (p, k), piece in zip(rows, pool.map(text, rows))}
         path = TARGET / f"polynomials_{suffix}.py"
-        kept = (
-            {}
-            if not names
-            else {p[: p.index("(")]: "def " + p.rstrip() + "\n" for p in path.read_text().split("\n\n\ndef ")[1:]}
-        )
+        old = path.read_text().split("\n\n\ndef ")[1:] if names else []
+        kept = {piece[: piece.index("(")]: f"def {piece.rstrip()}\n" for piece in old}
         pieces = [(kept | fitted)[s.name] for s in TABLES[precision]]
         head = HEAD.format(type="float32" if precision == 24 else "float64")
         path.write_text(head + "".join("\n\n" + piece for piece in pieces))

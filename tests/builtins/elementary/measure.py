@@ -1,7 +1,7 @@
 """Measure elementary bodies against a wider format: float32 against the C library's double, float64 against quad.
 
-``Measure(bodies)`` translates the bodies (``to_c``), adds the references below, and builds one shared library with the C
-compiler. Errors are in units in the last place of the exact result: subnormal results count in the spacing of
+``Measure(bodies)`` translates the bodies (``to_c``), adds the references below, and builds one shared library with the
+C compiler. Errors are in units in the last place of the exact result: subnormal results count in the spacing of
 subnormals, an infinite result as the power of two that follows the largest finite number.
 """
 

@@ -1,8 +1,8 @@
 """Elementary bodies as C: a small translator for tests, so that a C compiler can run them over millions of points.
 
 It covers the subset that bodies are written in (assignments, ``if``, ``for range``, ``return``, tuples, calls among
-bodies and of the names in ``dsl``), infers the types of locals from what is assigned to them, and refuses what would not
-mean the same everywhere:
+bodies and of the names in ``dsl``), infers the types of locals from what is assigned to them, and refuses what would
+not mean the same everywhere:
 
 * operands of different types, except that a number in the text takes the type of its partner;
 * a sum with a product that is used nowhere else, of which a compiler may make an ``fma`` or not: bodies write ``fma``.
@@ -36,7 +36,8 @@ for _group in SAME_SIZE:
         for _of in _group:
             HEAD += CAST.format(c=C_TYPES[_to], to=_to, c_of=C_TYPES[_of], of=_of)
 MATH = {
-    "abs": "fabs", "floor": "floor", "rint": "rint", "trunc": "trunc", "sqrt": "sqrt", "copysign": "copysign", "fma": "fma",
+    "abs": "fabs", "floor": "floor", "rint": "rint", "trunc": "trunc", "sqrt": "sqrt", "copysign": "copysign",
+    "fma": "fma",
 }  # fmt: skip
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}

@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 __all__ = [
-    "abs", "bitcast", "bool", "copysign", "float32", "float64", "floor", "fma", "int32", "int64", "max", "min", "rint", "sqrt",
-    "trunc", "uint32", "uint64", "where",
+    "abs", "bitcast", "bool", "copysign", "float32", "float64", "floor", "fma", "int32", "int64", "max", "min", "rint",
+    "sqrt", "trunc", "uint32", "uint64", "where",
 ]  # fmt: skip
 
 float32, float64 = np.float32, np.float64

@@ -72,8 +72,8 @@ def octant_angle(small: float64, large: float64, steep: bool, left: bool) -> flo
     """Angle of ``(large, small)``, ``0 <= small <= large``, from there mirrored at 45 degrees if ``steep``, at 90 if
     ``left``.
 
-    ``atan(small/large)`` is ``pi/4 + atan((small - large)/(small + large))`` for a ratio above 1/2; all multiples of ``pi/4``
-    are counted together and added in two parts, the small one first.
+    ``atan(small/large)`` is ``pi/4 + atan((small - large)/(small + large))`` for a ratio above 1/2; all multiples of
+    ``pi/4`` are counted together and added in two parts, the small one first.
     """
     middle = small > HALF * large
     t = where(middle, small - large, small) / where(middle, small + large, large)

@@ -70,7 +70,8 @@ def cbrt_f32(x: float32) -> float32:
     a = abs(x)
     tiny = a < float32(1.1754943508222875e-38)
     scaled = where(tiny, a * float32(16777216.0), a)
-    # v about scaled**(-1/3), to 4 %: a third of the bits, taken from a constant; two steps of v (1 + e/3 + ...), e = 1 - scaled v**3
+    # v about scaled**(-1/3), to 4 %: a third of the bits, taken from a constant; then two steps of v (1 + e/3 + ...)
+    # with e = 1 - scaled v**3
     v = bitcast(int32(0x54A2FA8C) - int32(float32(bitcast(scaled, int32)) * THIRD), float32)
     e = fma(-(scaled * v), v * v, ONE)
     v = fma(v * e, fma(e, fma(e, float32(0.17283950746059418), float32(0.2222222238779068)), THIRD), v)
