@@ -66,7 +66,8 @@ def test_bitcasts_keep_bits():
 
 def test_arrays_of_vectors_may_lie_side_by_side_or_in_planes():
     body = ("%1: i32 = tid axis=0\n %2: vec<3,f32> = load %0, %1\n %3: vec<3,f32> = add %2, %2\n store %0, %1, %3\n"
-            "%4: view<f32,1,{}> = field %0 index=1\n %5: f32 = load %4, %1\n %6: f32 = add %5, %5\n store %4, %1, %6")  # fmt: skip
+            "%4: view<f32,1,{}> = field %0 index=1\n %5: f32 = load %4, %1\n %6: f32 = add %5, %5\n"
+            " store %4, %1, %6")  # fmt: skip
     beside = np.arange(6, dtype=np.float32).reshape(2, 3)
     planes = np.asfortranarray(beside)
     run("%0: view<vec<3,f32>,1,(12)>", body.format("(12)"), beside, dim=2)
@@ -84,8 +85,10 @@ def test_arrays_that_do_not_lie_as_their_type_says_are_refused():
 def test_views_of_views():
     data = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     body = ("%1: i32 = const value=1\n %2: view<f32,2,(16,4)> = subview %0, %1\n %3: i32 = const value=3\n"
-            "%4: i32 = const value=-2\n %5: i32 = const value=2\n %6: view<f32,2,(16,?)> = slice %2, %3, %4, %5 axis=1\n"
-            "%7: f32 = load %6, %5, %1\n %8: i32 = shape %6 axis=1\n %9: f32 = cast %8\n %10: f32 = add %7, %9")  # fmt: skip
+            "%4: i32 = const value=-2\n %5: i32 = const value=2\n"
+            " %6: view<f32,2,(16,?)> = slice %2, %3, %4, %5 axis=1\n"
+            "%7: f32 = load %6, %5, %1\n %8: i32 = shape %6 axis=1\n %9: f32 = cast %8\n"
+            " %10: f32 = add %7, %9")  # fmt: skip
     assert value("%0: view<f32,3,(48,16,4)>", body, "%10", data) == data[1, 2, 3::-2][1] + 2
 
 
@@ -94,7 +97,8 @@ def test_structs_hold_arrays_and_are_elements():
     data = np.zeros(2, element)
     data["k"] = 7
     text = ("struct 's.E' (m: f32, k: i32, v: vec<2,f32>)\nstruct 's.P' (a: view<struct<s.E>,1,(16)>, x: f32)\n"
-            'kernel @0 "k" (%0: struct<s.P>) {\n %1: i32 = tid axis=0\n %2: view<struct<s.E>,1,(16)> = extract %0 index=0\n'
+            'kernel @0 "k" (%0: struct<s.P>) {\n %1: i32 = tid axis=0\n'
+            ' %2: view<struct<s.E>,1,(16)> = extract %0 index=0\n'
             " %3: struct<s.E> = load %2, %1\n %4: f32 = extract %0 index=1\n %5: struct<s.E> = insert %3, %4 index=0\n"
             " store %2, %1, %5\n %6: view<vec<2,f32>,1,(16)> = field %2 index=2\n %7: vec<2,f32> = make %4, %4\n"
             " store %6, %1, %7\n yield\n}")  # fmt: skip
@@ -105,7 +109,8 @@ def test_structs_hold_arrays_and_are_elements():
 def test_arrays_are_reached_by_address():
     data = np.arange(6, dtype=np.float32)
     body = ("%1: u64 = address %0\n %2: i32 = const value=2\n %3: i32 = const value=3\n"
-            "%4: view<f32,2,(?,4)> = view_at %1, %2, %3\n %5: i32 = const value=1\n %6: f32 = load %4, %5, %2")  # fmt: skip
+            "%4: view<f32,2,(?,4)> = view_at %1, %2, %3\n %5: i32 = const value=1\n"
+            " %6: f32 = load %4, %5, %2")  # fmt: skip
     assert value("%0: view<f32,1,(4)>", body, "%6", data) == 5
 
 

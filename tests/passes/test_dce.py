@@ -74,7 +74,8 @@ LOCAL = "%9: local<f32,1,(4)> = local type=!fixed<f32,(4)>\n %10: i32 = const va
 
 
 def test_own_arrays_that_are_only_written_go():
-    assert after(LOCAL + "store %9, %10, %2\n %11: local<f32,1,(4)> = slice %9, %10, %10, %10 axis=0\n store %11, %10, %3") == "\n"
+    assert after(LOCAL + "store %9, %10, %2\n %11: local<f32,1,(4)> = slice %9, %10, %10, %10 axis=0\n"
+                         " store %11, %10, %3") == "\n"
 
 
 def test_own_arrays_that_are_read_keep_their_writes():
@@ -84,7 +85,8 @@ def test_own_arrays_that_are_read_keep_their_writes():
 
 def test_an_own_array_read_in_a_loop_keeps_writes_through_views():
     found = after(LOCAL + "%13: i32 = const value=1\n %14: local<f32,1,(4)> = slice %9, %10, %13, %13 axis=0\n"
-                  "for %10, %1, %13 {%11: i32\n %12: f32 = load %9, %11\n store %0, %1, %12\n store %14, %11, %12\n yield\n }")  # fmt: skip
+                  "for %10, %1, %13 {%11: i32\n %12: f32 = load %9, %11\n store %0, %1, %12\n"
+                  " store %14, %11, %12\n yield\n }")  # fmt: skip
     assert found.count("store") == 2
 
 
@@ -106,6 +108,9 @@ def test_calls_go_if_they_only_give_values():
 
 
 def test_effects_are_seen_through_calls():
-    text = FUNCTIONS + 'function @2 "outer" (%0: view<f32,1,(4)>, %1: i32, %2: f32) {\n call %0, %1, %2 func=@1\n yield\n}'
+    text = FUNCTIONS + (
+        'function @2 "outer" (%0: view<f32,1,(4)>, %1: i32, %2: f32) {\n'
+        ' call %0, %1, %2 func=@1\n yield\n}'
+    )
     assert has_effect(read(text))
     assert not has_effect(read(FUNCTIONS[: FUNCTIONS.index("function @1")]))

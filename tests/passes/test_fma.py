@@ -27,8 +27,10 @@ def test_differences_fuse_with_a_negation():
     [
         "%9: f32 = mul %2, %3\n %10: f32 = mul %3, %2\n %11: f32 = sub %9, %10\n store %0, %1, %11",  # exact zero
         "%9: f32 = mul %2, %2\n %10: f32 = mul %3, %3\n %11: f32 = add %9, %10\n store %0, %1, %11",
-        "%9: f32 = mul %2, %2\n %10: f32 = mul %3, %3\n %12: f32 = neg %9\n %11: f32 = add %12, %10\n store %0, %1, %11",
-        "%9: f32 = mul %2, %3\n %10: f32 = add %9, %2\n store %0, %1, %10\n store %0, %1, %9",  # the product is used twice
+        "%9: f32 = mul %2, %2\n %10: f32 = mul %3, %3\n %12: f32 = neg %9\n %11: f32 = add %12, %10\n"
+        " store %0, %1, %11",
+        "%9: f32 = mul %2, %3\n %10: f32 = add %9, %2\n store %0, %1, %10\n"
+        " store %0, %1, %9",  # the product is used twice
         "%9: f32 = mul %2, %3\n %10: f32 = add %9, %9\n store %0, %1, %10",
         "%9: i32 = mul %1, %1\n %10: i32 = add %9, %1\n store %7, %1, %10",
         "%9: vec<3,f32> = mul %5, %2\n %10: vec<3,f32> = add %9, %5\n store %6, %1, %10",

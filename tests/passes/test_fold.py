@@ -19,7 +19,8 @@ def value(op: str, t: str, *constants: str) -> str:
     """What ``op`` of constants folds to."""
     lines = [f"%{20 + k}: {t} = const value={c}" for k, c in enumerate(constants)]
     names = ", ".join(f"%{20 + k}" for k in range(len(constants)))
-    text = after("\n ".join([*lines, f"%30: {t} = {op} {names}", "%31: bool = eq %30, %30", "check %31, %30 kind='' message=''"]))
+    shown = ["%31: bool = eq %30, %30", "check %31, %30 kind='' message=''"]
+    text = after("\n ".join([*lines, f"%30: {t} = {op} {names}", *shown]))
     return [line for line in text.splitlines() if "const" in line][0].rpartition("=")[2]
 
 
@@ -56,7 +57,8 @@ def test_casts_of_constants(source, t, constant, result):
 
 
 def test_bitcasts_of_constants():
-    assert "i32 = const value=1065353216" in after("%9: f32 = const value=1.0\n %10: i32 = bitcast %9\n store %7, %1, %10")
+    assert "i32 = const value=1065353216" in after("%9: f32 = const value=1.0\n %10: i32 = bitcast %9\n"
+                                                   " store %7, %1, %10")
 
 
 X = "store %0, %1, %10"
@@ -70,7 +72,9 @@ def test_identities_that_keep_every_float(op, constant):
     assert after(f"%9: f32 = const value={constant}\n %10: f32 = {op} %2, %9\n {X}") == KEEPS
 
 
-@pytest.mark.parametrize("op, constant", [("mul", "0.0"), ("add", "0.0"), ("sub", "-0.0"), ("div", "3.0"), ("mul", "-1.0")])
+@pytest.mark.parametrize(
+    "op, constant", [("mul", "0.0"), ("add", "0.0"), ("sub", "-0.0"), ("div", "3.0"), ("mul", "-1.0")]
+)
 def test_what_would_change_a_float_stays(op, constant):
     assert op in after(f"%9: f32 = const value={constant}\n %10: f32 = {op} %2, %9\n {X}")
 
@@ -115,8 +119,10 @@ def test_undoing_twice():
 
 
 def test_comparison_with_a_truth_value():
-    for constant, op, wanted in (("true", "eq", "check %4"), ("false", "ne", "check %4"), ("false", "eq", "logical_not %4")):
-        assert wanted in after(f"%9: bool = const value={constant}\n %10: bool = {op} %4, %9\n check %10 kind='' message=''")
+    cases = (("true", "eq", "check %4"), ("false", "ne", "check %4"), ("false", "eq", "logical_not %4"))
+    for constant, op, wanted in cases:
+        assert wanted in after(f"%9: bool = const value={constant}\n %10: bool = {op} %4, %9\n"
+                               f" check %10 kind='' message=''")
 
 
 def test_composites_are_left_alone():

@@ -52,7 +52,8 @@ def test_calls_in_regions_and_with_several_results():
 
 def test_each_copy_has_values_of_its_own():
     loop = ('function @0 "f" (%0: f32, %1: i32) {\n %2: i32 = const value=0\n %3: i32 = const value=1\n'
-            ' %4: f32 = for %2, %1, %3, %0 {%5: i32, %6: f32\n %7: f32 = add %6, %6\n yield %7\n }\n yield %4\n}\n')  # fmt: skip
+            ' %4: f32 = for %2, %1, %3, %0 {%5: i32, %6: f32\n %7: f32 = add %6, %6\n yield %7\n }\n yield %4\n'
+            '}\n')  # fmt: skip
     text = "%9: f32 = call %2, %1 func=@0\n %10: f32 = call %9, %1 func=@0\n store %0, %1, %10"
     assert body(inline_small(of(text, loop))).count("for") == 2  # ``body`` verifies that nothing is defined twice
 

@@ -59,8 +59,11 @@ def test_elementwise_ops_go_component_by_component():
 
 
 def test_comparisons_of_composites_join_those_of_components():
-    text = 'kernel @0 "k" (%0: view<vec<2,f32>,1,(8)>, %1: view<i32,1,(4)>) {{\n %2: i32 = tid axis=0\n %3: i32 = const value=0\n' \
-           " %4: vec<2,f32> = load %0, %2\n %5: vec<2,f32> = load %0, %3\n %6: bool = {} %4, %5\n %7: i32 = cast %6\n store %1, %2, %7\n yield\n}}"
+    text = (
+        'kernel @0 "k" (%0: view<vec<2,f32>,1,(8)>, %1: view<i32,1,(4)>) {{\n %2: i32 = tid axis=0\n'
+        " %3: i32 = const value=0\n %4: vec<2,f32> = load %0, %2\n %5: vec<2,f32> = load %0, %3\n"
+        " %6: bool = {} %4, %5\n %7: i32 = cast %6\n store %1, %2, %7\n yield\n}}"
+    )
     data = np.array([[1, 2], [1, 3]], np.float32)
     for op, wanted in (("eq", [1, 0]), ("ne", [0, 1])):
         _, (_, out) = both(text.format(op), data, np.zeros(2, np.int32))
@@ -118,7 +121,9 @@ def test_picks_choose_among_few_and_read_among_many(n, memory):
 
 @pytest.mark.parametrize("n", [2, 3, 5, 16, 20])
 def test_puts_change_one_component(n):
-    text = INDEXED.format(t=f"vec<{n},f32>", size=4 * n, body=f"%9: f32 = const value=9.0\n %10: vec<{n},f32> = put %8, %9, %6\n store %0, %3, %10")
+    text = INDEXED.format(t=f"vec<{n},f32>", size=4 * n, body=f"%9: f32 = const value=9.0\n"
+                                                              f" %10: vec<{n},f32> = put %8, %9, %6\n"
+                                                              f" store %0, %3, %10")
     data = np.arange(2 * n, dtype=np.float32).reshape(2, n)
     flat, (after, _, _) = both(text, data, np.zeros(2, np.float32), np.array([[1, 0], [n - 1, 0]], np.int32))
     wanted = data.copy()
@@ -130,9 +135,11 @@ def test_puts_change_one_component(n):
 @pytest.mark.parametrize("rows, cols", [(2, 2), (3, 3), (2, 3), (5, 4)])
 def test_matrices_are_indexed_by_row_and_column(rows, cols):
     t, row = f"mat<{rows},{cols},f32>", f"vec<{cols},f32>"
-    body = (f"%9: f32 = pick %8, %6, %7\n store %1, %3, %9\n %10: {row} = pick %8, %6\n %11: f32 = extract %10 index=0\n"
+    body = (f"%9: f32 = pick %8, %6, %7\n store %1, %3, %9\n %10: {row} = pick %8, %6\n"
+            f" %11: f32 = extract %10 index=0\n"
             f"%12: {t} = put %8, %11, %6, %7\n %13: {t} = put %12, %10, %5\n %14: f32 = pick %13, %5, %7\n"
-            f"%15: f32 = pick %13, %6, %4\n %16: {t} = put %13, %15, %4, %7\n %17: {t} = put %16, %14, %6, %5\n store %0, %3, %17")  # fmt: skip
+            f"%15: f32 = pick %13, %6, %4\n %16: {t} = put %13, %15, %4, %7\n %17: {t} = put %16, %14, %6, %5\n"
+            f" store %0, %3, %17")  # fmt: skip
     data = np.arange(2.0 * rows * cols, dtype=np.float32).reshape(2, rows, cols)
     indices = np.array([[0, 1], [rows - 1, cols - 1]], np.int32)
     _, (_, out, _) = both(INDEXED.format(t=t, size=4 * rows * cols, body=body), data, np.zeros(2, np.float32), indices)
@@ -151,8 +158,10 @@ def test_a_known_row_or_column_leaves_few_to_choose_from():
 def test_a_vector_picked_in_a_loop_is_stored_once():
     text = (
         'kernel @0 "k" (%0: view<vec<8,f32>,1,(32)>, %1: view<f32,1,(4)>, %2: i32) {\n %3: i32 = tid axis=0\n'
-        " %4: vec<8,f32> = load %0, %3\n %5: i32 = const value=0\n %6: i32 = const value=1\n %7: f32 = const value=0.0\n"
-        " %8: f32 = for %5, %2, %6, %7 {%9: i32, %10: f32\n %11: f32 = pick %4, %9\n %12: f32 = add %10, %11\n yield %12\n }\n"
+        " %4: vec<8,f32> = load %0, %3\n %5: i32 = const value=0\n %6: i32 = const value=1\n"
+        " %7: f32 = const value=0.0\n"
+        " %8: f32 = for %5, %2, %6, %7 {%9: i32, %10: f32\n %11: f32 = pick %4, %9\n %12: f32 = add %10, %11\n"
+        " yield %12\n }\n"
         " store %1, %3, %8\n yield\n}"
     )
     flat, (_, out, _) = both(text, np.ones((2, 8), np.float32), np.zeros(2, np.float32), 8)
@@ -166,8 +175,10 @@ def test_carried_vectors_are_picked_from_as_they_are_in_each_round():
     text = (
         'kernel @0 "k" (%0: view<vec<6,f32>,1,(24)>, %1: view<f32,1,(4)>) {\n %3: i32 = tid axis=0\n'
         " %4: vec<6,f32> = load %0, %3\n %5: i32 = const value=0\n %6: i32 = const value=1\n %7: i32 = const value=6\n"
-        " %8: vec<6,f32> = for %5, %7, %6, %4 {%9: i32, %10: vec<6,f32>\n %11: f32 = pick %10, %9\n %12: f32 = add %11, %11\n"
-        " %15: vec<6,f32> = put %10, %12, %9\n %16: vec<6,f32> = add %15, %15\n yield %16\n }\n %17: f32 = pick %8, %3\n"
+        " %8: vec<6,f32> = for %5, %7, %6, %4 {%9: i32, %10: vec<6,f32>\n %11: f32 = pick %10, %9\n"
+        " %12: f32 = add %11, %11\n"
+        " %15: vec<6,f32> = put %10, %12, %9\n %16: vec<6,f32> = add %15, %15\n yield %16\n }\n"
+        " %17: f32 = pick %8, %3\n"
         " store %0, %3, %8\n store %1, %3, %17\n yield\n}"
     )
     data = np.arange(12.0, dtype=np.float32).reshape(2, 6)

@@ -13,7 +13,8 @@ def test_a_part_is_read_from_where_it_was_put():
     assert after("%9: vec<3,f32> = make %2, %2, %3\n %10: f32 = extract %9 index=2\n store %0, %1, %10") == """
   store %0, %1, %3
 """
-    assert after("%9: vec<3,f32> = insert %5, %2 index=1\n %10: f32 = extract %9 index=1\n %11: f32 = extract %9 index=0\n"
+    assert after("%9: vec<3,f32> = insert %5, %2 index=1\n %10: f32 = extract %9 index=1\n"
+                 " %11: f32 = extract %9 index=0\n"
                  "store %0, %1, %10\n store %0, %1, %11") == """
   %8: f32 = extract %5 index=0
   store %0, %1, %2
@@ -40,7 +41,10 @@ def test_a_known_index_picks_a_part():
 
 
 def test_a_known_condition_chooses():
-    text = "%9: bool = const value={}\n %10: f32 = if %9 {{\n yield %2\n }} {{\n store %0, %1, %2\n yield %3\n }}\n store %0, %1, %10"
+    text = (
+        "%9: bool = const value={}\n %10: f32 = if %9 {{\n yield %2\n }} {{\n store %0, %1, %2\n yield %3\n"
+        " }}\n store %0, %1, %10"
+    )
     assert after(text.format("true")) == "\n  store %0, %1, %2\n"
     assert after(text.format("false")) == "\n  store %0, %1, %2\n  store %0, %1, %3\n"
 
@@ -55,11 +59,15 @@ def test_cheap_arms_become_selects():
 
 def test_arms_with_effects_stay():
     assert "if" in after("if %4 {\n store %0, %1, %2\n yield\n } {\n yield\n }")
-    assert "if" in after("%9: f32 = if %4 {\n %10: f32 = load %0, %1\n yield %10\n } {\n yield %2\n }\n store %0, %1, %9")
+    assert "if" in after("%9: f32 = if %4 {\n %10: f32 = load %0, %1\n yield %10\n } {\n yield %2\n }\n"
+                         " store %0, %1, %9")
 
 
 def test_truth_values_choose_themselves():
-    text = "%9: bool = if %4 {{\n %10: bool = const value={}\n yield %10\n }} {{\n %11: bool = const value={}\n yield %11\n }}\n check %9 kind='a' message=''"
+    text = (
+        "%9: bool = if %4 {{\n %10: bool = const value={}\n yield %10\n }} {{\n %11: bool = const value={}\n"
+        " yield %11\n }}\n check %9 kind='a' message=''"
+    )
     assert after(text.format("true", "false")) == "\n  check %4 kind='a' message=''\n"
     assert "logical_not %4" in after(text.format("false", "true"))
 
@@ -73,18 +81,23 @@ def test_what_nobody_may_look_at_gives_way():
     assert after("%9: f32 = poison\n %10: f32 = select %4, %2, %9\n store %0, %1, %10") == "\n  store %0, %1, %2\n"
 
 
-LOOP = "%9: i32 = const value={}\n %10: i32 = const value={}\n %11: i32 = const value={}\n %12: f32 = for %9, %10, %11, %2 "
+LOOP = (
+    "%9: i32 = const value={}\n %10: i32 = const value={}\n %11: i32 = const value={}\n"
+    " %12: f32 = for %9, %10, %11, %2 "
+)
 
 
 def test_loops_that_never_run_give_their_initial_values():
-    assert after(LOOP.format(3, 3, 1) + "{%13: i32, %14: f32\n store %0, %13, %14\n yield %3\n }\n store %0, %1, %12") == """
+    assert after(LOOP.format(3, 3, 1) + "{%13: i32, %14: f32\n store %0, %13, %14\n yield %3\n }\n"
+                                        " store %0, %1, %12") == """
   store %0, %1, %2
 """
     assert "for" not in after(LOOP.format(3, 5, -1) + "{%13: i32, %14: f32\n yield %3\n }\n store %0, %1, %12")
 
 
 def test_a_loop_that_runs_once_is_its_body():
-    assert after(LOOP.format(3, 4, 1) + "{%13: i32, %14: f32\n %15: f32 = add %14, %3\n store %0, %13, %15\n yield %15\n }\n"
+    assert after(LOOP.format(3, 4, 1) + "{%13: i32, %14: f32\n %15: f32 = add %14, %3\n store %0, %13, %15\n"
+                                        " yield %15\n }\n"
                  "store %0, %1, %12") == """
   %8: i32 = const value=3
   %9: f32 = add %2, %3
@@ -94,14 +107,16 @@ def test_a_loop_that_runs_once_is_its_body():
 
 
 def test_parts_are_seen_through_a_loop_that_runs_once():
-    text = ("%9: i32 = const value=0\n %10: i32 = const value=1\n %12: vec<3,f32> = for %9, %10, %10, %5 {%13: i32, %14: vec<3,f32>\n"
+    text = ("%9: i32 = const value=0\n %10: i32 = const value=1\n"
+            " %12: vec<3,f32> = for %9, %10, %10, %5 {%13: i32, %14: vec<3,f32>\n"
             "%15: f32 = extract %14 index=0\n %16: vec<3,f32> = make %15, %2, %3\n yield %16\n }\n"
             "%17: f32 = extract %12 index=0\n store %0, %1, %17")  # fmt: skip
     assert after(text) == "\n  %8: f32 = extract %5 index=0\n  store %0, %1, %8\n"
 
 
 def test_a_while_that_does_not_stay_runs_once():
-    assert after("%9: f32 = while %2 {%10: f32\n %11: bool = const value=false\n %12: f32 = add %10, %3\n yield %11, %12\n }\n"
+    assert after("%9: f32 = while %2 {%10: f32\n %11: bool = const value=false\n %12: f32 = add %10, %3\n"
+                 " yield %11, %12\n }\n"
                  "store %0, %1, %9") == """
   %8: f32 = add %2, %3
   store %0, %1, %8

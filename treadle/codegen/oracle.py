@@ -426,7 +426,8 @@ def _call(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 
 
 def _print(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
-    text = re.sub(r"(%[-+ #0-9.*]*)(?:hh?|ll?|[Lqjzt])(?=[a-zA-Z])", r"\1", op.attrs["format"])  # C's lengths mean nothing
+    # The lengths of C's conversions, as in %lld, mean nothing here.
+    text = re.sub(r"(%[-+ #0-9.*]*)(?:hh?|ll?|[Lqjzt])(?=[a-zA-Z])", r"\1", op.attrs["format"])
     thread.outcome.printed += text % tuple(x if isinstance(x, str) else x.item() for x in xs)
     return ()
 

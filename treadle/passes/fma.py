@@ -14,7 +14,8 @@ def form_fma(func: Func) -> Func:
     """``a*b + c``, ``a*b - c`` and ``c - a*b`` of f32 or f64 round once, as ``fma``.
 
     The product must be used once, and ``c`` must not be a product itself: so ``a*b - b*a`` stays 0, and ``x*x - y*y``
-    keeps its sign; nor may it be marked exact. The machine's own contraction is off; this is the only place where an fma comes from a sum.
+    keeps its sign. Products with the attribute ``exact`` (the elementary functions are proved with each rounding) stay
+    as they are. The machine's own contraction is off; this is the only place where an fma comes from a sum.
     """
     primitive("fma")  # known to the IR from here on
     uses: dict[Value, int] = {}
