@@ -46,7 +46,9 @@ def saxpy(weight: float = 1.0, **more) -> Program:
         c.store("float", c.op("fadd", "float", product, c.load("float", y, at)), y, at)
     c.ret(0)
     own = [{"path": [p], "axis": 0, "grid": 0} for p in (0, 1)]
-    return program(c, "saxpy", (V32, V32, f32), {"weight": weight, "own_index": own}, parameters=("x", "y", "a"), **more)
+    return program(
+        c, "saxpy", (V32, V32, f32), {"weight": weight, "own_index": own}, parameters=("x", "y", "a"), **more
+    )
 
 
 def visits(weight: float) -> Program:

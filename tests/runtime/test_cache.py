@@ -24,7 +24,9 @@ def own_folder(tmp_path):
 
 
 def binary(size=1000):
-    return Binary(bytes(range(256)) * (size // 256 + 1), ("a", "b"), ("malloc",), {"order": "free", "own_index": [{"path": [0]}]})
+    return Binary(
+        bytes(range(256)) * (size // 256 + 1), ("a", "b"), ("malloc",), {"order": "free", "own_index": [{"path": [0]}]}
+    )
 
 
 def test_code_comes_back_as_it_was():
@@ -38,7 +40,10 @@ def test_what_store_gives_is_what_load_gives():
     assert made == cache.load(KEY) and made.meta == {"pairs": [[1, 2]], "3": "three"}
 
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:5], lambda d: b"", lambda d: d[:40] + b"!" + d[41:], lambda d: b"\0" * len(d)])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda d: d[:-1], lambda d: d[:5], lambda d: b"", lambda d: d[:40] + b"!" + d[41:], lambda d: b"\0" * len(d)],
+)
 def test_a_damaged_file_counts_as_absent(own_folder, damage):
     cache.store(KEY, binary())
     (path,) = (p for p in own_folder.rglob("*") if p.is_file())
@@ -58,7 +63,7 @@ def test_manifests_are_kept_newest_first():
     assert [key for _, key in cache.manifests(short)] == [KEY, "other"]
 
 
-@pytest.mark.parametrize("garbage", [b"[[1,", b"{}", b"7", b'[["a"]]', b'[[1, 2]]', b"\xff\xfe"])
+@pytest.mark.parametrize("garbage", [b"[[1,", b"{}", b"7", b'[["a"]]', b"[[1, 2]]", b"\xff\xfe"])
 def test_garbage_manifests_count_as_none(own_folder, garbage):
     short = digest("short")
     cache.add_manifest(short, 1, KEY)

@@ -87,7 +87,9 @@ def _echo(types):
     signature = (view(core.u8, 1), *types)
     offsets, size = pack(signature)
     c = kernels.entry("echo")
-    c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {c.load('ptr', '%args')}, ptr {c.at('%args', 40)}, i64 {size - 40}, i1 false)")
+    c.line(
+        f"call void @llvm.memcpy.p0.p0.i64(ptr {c.load('ptr', '%args')}, ptr {c.at('%args', 40)}, i64 {size - 40}, i1 false)"
+    )
     c.ret(0)
     text = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n" + c.text()
     c.text = lambda: text
@@ -120,7 +122,9 @@ def test_views_of_all_ranks_arrive_whole():
         a = zeros((2, 3, 4, 5)[:ndim], dtype=class_of(vector(3, f32)), requires_grad=True)
         c = kernels.entry("shape")
         out = c.load("ptr", "%args")
-        c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {out}, ptr {c.at('%args', 40)}, i64 {8 * (3 + 2 * ndim)}, i1 false)")
+        c.line(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {out}, ptr {c.at('%args', 40)}, i64 {8 * (3 + 2 * ndim)}, i1 false)"
+        )
         c.ret(0)
         text = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n" + c.text()
         c.text = lambda text=text: text

@@ -30,7 +30,9 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(sys.platform == "win32", reason="a console signal cannot be sent to one child")
 @pytest.mark.parametrize("native", [False, True])
 def test_ctrl_c_ends_an_endless_kernel(native):
-    child = subprocess.Popen([sys.executable, "-c", ENDLESS.format(native=native)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS.format(native=native)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     try:
         assert child.stdout.readline() == "running\n"
         time.sleep(0.3)

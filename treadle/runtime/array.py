@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..types.annotations import ArrayAnnotation
 from ..types.core import Struct, View
 from . import array_views as views
 from .conversion import from_data, to_host, value_rows
@@ -65,8 +66,9 @@ class array:
     ((2,), np.float32(6.0))
     """
 
-    __slots__ = ("__weakref__", "_at", "_desc", "_element", "_grad", "_memory", "_owner", "_requires_grad", "capacity",
-                 "component_stride", "deleter", "device", "ptr", "retain_grad", "shape", "strides", "type")  # fmt: skip
+    # `_owner`, `_capacity` and `_retain_grad` are left unset where nothing is to be said.
+    __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_memory", "_owner", "_retain_grad",
+                 "component_stride", "device", "ptr", "shape", "strides", "type")  # fmt: skip
 
     type: View
     shape: tuple[int, ...]
@@ -90,10 +92,9 @@ class array:
         elif shape is not None:
             made = allocate(element(dtype), views.normal_shape(shape), where, False)
         else:
-            from ..types.annotations import ArrayAnnotation
-
             return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
-        made.retain_grad = retain_grad
+        if retain_grad:
+            made.retain_grad = True
         if grad is not None:
             made.grad = grad
         elif requires_grad:
@@ -101,8 +102,6 @@ class array:
         return made
 
     def __class_getitem__(cls, dtype: Any) -> Any:
-        from ..types.annotations import ArrayAnnotation
-
         return ArrayAnnotation(dtype, 1)
 
     # Facts -----------------------------------------------------------------------------------------------------------
@@ -144,6 +143,20 @@ class array:
         """Whether the memory is page-locked for transfers; host memory of the CPU never is."""
         return False
 
+    @property
+    def capacity(self) -> int:
+        """Bytes of the memory that belongs to the array."""
+        return getattr(self, "_capacity", self.nbytes)
+
+    @property
+    def retain_grad(self) -> bool:
+        """Whether a tape keeps the gradient of this array although it is no input."""
+        return getattr(self, "_retain_grad", False)
+
+    @retain_grad.setter
+    def retain_grad(self, wanted: bool) -> None:
+        self._retain_grad = bool(wanted)
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -176,7 +189,7 @@ class array:
         e = self._element
         inner = e.inner_steps(self.component_stride)
         low, high = span(self.shape + e.inner, self.strides + inner, e.dtype.itemsize)
-        self._memory, self._at = borrow(self.ptr + low, high - low, self._owner), -low
+        self._memory, self._at = borrow(self.ptr + low, high - low, getattr(self, "_owner", None)), -low
         return self._memory
 
     @property
@@ -195,6 +208,8 @@ class array:
         shape, strides, offset = views.index(self.shape, self.strides, key)
         if not shape:
             e = self._element
+            if e.plain:
+                return self.numpy()[key].item()
             at = key if isinstance(key, tuple) else (key,)
             return to_host(self.numpy()[tuple(k for k in at if k is not Ellipsis)].reshape(1, *e.inner), e)[0]
         made = self._view(shape, strides, offset)
@@ -233,7 +248,7 @@ class array:
         if memory is None and self.ptr and self.size:
             memory = self._borrow()
         return build(e, shape, strides, self.component_stride if component is None else component, self.ptr + offset,
-                     memory, self._at + offset, self.device, self._owner)  # fmt: skip
+                     memory, self._at + offset, self.device, getattr(self, "_owner", None))  # fmt: skip
 
     def _with_grad(self, change: Callable[[array], array]) -> array:
         made = change(self)
@@ -290,7 +305,7 @@ class array:
         """This array if it is contiguous, else a contiguous copy."""
         if self.is_contiguous:
             return self
-        made = allocate(self._element, self.shape, self.device, self._requires_grad)
+        made = allocate(self._element, self.shape, self.device, self._grad is not None)
         made.numpy()[...] = self.numpy()
         return made
 
@@ -299,7 +314,9 @@ class array:
         where = get_device(device)
         if where is self.device:
             return self
-        made = allocate(self._element, self.shape, where, self._requires_grad if requires_grad is None else requires_grad)
+        made = allocate(
+            self._element, self.shape, where, self.requires_grad if requires_grad is None else requires_grad
+        )
         made.numpy()[...] = self.numpy()
         return made
 
@@ -337,7 +354,7 @@ class array:
     @grad.setter
     def grad(self, grad: array | None) -> None:
         if grad is None:
-            self._grad, self._requires_grad = None, False
+            self._grad = None
             self._describe()
             return
         if not isinstance(grad, array) or grad._element is not self._element or grad.shape != self.shape:
@@ -347,13 +364,13 @@ class array:
         self._adopt(grad)
 
     def _adopt(self, grad: array) -> None:
-        self._grad, self._requires_grad = grad, True
+        self._grad = grad
         self._describe()
 
     @property
     def requires_grad(self) -> bool:
         """Whether a gradient is kept; setting it to True allocates one of zeros, to False drops it."""
-        return self._requires_grad
+        return self._grad is not None
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -369,27 +386,30 @@ class array:
                                             *self.strides, self.component_stride)  # fmt: skip
 
 
-def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int,
-          memory: np.ndarray | None, at: int, device: Device, owner: Any = None) -> array:  # fmt: skip
+def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int, memory: Any, at: int,
+          device: Device, owner: Any = None, t: View | None = None) -> array:  # fmt: skip
     """An array from its parts: no checks, no allocation. ``memory`` is a byte buffer with ``ptr`` at offset ``at``."""
     made = _new(array)
     made._element, made.shape, made.strides, made.component_stride, made.ptr = e, shape, strides, component, ptr
-    made._memory, made._at, made.device, made._owner = memory, at, device, owner
-    made._grad = made.deleter = None
-    made._requires_grad = made.retain_grad = False
-    made.type = t = e.view(strides, component)
-    made.capacity = 0 if memory is None else memory.nbytes - at
+    made._memory, made._at, made.device, made._grad = memory, at, device, None
+    if owner is not None:
+        made._owner = owner
+    made.type = t = t or e.view(strides, component)
     made._desc = _PACK[len(shape)](id(t), ptr, 0, *shape, *strides, component)
     return made
 
 
 def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: bool, zeroed: bool = False) -> array:
     """A new row-major array, its memory zeroed or untouched."""
-    strides = views.dense_strides(shape, e.size)
-    nbytes = shape[0] * strides[0] if len(shape) == 1 else views.product(shape) * e.size
+    size = e.size
+    if len(shape) == 1:
+        strides: tuple[int, ...] = (size,)
+        nbytes = shape[0] * size
+    else:
+        strides = views.dense_strides(shape, size)
+        nbytes = views.product(shape) * size
     memory, at, ptr = device.allocate(nbytes, zeroed)
-    made = build(e, shape, strides, e.component, ptr, memory, at, device)
-    made.capacity = nbytes
+    made = build(e, shape, strides, e.component, ptr, memory, at, device, None, e.dense[len(shape)])
     if requires_grad:
         made._adopt(_gradient_of(made))
     return made
@@ -441,9 +461,9 @@ def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int
     if component is not None and isinstance(e.type, Struct):
         raise ValueError("the fields of a struct lie together; a component stride is for vectors and matrices")
     made = build(e, shape, steps, e.component if component is None else component, int(ptr), None, 0, device)
-    made.capacity = made.nbytes if capacity is None else capacity
+    if capacity is not None:
+        made._capacity = capacity
     if deleter is not None:
-        made.deleter = deleter
         made._owner = owner = _Owner()
         weakref.finalize(owner, deleter, made.ptr, made.capacity).atexit = False
     return made
@@ -472,8 +492,6 @@ class _ArrayOf:
         return made
 
     def __getitem__(self, dtype: Any) -> Any:
-        from ..types.annotations import ArrayAnnotation
-
         return ArrayAnnotation(dtype, self.ndim)
 
     def __repr__(self) -> str:

@@ -69,6 +69,8 @@ def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> tuple[t
         IndexError: an index outside its dimension, or more indices than dimensions.
         TypeError: an index that is neither an int, a slice nor an ellipsis.
     """
+    if type(key) is int and -shape[0] <= key < shape[0]:
+        return shape[1:], strides[1:], (key + shape[0] if key < 0 else key) * strides[0]
     keys = key if type(key) is tuple else (key,)
     if any(k is Ellipsis for k in keys):
         keys = _spread(keys, len(shape))
@@ -77,7 +79,7 @@ def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> tuple[t
     new_shape, new_strides, offset = [], [], 0
     for axis, k in enumerate(keys):
         extent, stride = shape[axis], strides[axis]
-        if isinstance(k, slice):
+        if type(k) is slice:
             start, stop, step = k.indices(extent)
             length = len(range(start, stop, step))
             new_shape.append(length)

@@ -59,7 +59,9 @@ def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
 zeros.__treadle_builtin__ = "zeros"  # in a kernel the name means the builtin: an array of the thread's own
 
 
-def _made(shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool) -> array:
+def _made(
+    shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool
+) -> array:
     made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed)
     if retain_grad:
         made.retain_grad = True
@@ -123,7 +125,9 @@ def _like(src: Any, device: Any, requires_grad: bool | None, retain_grad: bool, 
     if not isinstance(src, array):
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
-    made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad, zeroed)
+    made = allocate(
+        src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad, zeroed
+    )
     if retain_grad:
         made.retain_grad = True
     return made

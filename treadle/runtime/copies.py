@@ -34,7 +34,9 @@ def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count
         src = array(src, dtype=dest.dtype, copy=False)
     if src._element is not dest._element:
         if src._element.size != dest._element.size:
-            raise TypeError(f"cannot copy elements of {src._element.size} bytes to elements of {dest._element.size} bytes")
+            raise TypeError(
+                f"cannot copy elements of {src._element.size} bytes to elements of {dest._element.size} bytes"
+            )
         src = src.view(dest.dtype)
     whole = count <= 0 and dest_offset == src_offset == 0
     if whole and src.shape == dest.shape:
@@ -85,6 +87,7 @@ def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinne
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
     made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad)
-    made.retain_grad = retain_grad
+    if retain_grad:
+        made.retain_grad = True
     made.numpy()[...] = src.numpy()
     return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..base.binary import Binary
 from . import loader, memory
 from .device import Device, processor_name
@@ -39,8 +37,7 @@ class Cpu(Device):
         """What the system calls the processor."""
         return processor_name()
 
-    def allocate(self, nbytes: int, zeroed: bool) -> tuple[np.ndarray, int, int]:
-        return memory.allocate(nbytes, zeroed)
+    allocate = staticmethod(memory.allocate)
 
     def prepare(self) -> None:
         loader.linker()

@@ -6,8 +6,6 @@ import os
 import platform
 from typing import Any
 
-import numpy as np
-
 from ..base.binary import Binary
 
 
@@ -58,7 +56,7 @@ class Device:
     def prepare(self) -> None:
         """Do now what the first launch would otherwise wait for."""
 
-    def allocate(self, nbytes: int, zeroed: bool) -> tuple[np.ndarray, int, int]:
+    def allocate(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Memory of ``nbytes``: a buffer that owns it, the offset of the block in it, and the block's address."""
         raise NotImplementedError
 

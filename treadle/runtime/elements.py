@@ -7,37 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..types.core import (
-    Fixed,
-    Matrix,
-    Scalar,
-    Struct,
-    Type,
-    Vector,
-    View,
-    b1,
-    bf16,
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-    view,
-)
-
-# bfloat16 has no NumPy type; its bits travel as uint16.
-NUMPY_SCALARS: dict[Scalar, np.dtype] = {
-    b1: np.dtype(np.bool_), i8: np.dtype("i1"), i16: np.dtype("i2"), i32: np.dtype("i4"), i64: np.dtype("i8"),
-    u8: np.dtype("u1"), u16: np.dtype("u2"), u32: np.dtype("u4"), u64: np.dtype("u8"),
-    f16: np.dtype("f2"), bf16: np.dtype("u2"), f32: np.dtype("f4"), f64: np.dtype("f8"),
-}  # fmt: skip
-SCALARS_OF_NUMPY: dict[np.dtype, Scalar] = {dtype: t for t, dtype in NUMPY_SCALARS.items() if t is not bf16}
+from ..types.annotations import type_of
+from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, bf16, view
+from ..types.values import class_of, numpy_dtype, type_of_numpy
 
 
 class Element:
@@ -48,12 +20,12 @@ class Element:
     component to the next inside a dense element.
     """
 
-    __slots__ = ("cls", "component", "dtype", "inner", "inner_strides", "size", "type", "views")
+    __slots__ = ("cls", "component", "dense", "dtype", "inner", "inner_strides", "plain", "size", "type", "views")
 
     def __init__(self, t: Type, cls: Any):
         self.type, self.cls, self.size = t, cls, t.size
         scalar = t.elem if isinstance(t, Vector | Matrix) else t
-        self.dtype = NUMPY_SCALARS[scalar] if isinstance(scalar, Scalar) else record_dtype(t)
+        self.dtype = numpy_dtype(scalar)
         self.component = scalar.size
         self.inner: tuple[int, ...] = ()
         if isinstance(t, Vector):
@@ -61,7 +33,9 @@ class Element:
         elif isinstance(t, Matrix):
             self.inner = (t.rows, t.cols)
         self.inner_strides = self.inner_steps(self.component)
+        self.plain = isinstance(t, Scalar) and t is not bf16  # whether NumPy's values are what Python users expect
         self.views: dict[tuple, View] = {}
+        self.dense = (None, *(view(t, n) for n in (1, 2, 3, 4)))  # row-major view types by rank
 
     def inner_steps(self, component: int) -> tuple[int, ...]:
         """Byte strides of the component dimensions where components are ``component`` bytes apart."""
@@ -95,26 +69,6 @@ class Element:
         return found
 
 
-def record_dtype(t: Type) -> np.dtype:
-    """The NumPy type with the layout of ``t``: records for structs, sub-arrays for vectors and matrices in them."""
-    if isinstance(t, Scalar):
-        return NUMPY_SCALARS[t]
-    if isinstance(t, Vector):
-        return np.dtype((NUMPY_SCALARS[t.elem], (t.n,)))
-    if isinstance(t, Matrix):
-        return np.dtype((NUMPY_SCALARS[t.elem], (t.rows, t.cols)))
-    if isinstance(t, View):
-        fields = [("data", "u8"), ("grad", "u8"), ("shape", "i8", (t.ndim,)), ("strides", "i8", (t.ndim,))]
-        return np.dtype([*fields, ("component_stride", "i8")])
-    if isinstance(t, Fixed):
-        return np.dtype((record_dtype(t.elem), t.shape))
-    if isinstance(t, Struct):
-        names = [name for name, _ in t.fields]
-        formats = [record_dtype(ft) for _, ft in t.fields]
-        return np.dtype({"names": names, "formats": formats, "offsets": list(t.offsets), "itemsize": t.size})
-    raise TypeError(f"arrays cannot hold elements of type {t}")
-
-
 _BY_SPELLING: dict[Any, Element] = {}
 _BY_TYPE: dict[Type, Element] = {}
 
@@ -133,8 +87,6 @@ def element(dtype: Any) -> Element:
         raise TypeError(f"dtype must be a type, not {dtype!r}") from None
     if dtype is typing.Any:
         raise TypeError("a dtype is needed: dtype=Any is an annotation, no element type")
-    from ..types.annotations import type_of
-
     t = dtype if isinstance(dtype, Type) else type_of(dtype)
     if not isinstance(t, Scalar | Vector | Matrix | Struct):
         raise TypeError(f"arrays cannot hold elements of type {t}")
@@ -146,15 +98,13 @@ def element_of(t: Type) -> Element:
     """The element of language type ``t``."""
     found = _BY_TYPE.get(t)
     if found is None:
-        from ..types.values import class_of
-
         found = _BY_TYPE[t] = Element(t, class_of(t))
     return found
 
 
 def element_of_numpy(dtype: np.dtype) -> Element:
     """The scalar element with NumPy's ``dtype``; TypeError where there is none."""
-    t = SCALARS_OF_NUMPY.get(dtype.newbyteorder("="))
+    t = type_of_numpy(dtype)
     if t is None:
         raise TypeError(f"no element type has NumPy's dtype {dtype}; pass dtype=")
     return element_of(t)

@@ -30,10 +30,16 @@ def _tuple(values: Sequence[int]) -> str:
     return f"({', '.join(map(str, values))}{',' if len(values) == 1 else ''})"
 
 
-def fault_error(kernel: str, site: dict[str, Any], thread: int, values: Sequence[int], dims: Sequence[int]) -> TreadleError:
+def fault_error(
+    kernel: str, site: dict[str, Any], thread: int, values: Sequence[int], dims: Sequence[int]
+) -> TreadleError:
     """The exception for a fault at ``site`` (an item of ``meta["sites"]``) in linear thread ``thread``."""
     line = site.get("line") or 0
-    span = Span(site["file"], line, site.get("column", 0), site.get("end_column", 0)) if site.get("file") and line else None
+    span = (
+        Span(site["file"], line, site.get("column", 0), site.get("end_column", 0))
+        if site.get("file") and line
+        else None
+    )
     where = f"kernel {kernel}, thread {thread_text(thread, dims)}"
     kind = site["kind"]
     if kind == "index":
@@ -41,7 +47,9 @@ def fault_error(kernel: str, site: dict[str, Any], thread: int, values: Sequence
         index, shape = values[:ndim], values[ndim : 2 * ndim]
         shown = index[0] if ndim == 1 else _tuple(index)
         name = f" '{site['array']}'" if site.get("array") else ""
-        return IndexOutOfRange(f"index {shown} is out of bounds of array{name} of shape {_tuple(shape)} ({where})", span)
+        return IndexOutOfRange(
+            f"index {shown} is out of bounds of array{name} of shape {_tuple(shape)} ({where})", span
+        )
     if kind == "assert":
         said = f": {site['text']}" if site.get("text") else ""
         return KernelAssertionError(f"assertion failed{said} ({where})", span)

@@ -157,7 +157,9 @@ class Program:
         driver = native.driver()
         fault, log = (ctypes.c_int64 * len(FAULT.at))(), (ctypes.c_int64 * len(LOG.at))()
         extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
-        launch = _LAUNCH.pack(size, *extents, driver.stop, ctypes.addressof(fault), ctypes.addressof(log), 0, self.checked)
+        launch = _LAUNCH.pack(
+            size, *extents, driver.stop, ctypes.addressof(fault), ctypes.addressof(log), 0, self.checked
+        )
         args = ctypes.addressof(ctypes.c_char.from_buffer(packed))
         try:
             status = driver.drive(driver.env.address, self.record.address, args, launch, 0)
@@ -183,7 +185,9 @@ class Program:
             if last >= extent:
                 raise self._own_error(access, packed, dims, extent, axis)
 
-    def _own_error(self, access: dict[str, Any], packed: bytearray, dims: tuple[int, ...], extent: int, axis: int) -> TreadleError:
+    def _own_error(
+        self, access: dict[str, Any], packed: bytearray, dims: tuple[int, ...], extent: int, axis: int
+    ) -> TreadleError:
         offset, view = self.leaf(access["path"])
         shape = struct.unpack_from(f"<{view.ndim}q", packed, offset + 16)
         name = access.get("array") or self.parameters[access["path"][0]]
@@ -222,4 +226,3 @@ def table(rows: list[tuple[int, ...]], width: int) -> Any:
 def _raw_free(address: int) -> None:
     free = ctypes.pythonapi.PyMem_RawFree
     free(ctypes.c_void_p(address))
-

@@ -14,14 +14,26 @@ _address_of = ctypes.addressof
 _zeros, _empty = np.zeros, np.empty
 
 
-def allocate(nbytes: int, zeroed: bool) -> tuple[np.ndarray, int, int]:
+_SMALL = 8192  # up to here a ctypes buffer is quicker than a NumPy one
+_types: dict[int, Any] = {}
+
+
+def allocate(nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
     """A buffer of bytes, the offset in it of an aligned block of ``nbytes``, and that block's address.
 
     Large zeroed blocks come from the system as untouched pages, and untouched blocks cost no memory.
     """
-    buffer = (_zeros if zeroed else _empty)(nbytes + ALIGNMENT, _BYTE)
-    base = _address_of(_from_buffer(buffer))
-    offset = -base & (ALIGNMENT - 1)
+    if nbytes <= _SMALL:
+        room = nbytes + 127 & -64
+        make = _types.get(room)
+        if make is None:
+            make = _types[room] = ctypes.c_char * room
+        buffer = make()
+        base = _address_of(buffer)
+    else:
+        buffer = (_zeros if zeroed else _empty)(nbytes + ALIGNMENT, _BYTE)
+        base = _address_of(_from_buffer(buffer))
+    offset = -base & 63
     return buffer, offset, base + offset
 
 

@@ -153,5 +153,3 @@ def merge_function(op: str, t: Scalar) -> int:
     if found is None:
         found = _merges[op, t] = helper(f"merge-{op}-{t.name}", lambda: room().merge_binary(op, t))
     return found.addresses["treadle_merge"]
-
-

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..base.binary import Binary
 from . import memory
 from .cpu import Entry
@@ -19,8 +17,7 @@ class Null(Device):
     def __init__(self) -> None:
         self.loaded: list[Binary] = []
 
-    def allocate(self, nbytes: int, zeroed: bool) -> tuple[np.ndarray, int, int]:
-        return memory.allocate(nbytes, zeroed)
+    allocate = staticmethod(memory.allocate)
 
     def load(self, binary: Binary) -> Entry:
         self.loaded.append(binary)

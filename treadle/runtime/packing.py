@@ -11,6 +11,7 @@ import numpy as np
 
 from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, bf16
 from ..types.spelling import spell
+from ..types.values import class_of
 
 Packer = Callable[[Any, int, Any], None]  # (buffer, offset, value)
 Unpacker = Callable[[Any, int], Any]  # (buffer, offset) -> value
@@ -152,8 +153,6 @@ def unpacker(t: Type) -> Unpacker:
         if t is bf16:
             return lambda buffer, offset: float(bf16_values(get(buffer, offset)[0]))
         return lambda buffer, offset: get(buffer, offset)[0]
-    from ..types.values import class_of
-
     if isinstance(t, Vector | Matrix):
         parts = struct.Struct(f"<{t.n}{code_of(t.elem)}").unpack_from
         cls = class_of(t)
@@ -184,5 +183,3 @@ def scalar_bytes(value: Any, t: Scalar) -> bytes:
     buffer = bytearray(t.size)
     packer(t)(buffer, 0, value)
     return bytes(buffer)
-
-

@@ -30,7 +30,9 @@ def write(log: bytes, sites: list[dict[str, Any]]) -> None:
         for t in site["values"]:
             value, at = _value(log, at, t)
             values.append(value)
-        out.append(_formatted(site["format"], values) if site.get("format") is not None else " ".join(map(str, values)) + "\n")
+        out.append(
+            _formatted(site["format"], values) if site.get("format") is not None else " ".join(map(str, values)) + "\n"
+        )
     sys.stdout.write("".join(out))
     sys.stdout.flush()
 

@@ -159,4 +159,3 @@ def _drive() -> str:
 
 def _work_args(size: str, big: str) -> tuple[tuple[str, str], ...]:
     return (("ptr", "%env"), ("ptr", "%program"), ("ptr", "%args"), ("ptr", "%launch"), ("i64", size), ("i1", big))
-

@@ -162,7 +162,9 @@ def _pack_argument() -> str:
     with c.if_(c.op("icmp ne", "ptr", kind_type, c.load("ptr", "%env", ENV["long_type"]))):
         c.ret("false")
     value = c.var("i64", 0)
-    with c.if_(c.op("xor", "i1", c.call("i1", "@integer", ("ptr", "%env"), ("ptr", "%thing"), ("ptr", value.slot)), "true")):
+    with c.if_(
+        c.op("xor", "i1", c.call("i1", "@integer", ("ptr", "%env"), ("ptr", "%thing"), ("ptr", value.slot)), "true")
+    ):
         c.ret("false")
     number = value.get()
     for bits in (32, 64, 8, 16):

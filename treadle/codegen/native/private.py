@@ -25,7 +25,17 @@ RANGE = 16384  # scalars merged at a time by one worker
 
 def private() -> str:
     """LLVM text of ``@prepare_private``, ``@plan_private``, ``@private_memory`` and ``@merge_private``."""
-    return _span() + _fill() + _prepare() + _plan() + _memory() + _merge_sum() + _merge_range() + _merge_strided() + _merge()
+    return (
+        _span()
+        + _fill()
+        + _prepare()
+        + _plan()
+        + _memory()
+        + _merge_sum()
+        + _merge_range()
+        + _merge_strided()
+        + _merge()
+    )
 
 
 def _job(c: Code, name: str, t: str = "i64") -> str:
@@ -151,7 +161,9 @@ def _plan() -> str:
     k = c.var("i64", 1)
     with c.if_(any_copy.get()):
         floor = c.op("icmp sgt", "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
-        threads = c.op("mul", "i64", c.select(floor, "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR), THREADS_A_SCALAR)
+        threads = c.op(
+            "mul", "i64", c.select(floor, "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR), THREADS_A_SCALAR
+        )
         with c.loop() as loop:
             twice = c.op("mul", "i64", k.get(), 2)
             loop.leave_if(c.op("icmp sgt", "i64", twice, MAX_COPIES))
@@ -298,7 +310,9 @@ def _merge() -> str:
                 some = c.op("icmp slt", "i64", ranges, 1 << 31)
                 share = c.op("and", "i1", "%held", some)
                 with c.if_(share):
-                    c.call("i32", "@run_tasks", ("ptr", "%pool"), ("ptr", "@merge_range"), ("ptr", inner), ("i64", ranges))
+                    c.call(
+                        "i32", "@run_tasks", ("ptr", "%pool"), ("ptr", "@merge_range"), ("ptr", inner), ("i64", ranges)
+                    )
                 with c.if_(c.op("xor", "i1", share, "true")), c.for_(ranges) as r:
                     c.call("i32", "@merge_range", ("ptr", inner), ("i64", r))
             with c.if_(c.op("xor", "i1", dense, "true")), c.for_("%n") as i:

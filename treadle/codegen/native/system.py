@@ -44,7 +44,9 @@ def waiting(triple: str) -> str:
         private_wait, private_wake = 128, 129
         wait.call("i64 (i64, ...)", wait_function, ("i64", number), ("ptr", "%word"), ("i32", private_wait),
                   ("i32", "%seen"), ("ptr", "null"))  # fmt: skip
-        wake.call("i64 (i64, ...)", wake_function, ("i64", number), ("ptr", "%word"), ("i32", private_wake), ("i32", "%n"))
+        wake.call(
+            "i64 (i64, ...)", wake_function, ("i64", number), ("ptr", "%word"), ("i32", private_wake), ("i32", "%n")
+        )
     elif kind == "ulock":
         # int __ulock_wait(uint32_t op, void *word, uint64_t value, uint32_t microseconds); int __ulock_wake(op, word, 0)
         compare_and_wait, wake_all = 1, 0x101
