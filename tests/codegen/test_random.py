@@ -1,0 +1,30 @@
+"""Random programs: machine code in several gang widths against the oracle, bit for bit."""
+
+import numpy as np
+import pytest
+
+from tests.codegen.harness import Entry
+from tests.random_ir import SIZE, arguments, program
+from treadle.codegen import oracle
+from treadle.passes.pipeline import LOWER, NORMALIZE, run
+
+THREADS = 37  # gangs of 8 and 16, and a rest
+
+
+def bits(args: list) -> list[np.ndarray]:
+    """The arrays as integers; all NaNs are one."""
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    return [np.where(np.isnan(a), np.float32(np.nan), a).view(np.int32) if a.dtype.kind == "f" else a for a in arrays]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_width_gives_what_the_oracle_gives(seed):
+    assert THREADS <= SIZE
+    func = run(LOWER, run(NORMALIZE, program(seed, 40)))
+    wanted = arguments(seed)
+    oracle.run(func, wanted, THREADS)
+    for width in (1, 8, 16):
+        args = arguments(seed)
+        assert Entry(func, width)(THREADS, *args) == 0
+        for a, b in zip(bits(wanted), bits(args)):
+            assert np.array_equal(a, b), f"width {width}"
