@@ -25,7 +25,7 @@ STOP, FAULT, LOG = 40, 48, 56
 _SHOWN = 8  # values a fault record holds
 
 _FAULT = """
-define internal void @treadle.fault(ptr %launch, i64 %thread, i64 %site, ptr %values) noinline cold {
+define internal void @treadle_fault(ptr %launch, i64 %thread, i64 %site, ptr %values) noinline cold {
 entry:
   %fp = getelementptr i8, ptr %launch, i64 48
   %fault = load ptr, ptr %fp, align 8
@@ -56,13 +56,13 @@ write:
   br label %done
 done:
   store atomic i64 2, ptr %fault release, align 8
-  store atomic i32 1, ptr %stop monotonic, align 4
+  store atomic i32 2, ptr %stop monotonic, align 4
   ret void
 }
 """
 
 _LOG = """
-define internal ptr @treadle.log(ptr %launch, i64 %bytes) noinline {
+define internal ptr @treadle_log(ptr %launch, i64 %bytes) noinline {
 entry:
   %lp = getelementptr i8, ptr %launch, i64 56
   %log = load ptr, ptr %lp, align 8
@@ -198,7 +198,7 @@ def _record(e: Emitter, site: int, shown: list[X], lane: str | None) -> None:
     thread = e.place["thread"]
     if lane is not None:
         thread = e.t.ins(f"add i64 {thread}, {lane}")
-    e.t.do(f"call void @treadle.fault(ptr {e.place['launch']}, i64 {thread}, i64 {site}, ptr {e.place['shown']})")
+    e.t.do(f"call void @treadle_fault(ptr {e.place['launch']}, i64 {thread}, i64 {site}, ptr {e.place['shown']})")
 
 
 def raw(e: Emitter, x: X, lane: str | None) -> str:
@@ -245,7 +245,7 @@ def _print(e: Emitter, op: Op) -> None:
     e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
     parts = [e.number(a) for a in op.args if a in e.env]  # text known while compiling is no value
     site = e.unit.printing(op)
-    at = e.t.ins(f"call ptr @treadle.log(ptr {e.place['launch']}, i64 {8 + 8 * len(parts)})")
+    at = e.t.ins(f"call ptr @treadle_log(ptr {e.place['launch']}, i64 {8 + 8 * len(parts)})")
     for k, text in enumerate([str(site), *[raw(e, _printable(e, x), None) for x in parts]]):
         to = e.t.ins(f"getelementptr i8, ptr {at}, i64 {8 * k}")
         e.t.do(f"store i64 {text}, ptr {to}, align 8")
