@@ -217,4 +217,15 @@ def same_on_all_widths(func: Func, dims, make, options: Options | None = None, w
     return first
 
 
-__all__ = ["WIDTHS", "Entry", "KernelBuilder", "same_on_all_widths", "view"]
+def agrees_with_oracle(func: Func, dims, make, *found) -> None:
+    """Whether the last arrays of ``make()``, after the oracle ran ``func`` on them, are ``found`` bit for bit."""
+    from treadle.codegen import oracle
+
+    args = make()
+    oracle.run(func, args, dims)
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    for a, b in zip(arrays[-len(found) :], found, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+__all__ = ["WIDTHS", "Entry", "KernelBuilder", "agrees_with_oracle", "same_on_all_widths", "view"]

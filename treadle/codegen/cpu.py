@@ -131,12 +131,14 @@ def parse(text: str):
     return module
 
 
-def optimise(module, machine) -> None:
+def optimise(module, machine, inline: bool = False) -> None:
     """A short list of passes: code leaves the emitter folded and in SSA, and LLVM's vectorisers are not wanted."""
     import llvmlite.binding as llvm
 
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_module_pass_manager()
+    if inline:
+        passes.add_always_inliner_pass()
     passes.add_new_gvn_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()

@@ -247,7 +247,7 @@ def _lane_sums(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: lis
 # --- held updates ----------------------------------------------------------------------------------------------------
 
 _HOLD = """
-define internal ptr @treadle.hold(ptr %buffer, i64 %bytes) noinline {
+define internal ptr @treadle_hold(ptr %buffer, i64 %bytes) noinline {
 entry:
   %up = getelementptr i8, ptr %buffer, i64 8
   %cp = getelementptr i8, ptr %buffer, i64 16
@@ -285,7 +285,7 @@ def _held(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Pla
     w, t = e.width, element.items[0].type
     element.at.scalars.append(_shift(e, plan).text)  # type: ignore[arg-type]
     pointers = element.at.pointers(element.view.data)
-    at = e.t.ins(f"call ptr @treadle.hold(ptr {_buffer(e)}, i64 {_record_size(e)})")
+    at = e.t.ins(f"call ptr @treadle_hold(ptr {_buffer(e)}, i64 {_record_size(e)})")
     e.t.do(f"store i64 {plan.number}, ptr {at}, align 8")
     runs = e.t.ins(f"getelementptr i8, ptr {at}, i64 8")
     whole = e.t.ins(f"bitcast {e.bits} {e.mask_text()} to i{w}")

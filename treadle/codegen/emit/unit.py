@@ -96,10 +96,10 @@ class Unit:
             func.facts.setdefault("ndim", self.kernel.facts.get("ndim", 0))
             params = call_params(func, calls[id(func)])
             self.lanes[id(func)] = analyse(func, rows, params, width)
-            self.names[id(func)] = f"@{_plain(func.name)}.{k}"
+            self.names[id(func)] = f"@f{k}_{_plain(func.name)}"
             collect(func)
         return functions
 
 
 def _plain(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "_." else "_" for c in name)
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in name)  # what PTX takes
