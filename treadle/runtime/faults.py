@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,10 +52,30 @@ def fault_error(
             f"index {shown} is out of bounds of array{name} of shape {_tuple(shape)} ({where})", span
         )
     if kind == "assert":
+        shown = ", ".join(map(str, shown_values(site, values)))
         said = f": {site['text']}" if site.get("text") else ""
-        return KernelAssertionError(f"assertion failed{said} ({where})", span)
+        return KernelAssertionError(f"assertion failed{said}{f' [{shown}]' if shown else ''} ({where})", span)
     if kind == "divide":
         return IntegerDivisionError(f"integer division by zero ({where})", span)
-    if kind == "unassigned":
-        return UnassignedError(f"variable '{site.get('text', '')}' is read before it is assigned ({where})", span)
-    return TreadleError(f"{site.get('text') or kind} ({where})", span)
+    message = f"{site.get('text') or kind} ({where})"
+    return UnassignedError(message, span) if kind == "unassigned" else TreadleError(message, span)
+
+
+def shown_values(site: dict[str, Any], values: Sequence[int]) -> list[bool | int | float]:
+    """What a fault record shows, from the bits it holds and the names of their types."""
+    return [_from_bits(bits, t) for bits, t in zip(values, site.get("types", ()), strict=False)]
+
+
+def _from_bits(bits: int, t: str) -> bool | int | float:
+    raw = (bits & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
+    if t in _FLOATS:
+        value = struct.unpack_from(f"<{_FLOATS[t]}", raw)[0]
+        return value if t == "f64" else float(f"{value:.9g}")
+    if t == "bf16":
+        return struct.unpack("<f", b"\0\0" + raw[:2])[0]
+    if t == "bool":
+        return bool(bits)
+    return bits & 0xFFFFFFFFFFFFFFFF if t.startswith("u") else bits
+
+
+_FLOATS = {"f16": "e", "f32": "f", "f64": "d"}

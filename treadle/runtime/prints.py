@@ -1,9 +1,9 @@
 """What kernels print: the log of a launch becomes text on ``sys.stdout``.
 
 The log holds one record after the other: the print site's number (i64), then 8 bytes for each of its values: integers
-sign- or zero-extended, floats as f64, truth values as 0 or 1. ``meta["prints"]`` has a site's ``format`` (C's codes) or,
-for ``print``, none, and the types of its ``values``: names of scalars, composites such as ``vec<3,f32>`` (their scalars
-follow each other in the log), or a ``{"text": …}`` that is known while compiling.
+sign- or zero-extended, floats as f64, truth values as 0 or 1. ``meta["prints"]`` has a site's ``format`` with C's codes,
+and in ``values``, for each code, the name of a scalar type, or ``{"text": …}`` for text known while compiling, which
+takes no place in the log.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-_CODE = re.compile(r"%[-+ #0]*(?:\d+)?(?:\.\d+)?(?:hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGcs%])")
-_LENGTH = re.compile(r"(hh|h|ll|l|z|j|t|L)(?=[diouxXeEfFgG]$)")
-_COMPOSITE = re.compile(r"(vec|mat|quat|transform)<(.*)>")
+_CODE = re.compile(r"%([-+ #0]*)(\d+)?(\.\d+)?(?:hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGcs%])")
 
 
 def write(log: bytes, sites: list[dict[str, Any]]) -> None:
@@ -25,66 +23,46 @@ def write(log: bytes, sites: list[dict[str, Any]]) -> None:
     while at < len(log):
         (number,) = struct.unpack_from("<q", log, at)
         at += 8
-        site = sites[number]
-        values = []
+        site, values = sites[number], []
         for t in site["values"]:
-            value, at = _value(log, at, t)
-            values.append(value)
-        out.append(
-            _formatted(site["format"], values) if site.get("format") is not None else " ".join(map(str, values)) + "\n"
-        )
+            if isinstance(t, dict):
+                values.append(t["text"])
+            else:
+                values.append(_scalar(log, at, t))
+                at += 8
+        out.append(formatted(site["format"], values))
     sys.stdout.write("".join(out))
-    sys.stdout.flush()
 
 
-def _value(log: bytes, at: int, t: Any) -> tuple[Any, int]:
-    if isinstance(t, dict):
-        return t["text"], at
-    composite = _COMPOSITE.fullmatch(t)
-    if composite is None:
-        return _scalar(log, at, t), at + 8
-    kind, inside = composite.groups()
-    parts = inside.split(",")
-    shape = {"vec": parts[:1], "mat": parts[:2], "quat": ["4"], "transform": ["7"]}[kind]
-    extents = [int(n) for n in shape]
-    count = extents[0] * (extents[1] if len(extents) == 2 else 1)
-    numbers = [_scalar(log, at + 8 * i, parts[-1]) for i in range(count)]
-    if len(extents) == 2:
-        rows = [numbers[i : i + extents[1]] for i in range(0, count, extents[1])]
-        return "[" + ", ".join(_row(r) for r in rows) + "]", at + 8 * count
-    return _row(numbers), at + 8 * count
-
-
-def _row(numbers: list[Any]) -> str:
-    return "[" + ", ".join(map(str, numbers)) + "]"
-
-
-def _scalar(log: bytes, at: int, t: str) -> Any:
-    if t == "bool":
-        return bool(struct.unpack_from("<q", log, at)[0])
+def _scalar(log: bytes, at: int, t: str) -> bool | int | float:
     if t.startswith(("f", "bf")):
-        value = struct.unpack_from("<d", log, at)[0]
-        return float(f"{value:.9g}") if t != "f64" else value
-    return struct.unpack_from("<Q" if t.startswith("u") else "<q", log, at)[0]
+        return struct.unpack_from("<d", log, at)[0]
+    value = struct.unpack_from("<Q" if t.startswith("u") else "<q", log, at)[0]
+    return bool(value) if t == "bool" else value
 
 
-def _formatted(text: str, values: list[Any]) -> str:
-    """``text`` with each ``%`` code replaced as C's printf does."""
+def formatted(text: str, values: list[Any]) -> str:
+    """``text`` with each ``%`` code replaced as C's printf does. A negative number under an unsigned code shows the bits
+    of 32 or, if it needs them, 64; a code without a value stays.
+
+    >>> formatted("%d%% of %-6.2f|%s", [50, 2.5, "x"])
+    '50% of 2.50  |x'
+    """
     rest: Iterator[Any] = iter(values)
 
     def put(match: re.Match[str]) -> str:
-        code = match[1]
+        flags, width, precision, code = match.groups()
         if code == "%":
             return "%"
         value = next(rest, None)
         if value is None:
             return match[0]
-        spec = _LENGTH.sub("", match[0])
         if code in "diouxXc":
             value = int(value)
             if value < 0 and code in "ouxX":
                 value &= 0xFFFFFFFF if value >= -(1 << 31) else 0xFFFFFFFFFFFFFFFF
-            return spec.replace("i", "d").replace("u", "d") % value
-        return spec % (value if code == "s" else float(value))
+        elif code != "s":
+            value = float(value)
+        return f"%{flags}{width or ''}{precision or ''}{'d' if code in 'iu' else code}" % value
 
     return _CODE.sub(put, text)
