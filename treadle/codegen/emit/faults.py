@@ -29,8 +29,6 @@ define internal void @treadle_fault(ptr %launch, i64 %thread, i64 %site, ptr %va
 entry:
   %fp = getelementptr i8, ptr %launch, i64 48
   %fault = load ptr, ptr %fp, align 8
-  %sp = getelementptr i8, ptr %launch, i64 40
-  %stop = load ptr, ptr %sp, align 8
   br label %wait
 wait:
   %state = load atomic i64, ptr %fault acquire, align 8
@@ -56,7 +54,6 @@ write:
   br label %done
 done:
   store atomic i64 2, ptr %fault release, align 8
-  store atomic i32 2, ptr %stop monotonic, align 4
   ret void
 }
 """
