@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.base.errors import TreadleError
+from treadle.base.errors import KernelTypeError, TreadleError
 from treadle.builtins import registry
 from treadle.codegen import oracle
 from treadle.frontend.parse import Options, parse
@@ -22,7 +22,9 @@ from treadle.ir.show import show
 from treadle.ir.verify import verify
 from treadle.types import values
 from treadle.types.annotations import type_of
-from treadle.types.core import Array, Struct, Type, View, array, view
+from treadle.types.core import Array, Scalar, Struct, Type, View, array, view
+
+from treadle.types.spelling import spell
 
 
 class Word:
@@ -58,12 +60,12 @@ class UserFunction:
         return self.source.parameters()
 
     def treadle_function(self, types: tuple, constants: tuple) -> Func:
-        declared = self.source.parameter_types()
-        wanted = tuple(
-            d if d is not None and not isinstance(d, Array) and c is not None and c.literal else t
-            for d, t, c in zip(declared, types, constants, strict=True)
-        )
-        key = (wanted, tuple(c.value for c, t in zip(constants, wanted, strict=True) if t is None or t.name == "function"))
+        wanted = []
+        for p, declared, t, c in zip(self.source.parameters(), self.source.parameter_types(), types, constants, strict=True):
+            if isinstance(declared, Scalar) and declared is not t and not (c is not None and c.literal):
+                raise KernelTypeError(f"argument {p.name!r} of {self.__name__} must be {spell(declared)}, not {spell(t)}")
+            wanted.append(declared if isinstance(declared, Scalar) else t)
+        key = (*wanted, *[c.value for c, t in zip(constants, wanted, strict=True) if t is None or t.name == "function"])
         if key not in self.made:
             self.made[key] = parse(self.source, wanted, Options(), "function", constants)
         return self.made[key]

@@ -101,17 +101,22 @@ class Control(Core):
             self.block(body, live)
             self.block(orelse, live)
             return True, nested
-        if then_leaves and not else_leaves:  # so that what stays is what the condition says
-            test = self.negate(test, s.test)
-            body, orelse = orelse, body
-        return self.branch(test, lambda: self.block(body, live), lambda: self.block(orelse, live), live, s), nested
+        then, other = (lambda: self.block(body, live)), (lambda: self.block(orelse, live))
+        if then_leaves and not else_leaves:  # turned round, so that the condition says who stays
+            return self.branch(self.negate(test, s.test), other, then, live, s, turned=True), nested
+        return self.branch(test, then, other, live, s), nested
 
     # -- branches ----------------------------------------------------------------------------------------------------
 
-    def branch(self, c: Value, then: Callable[[], Flow], orelse: Callable[[], Flow], live: Names, node: ast.AST) -> Flow:
-        """``if c { then } else { orelse }``; afterwards the names in ``live`` have the value of the side that ran."""
+    def branch(self, c: Value, then: Callable[[], Flow], orelse: Callable[[], Flow], live: Names, node: ast.AST,
+               turned: bool = False) -> Flow:
+        """``if c { then } else { orelse }``; afterwards the names in ``live`` have the value of the side that ran.
+
+        ``turned``: the other side stands first in the source, and is translated first.
+        """
         outer, before = self.builder, self.env
-        arms = (self._arm(then, before, outer), self._arm(orelse, before, outer))
+        other = self._arm(orelse, before, outer) if turned else None
+        arms = (self._arm(then, before, outer), other or self._arm(orelse, before, outer))
         self.builder, self.env = outer, dict(before)
         results = Results(self, c, arms, node)
         for name in _changed(before, arms):

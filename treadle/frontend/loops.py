@@ -233,7 +233,7 @@ class Loops(Calls):
             known |= found  # a read came before the assignment that tells the type: now it is known
             del self.errors[errors:]
         for name, span in spans.items():
-            if not isinstance(ends.get(name), Broken):
+            if type(ends.get(name)) is not Broken:
                 self.errors.append(UnassignedError(f"variable {name!r} is read before anything is assigned to it", span))
         inner = self.builder
         self.builder, self.env = outer, dict(before)

@@ -131,5 +131,5 @@ class Parser(Statements):
 
     def _together(self) -> TreadleError:
         """All errors as one; each is told once."""
-        unique = list({str(e): e for e in self.errors}.values())
+        unique = sorted({str(e): e for e in self.errors}.values(), key=lambda e: e.span.line if e.span else 0)
         return unique[0] if len(unique) == 1 else ManyErrors(unique)

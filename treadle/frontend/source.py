@@ -111,7 +111,7 @@ class Source:
 
     def parameter_types(self) -> list[Type | None]:
         """The declared type of each parameter; None where there is no annotation or it is ``Any``."""
-        return [self.type_of(p.annotation, f"parameter {p.name!r}") for p in self.parameters()]
+        return [self.type_of(p.annotation) for p in self.parameters()]
 
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""
@@ -122,11 +122,13 @@ class Source:
         if isinstance(annotation, str):
             annotation = evaluate(annotation, names)
         if getattr(annotation, "__origin__", None) is tuple:
-            return tuple(self.type_of(a, "the result") for a in annotation.__args__)
-        return self.type_of(annotation, "the result")
+            return tuple(self.type_of(a) for a in annotation.__args__)
+        return self.type_of(annotation)
 
-    def type_of(self, annotation: Any, what: str) -> Type | None:
-        """The type that ``annotation`` means."""
+    def type_of(self, annotation: Any) -> Type | None:
+        """The type that ``annotation`` means; None for none and for ``Any``."""
+        if isinstance(annotation, str) and annotation[:1] in ("'", '"'):  # text that was postponed as well
+            annotation = ast.literal_eval(annotation)
         if annotation is EMPTY or annotation is Any or annotation == "Any":
             return None
         from ..types.annotations import type_of

@@ -63,10 +63,10 @@ class Statements(Loops):
         if isinstance(target, ast.Name):
             self.bind(target.id, x, target)
         elif isinstance(target, ast.Tuple | ast.List):
-            parts = self.unpack(x, len(target.elts), target)
-            for inner, part in zip(target.elts, parts, strict=True):
-                if isinstance(inner, ast.Starred):
-                    self.no_syntax(inner, "a starred target", "name each value")
+            starred = next((t for t in target.elts if isinstance(t, ast.Starred)), None)
+            if starred is not None:
+                self.no_syntax(starred, "a starred target", "name each value")
+            for inner, part in zip(target.elts, self.unpack(x, len(target.elts), target), strict=True):
                 self.assign(inner, part, s)
         elif isinstance(target, ast.Subscript | ast.Attribute):
             self.write(self.reference(target), x, target)
@@ -123,7 +123,7 @@ class Statements(Loops):
             found = type_in(x.value) if isinstance(x, Constant) else None
             if found is not None:
                 return found
-        return self.source.type_of(ast.unparse(node), "the variable")
+        return self.source.type_of(ast.unparse(node))
 
     def _augmented(self, s: ast.AugAssign, live: Names) -> Flow:
         target, kind = s.target, type(s.op)

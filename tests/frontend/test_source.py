@@ -1,0 +1,115 @@
+"""Finding a function's text, wherever it was written."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+
+import pytest
+
+from treadle.base.errors import KernelSyntaxError
+from treadle.frontend.source import EMPTY, Source
+from treadle.types.core import f32, i32
+
+
+def decorate(**_):
+    return lambda f: f
+
+
+@decorate(
+    name="x",
+)
+def decorated(
+    a: int,
+    b: float = 2.0,
+):
+    """Text less indented than
+the code."""
+    c = (
+1,
+    )
+    return a, b, c
+    # a comment at the end
+
+
+class Holder:
+    @staticmethod
+    def nested(x):
+        def deeper(y): return y
+        return deeper
+    after = 1
+
+
+@pytest.mark.parametrize("function", [decorated, Holder.nested, Holder.nested(1), inspect.getsource], ids=lambda f: f.__name__)
+def test_the_tree_is_that_of_the_function_with_its_lines(function):
+    tree = Source(function).tree
+    lines, first = inspect.getsourcelines(function)
+    assert tree.name == function.__name__
+    assert min([tree.lineno, *[d.lineno for d in tree.decorator_list]]) == first
+    assert first < tree.end_lineno + 1 <= first + len(lines)
+    text = linecache.getline(function.__code__.co_filename, tree.lineno)
+    assert text[tree.col_offset :].startswith("def " + tree.name)
+
+
+def test_parameters():
+    a, b = Source(decorated).parameters()
+    assert (a.name, a.default, b.name, b.default) == ("a", EMPTY, "b", 2.0)
+    assert Source(decorated).parameter_types() == [i32, f32]
+
+
+def test_annotations_may_be_any_or_missing():
+    def f(a, b: "Any", c: float):  # noqa: F821
+        pass
+
+    assert Source(f).parameter_types() == [None, None, f32]
+
+
+def test_captured_variables_are_read_when_asked():
+    def make():
+        def f():
+            return value
+
+        before = Source(f).closure
+        value = 3
+        return before, Source(f)
+
+    before, source = make()
+    assert before == {}
+    assert source.closure == {"value": 3}
+
+
+def test_results():
+    def pair() -> tuple[int, float]: ...
+
+    def nothing() -> None: ...
+
+    def unsaid(): ...
+
+    assert Source(pair).return_type() == (i32, f32)
+    assert Source(nothing).return_type() is None
+    assert Source(unsaid).return_type() is EMPTY
+
+
+def test_text_without_a_file():
+    namespace: dict = {}
+    exec("def gone(x):\n    return x\n", namespace)
+    with pytest.raises(KernelSyntaxError, match="the source of gone cannot be found"):
+        _ = Source(namespace["gone"]).tree
+
+
+def test_text_known_to_linecache():
+    text = "def f(x):\n    return x\n"
+    linecache.cache["<cell 1>"] = (len(text), None, text.splitlines(True), "<cell 1>")
+    namespace: dict = {}
+    exec(compile(text, "<cell 1>", "exec"), namespace)
+    assert isinstance(Source(namespace["f"]).tree, ast.FunctionDef)
+
+
+def test_what_is_no_function():
+    with pytest.raises(KernelSyntaxError, match="is no Python function"):
+        Source(len)
+    with pytest.raises(KernelSyntaxError, match="a lambda cannot be"):
+        _ = Source(lambda x: x).tree
+    with pytest.raises(KernelSyntaxError, match="name each parameter"):
+        Source(lambda *x: x).parameters()
