@@ -105,13 +105,20 @@ def endless() -> Program:
 
 
 def faulty(bad: int, weight: float = 1.0) -> Program:
-    """Threads from ``bad`` on report index 7 of an array of shape (5,)."""
+    """Threads from ``bad`` on report index 7 of an array of shape (5,); the smallest thread's report stays."""
     c = entry("faulty")
     fault = c.load("ptr", "%launch", LAUNCH["fault"])
     with c.for_("%end", "%begin") as i, c.if_(c.op("icmp sge", "i64", i, bad)):
-        for name, value in (("thread", i), ("site", 0), ("value0", 7), ("value1", 5)):
-            c.store("i64", value, fault, FAULT[name])
-        c.atomic_store("i64", 1, fault, FAULT["state"])
+        state = c.var("i64", 0)
+        with c.loop() as locked:  # state 1 is a lock
+            state.set(c.atomic("xchg", "i64", 1, fault, FAULT["state"]))
+            locked.leave_if(c.op("icmp ne", "i64", state.get(), 1))
+        first = c.op("icmp eq", "i64", state.get(), 0)
+        earlier = c.op("icmp slt", "i64", i, c.load("i64", fault, FAULT["thread"]))
+        with c.if_(c.op("or", "i1", first, earlier)):
+            for name, value in (("thread", i), ("site", 0), ("value0", 7), ("value1", 5)):
+                c.store("i64", value, fault, FAULT[name])
+        c.atomic_store("i64", 2, fault, FAULT["state"])
         c.ret(1)
     c.ret(0)
     site = {"kind": "index", "line": 3, "file": "user.py", "text": "a[i]", "array": "a", "ndim": 1}

@@ -6,6 +6,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import (
     IndexOutOfRange,
     IntegerDivisionError,
@@ -70,7 +72,7 @@ def _from_bits(bits: int, t: str) -> bool | int | float:
     raw = (bits & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
     if t in _FLOATS:
         value = struct.unpack_from(f"<{_FLOATS[t]}", raw)[0]
-        return value if t == "f64" else float(f"{value:.9g}")
+        return float(str(np.float16(value) if t == "f16" else np.float32(value))) if t != "f64" else value
     if t == "bf16":
         return struct.unpack("<f", b"\0\0" + raw[:2])[0]
     if t == "bool":
