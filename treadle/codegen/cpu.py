@@ -139,6 +139,7 @@ def optimise(module, machine, inline: bool = False) -> None:
     passes = llvm.create_new_module_pass_manager()
     if inline:
         passes.add_always_inliner_pass()
+    passes.add_sroa_pass()  # threads' own arrays that only constants index become registers
     passes.add_new_gvn_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()

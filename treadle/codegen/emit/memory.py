@@ -235,7 +235,7 @@ class Access:
             pointer, kind = self.item_address(item).local_start(self.view), vector(memory(item.type), e.width)
             align = min(64, e.width * item.size)
             value = to_memory(e, x, False)
-            if e.mask is not None:
+            if e.mask is not None and e.mask != e.born.get(self.view.base, ""):  # else no lane outside the mask has the array
                 old = e.t.ins(f"load {kind}, ptr {pointer}, align {align}")
                 value = e.t.ins(f"select {e.bits} {e.mask}, {kind} {value}, {kind} {old}")
             e.t.do(f"store {kind} {value}, ptr {pointer}, align {align}")
@@ -421,6 +421,7 @@ def _local(e: Emitter, op: Op) -> None:
     assert isinstance(fixed, Fixed) and isinstance(t, View)
     size = max(fixed.size * e.width, 1)
     base = e.t.name()
+    e.born[base] = e.mask
     e.entry.append(f"  {base} = alloca [{size} x i8], align 64")
     e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     e.t.do(f"call void @llvm.memset.p0.i64(ptr align 64 {base}, i8 0, i64 {size}, i1 false)")
