@@ -9,14 +9,14 @@ from .node import Block, Func, Op, Value
 
 def with_regions(op: Op, regions: tuple[Block, ...]) -> Op:
     """``op`` with other regions; the same op if nothing changed."""
-    if len(regions) == len(op.regions) and all(a is b for a, b in zip(regions, op.regions, strict=True)):
+    if regions == op.regions:  # blocks, ops and values compare by identity
         return op
     return Op(op.name, op.args, op.results, op.attrs, regions, op.span)
 
 
 def with_args(op: Op, args: tuple[Value, ...]) -> Op:
     """``op`` with other arguments; the same op if nothing changed."""
-    if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
+    if args == op.args:
         return op
     return Op(op.name, args, op.results, op.attrs, op.regions, op.span)
 
@@ -24,8 +24,7 @@ def with_args(op: Op, args: tuple[Value, ...]) -> Op:
 def with_ops(block: Block, ops: tuple[Op, ...], yields: tuple[Value, ...] | None = None) -> Block:
     """``block`` with other ops (and yields); the same block if nothing changed."""
     yields = block.yields if yields is None else yields
-    same = len(ops) == len(block.ops) and all(a is b for a, b in zip(ops, block.ops, strict=True))
-    if same and len(yields) == len(block.yields) and all(a is b for a, b in zip(yields, block.yields, strict=True)):
+    if ops == block.ops and yields == block.yields:
         return block
     return Block(block.params, ops, yields)
 

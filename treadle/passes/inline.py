@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_args, with_body, with_ops, with_regions
+from ..ir.walk import ops_of, with_body, with_ops, with_regions
 
 __all__ = ["copied", "inline_small", "size"]
 
@@ -27,7 +27,7 @@ def inline_small(func: Func) -> Func:
             sites[callee] = sites.get(callee, 0) + 1
     if not sites:
         return func
-    return with_body(func, _inline(func.body, sites, {}))
+    return with_body(func, _Inliner(sites, func.kind == "kernel").block(func.body))
 
 
 @lru_cache(maxsize=1024)
@@ -44,41 +44,76 @@ def size(func: Func) -> int:
     return sum(1 for _ in ops_of(func.body))
 
 
-def _inline(block: Block, sites: dict[Func, int], env: dict[Value, Value]) -> Block:
-    out: list[Op] = []
+class _Inliner:
+    """``sites`` counts the calls of each function. ``last``: nobody will inline the result itself, so that the first
+    copy of a body may have the very values of the original."""
+
+    def __init__(self, sites: dict[Func, int], last: bool):
+        self.sites, self.last = sites, last
+        self.env: dict[Value, Value] = {}
+        self.taken: set[Func] = set()
+
+    def block(self, block: Block) -> Block:
+        env, out = self.env, []
+        for op in block.ops:
+            for a in op.args:
+                if a in env:
+                    args = tuple([env.get(a, a) for a in op.args])
+                    op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
+                    break
+            if op.regions:
+                op = with_regions(op, tuple([self.block(r) for r in op.regions]))
+            elif op.name == "call":
+                callee = normalised(op.attrs["func"])
+                limit = SMALL_BUILTIN if callee.facts.get("builtin") else SMALL
+                if self.sites[op.attrs["func"]] == 1 or size(callee) <= limit:
+                    inner = self.body(callee, op.args)
+                    out.extend(inner.ops)
+                    env.update(zip(op.results, inner.yields))
+                    continue
+                op = Op("call", op.args, op.results, {"func": callee}, (), op.span)
+            out.append(op)
+        return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
+
+    def body(self, callee: Func, args: tuple[Value, ...]) -> Block:
+        """The body of ``callee`` for these arguments."""
+        params = zip(callee.params, args)
+        if not self.last or callee in self.taken:
+            return copied(callee.body, dict(params))
+        self.taken.add(callee)
+        return _renamed(callee.body, dict(params))
+
+
+def _renamed(block: Block, env: dict[Value, Value]) -> Block:
+    """``block`` with other values for those from outside."""
+    out = []
     for op in block.ops:
-        op = with_args(op, tuple([env.get(a, a) for a in op.args])) if env else op
-        if op.regions:
-            op = with_regions(op, tuple([_inline(r, sites, env) for r in op.regions]))
-        elif op.name == "call":
-            callee = normalised(op.attrs["func"])
-            limit = SMALL_BUILTIN if callee.facts.get("builtin") else SMALL
-            if sites[op.attrs["func"]] == 1 or size(callee) <= limit:
-                inner = copied(callee.body, dict(zip(callee.params, op.args)))
-                out.extend(inner.ops)
-                env.update(zip(op.results, inner.yields))
-                continue
-            op = Op("call", op.args, op.results, {"func": callee}, (), op.span)
-        out.append(op)
+        for a in op.args:
+            if a in env:
+                op = Op(op.name, tuple([env.get(a, a) for a in op.args]), op.results, op.attrs, op.regions, op.span)
+                break
+        out.append(with_regions(op, tuple([_renamed(r, env) for r in op.regions])) if op.regions else op)
     return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
 
 
 def copied(block: Block, env: dict[Value, Value]) -> Block:
     """A copy of ``block`` with values of its own; ``env`` says what stands for those from outside, and grows."""
-
-    def fresh(values: tuple[Value, ...]) -> tuple[Value, ...]:
-        if not values:
-            return values
-        new = tuple([Value(v.type, v.name) for v in values])
-        env.update(zip(values, new))
-        return new
-
-    def copy(b: Block) -> Block:
-        params, out = fresh(b.params), []
-        for op in b.ops:
-            args = tuple([env[a] for a in op.args])
-            regions = tuple([copy(r) for r in op.regions]) if op.regions else ()
-            out.append(Op(op.name, args, fresh(op.results), op.attrs, regions, op.span))
-        return Block(params, tuple(out), tuple([env[y] for y in b.yields]))
-
-    return copy(block)
+    params, out = [], []
+    for p in block.params:
+        env[p] = v = Value(p.type, p.name)
+        params.append(v)
+    for op in block.ops:
+        args = op.args
+        if args:
+            args = tuple([env[a] for a in args])
+        regions = tuple([copied(r, env) for r in op.regions]) if op.regions else ()
+        results = op.results
+        if len(results) == 1:
+            (r,) = results
+            env[r] = v = Value(r.type, r.name)
+            results = (v,)
+        else:
+            results = tuple([Value(r.type, r.name) for r in results])
+            env.update(zip(op.results, results))
+        out.append(Op(op.name, args, results, op.attrs, regions, op.span))
+    return Block(tuple(params), tuple(out), tuple([env[y] for y in block.yields]))
