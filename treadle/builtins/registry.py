@@ -27,7 +27,7 @@ from ..base.errors import InternalError, KernelNameError, KernelTypeError, Tread
 from ..ir.builder import Builder
 from ..ir.node import Value
 from ..ir.ops import PURE, OpInfo, declare
-from ..types.core import Scalar, Type
+from ..types.core import Scalar, Type, Vector
 from ..types.promotion import adapts
 from ..types.spelling import spell
 from .names import ALIASES, MODULES
@@ -419,7 +419,7 @@ def _no_match(name: str, args: list[Arg], kwargs: dict[str, Arg], failures: list
     shown = [a.show() for a in args] + [f"{k}={a.show()}" for k, a in kwargs.items()]
     symbol = SYMBOLS.get(name)
     if symbol is not None:
-        return KernelTypeError(f"{symbol!r} cannot take {' and '.join(shown)}", hint=_operand_hint(args))
+        return KernelTypeError(f"{symbol!r} cannot take {' and '.join(shown)}", hint=_operand_hint(name, args))
     if len(failures) == 1:
         _, failure = failures[0]
         return KernelTypeError(f"{name}: {failure.reason}", hint=failure.hint)
@@ -429,7 +429,9 @@ def _no_match(name: str, args: list[Arg], kwargs: dict[str, Arg], failures: list
     return KernelTypeError(f"{name} cannot take ({', '.join(shown)}){why}", hint=f"candidates: {candidates}")
 
 
-def _operand_hint(args: list[Arg]) -> str:
+def _operand_hint(name: str, args: list[Arg]) -> str:
+    if name in ("mul", "div") and len(args) == 2 and args[0].type is args[1].type and isinstance(args[0].type, Vector):
+        return "cw_mul and cw_div go by component; dot and cross are the other products"
     scalars = [a for a in args if isinstance(a.type, Scalar)]
     if len(args) == 2 and len(scalars) == 2 and args[0].type is not args[1].type:
         typed = next((a for a in args if not a.literal), args[0])

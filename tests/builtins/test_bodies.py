@@ -1,0 +1,108 @@
+"""Every builtin: what a kernel computes is what Python computes when it calls the builtin, for each type it takes."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from treadle.builtins import names, patterns, registry
+from treadle.builtins.registry import Arg
+from treadle.frontend.context import CONTEXT
+from treadle.lang.host import evaluate
+from treadle.types.core import FLOATS, Matrix, Scalar, Type, Vector, b1, bf16, f16, f32, f64, i32, u32
+from treadle.types.values import class_of
+
+from .kernels import run
+
+SKIPPED = {"tid", "print", "printf", "zeros", "expect_eq", "expect_neq", "expect_near", "any_lane"}  # no values, or tested elsewhere
+SIZES = {"N": 3, "R": 2, "C": 3, "K": 3}
+BOUND = {"Scalar": (i32, f32), "Float": (f32, f64), "Int": (i32, u32), "Short": (f16,), "Num": (i32, f64), "Bits": (i32,),
+         "Parts": (f32,), "Same": (f32,)}  # fmt: skip
+TOLERANCE = {f16: 2e-3, bf16: 2e-2, f32: 2e-6, f64: 1e-14}
+
+
+def argument_types(record) -> list[list[Type]]:
+    """Lists of argument types that fit the record's signature, one for each choice of its scalar."""
+    found = []
+    for choice in range(2):
+        bound: dict = {name: ts[min(choice, len(ts) - 1)] for name, ts in BOUND.items()} | SIZES
+        types = [example(p.pattern, bound) for p in record.signature.params]
+        if None not in types and types not in found:
+            found.append(types)
+    return found
+
+
+def example(pattern, bound: dict) -> Type | None:
+    """A type that ``pattern`` matches; None for what is no run-time value."""
+    if isinstance(pattern, Type):
+        return pattern
+    if isinstance(pattern, patterns.Composite):
+        return patterns.Vec(3, pattern.elem).build(bound)
+    if isinstance(pattern, patterns.OneOf):
+        return i32
+    try:
+        return pattern.build(bound)
+    except (TypeError, KeyError):
+        return None
+
+
+CASES = [
+    pytest.param(name, record, types, id=f"{name}({','.join(t.name for t in types)})")
+    for name in names.MODULES
+    if name not in SKIPPED
+    for record in registry.records(name)
+    if record.kind != "primitive" and not record.part("match")
+    for types in argument_types(record)
+]
+
+
+def samples(t: Type, count: int, seed: int) -> np.ndarray:
+    """``count`` random values of ``t``, of ordinary size."""
+    rng = np.random.default_rng(seed)
+    shape = (count, t.n) if isinstance(t, Vector) else (count, t.rows, t.cols) if isinstance(t, Matrix) else (count,)
+    elem: Scalar = t if isinstance(t, Scalar) else t.elem
+    if elem is b1:
+        return rng.integers(0, 2, shape).astype(bool)
+    kind = np.dtype(f"{elem.kind}{elem.size}")
+    if elem.is_int:
+        return rng.integers(0 if elem.kind == "u" else -50, 50, shape).astype(kind)
+    values = rng.uniform(0.05, 0.95, shape)
+    if isinstance(t, Vector) and t.tag == "quat":
+        values = values / np.linalg.norm(values, axis=1, keepdims=True)
+    if isinstance(t, Vector) and t.tag == "transform":
+        values[:, 3:] /= np.linalg.norm(values[:, 3:], axis=1, keepdims=True)
+    return values.astype(kind)
+
+
+@pytest.mark.parametrize(("name", "record", "types"), CASES)
+def test_kernels_and_python_agree(name, record, types):
+    match = record.match([Arg(t) for t in types], {}, CONTEXT)
+    results = match.result if isinstance(match.result, tuple) else (match.result,)
+    if results == (None,):
+        return
+    columns = [samples(t, 9, zlib.crc32(name.encode()) + k) for k, t in enumerate(types)]
+    parts = [f"r{k}" for k in range(len(results))]
+    unpack = f"{', '.join(parts)} = {call_text(name, len(types))}"
+    outs = run(parts, list(zip(types, columns)), list(results), before=unpack)
+    for i in range(9):
+        host = evaluate(name, tuple(class_of(t)(*np.ravel(c[i]).tolist()) for t, c in zip(types, columns)), {})
+        for t, out, wanted in zip(results, outs, host if len(results) > 1 else (host,)):
+            close(out[i], np.asarray(wanted), t)
+
+
+def call_text(name: str, count: int) -> str:
+    operands = [f"x{k}" for k in range(count)]
+    symbol = registry.SYMBOLS.get(name)
+    if symbol is not None and count == 2:
+        return f" {'*' if symbol == '@' else symbol} ".join(operands)
+    public = next((alias for alias, target in names.ALIASES.items() if target == name), name)
+    return f"wp.{public}({', '.join(operands)})"
+
+
+def close(found, wanted, t: Type) -> None:
+    elem = t if isinstance(t, Scalar) else t.elem
+    if elem in FLOATS:
+        size = max(float(np.max(np.abs(wanted))), 1.0)
+        assert np.allclose(found, wanted, rtol=0, atol=20 * TOLERANCE[elem] * size), (found, wanted)
+    else:
+        assert np.array_equal(found, wanted), (found, wanted)
