@@ -23,7 +23,6 @@ from treadle.ir.verify import verify
 from treadle.types import values
 from treadle.types.annotations import type_of
 from treadle.types.core import Array, Scalar, Struct, Type, View, array, view
-
 from treadle.types.spelling import spell
 
 
@@ -61,9 +60,13 @@ class UserFunction:
 
     def treadle_function(self, types: tuple, constants: tuple) -> Func:
         wanted = []
-        for p, declared, t, c in zip(self.source.parameters(), self.source.parameter_types(), types, constants, strict=True):
+        for p, declared, t, c in zip(
+            self.source.parameters(), self.source.parameter_types(), types, constants, strict=True
+        ):
             if isinstance(declared, Scalar) and declared is not t and not (c is not None and c.literal):
-                raise KernelTypeError(f"argument {p.name!r} of {self.__name__} must be {spell(declared)}, not {spell(t)}")
+                raise KernelTypeError(
+                    f"argument {p.name!r} of {self.__name__} must be {spell(declared)}, not {spell(t)}"
+                )
             wanted.append(declared if isinstance(declared, Scalar) else t)
         key = (*wanted, *[c.value for c, t in zip(constants, wanted, strict=True) if t is None or t.name == "function"])
         if key not in self.made:

@@ -54,7 +54,8 @@ def test_known_negative_indices_count_from_the_end():
 
 
 SLICES = [
-    slice(1, 4), slice(None, 3), slice(2, None), slice(None), slice(-3, -1), slice(None, None, 2), slice(None, None, -1),
+    slice(1, 4), slice(None, 3), slice(2, None), slice(None), slice(-3, -1), slice(None, None, 2),
+    slice(None, None, -1),
     slice(4, 0, -2), slice(-1, -9, -3), slice(3, 3), slice(5, 2), slice(-99, 99), slice(0, 99, 4),
 ]  # fmt: skip
 

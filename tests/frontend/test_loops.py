@@ -15,7 +15,9 @@ def count(func, name: str) -> int:
     return sum(op.name == name for op in ops_of(func.body))
 
 
-@pytest.mark.parametrize(("start", "stop", "step"), [(0, 5, 1), (2, 6, 3), (5, 0, -2), (5, -1, -1), (3, 3, 1), (0, 5, -1)])
+@pytest.mark.parametrize(
+    ("start", "stop", "step"), [(0, 5, 1), (2, 6, 3), (5, 0, -2), (5, -1, -1), (3, 3, 1), (0, 5, -1)]
+)
 def test_bounds_at_run_time_and_while_compiling(start, stop, step):
     def at_run_time(bounds, out):
         k = 0

@@ -17,6 +17,7 @@ def decorate(**_):
     return lambda f: f
 
 
+# fmt: off
 @decorate(
     name="x",
 )
@@ -39,9 +40,12 @@ class Holder:
         def deeper(y): return y
         return deeper
     after = 1
+# fmt: on
 
 
-@pytest.mark.parametrize("function", [decorated, Holder.nested, Holder.nested(1), inspect.getsource], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [decorated, Holder.nested, Holder.nested(1), inspect.getsource], ids=lambda f: f.__name__
+)
 def test_the_tree_is_that_of_the_function_with_its_lines(function):
     tree = Source(function).tree
     lines, first = inspect.getsourcelines(function)
@@ -59,7 +63,7 @@ def test_parameters():
 
 
 def test_annotations_may_be_any_or_missing():
-    def f(a, b: "Any", c: float):  # noqa: F821
+    def f(a, b: "Any", c: float):  # noqa: F821, UP037
         pass
 
     assert Source(f).parameter_types() == [None, None, f32]

@@ -79,10 +79,12 @@ class Calls(Indexing):
         if target is range:
             self.no_syntax(node, "range outside of a for statement", "write for i in range(n)")
         if hasattr(target, "declared_variants") or type(target).__name__ == "Kernel":
-            self.fail(node, f"{shown} is a kernel and cannot be called from a kernel", "make it a function with @wp.func")
+            self.fail(
+                node, f"{shown} is a kernel and cannot be called from a kernel", "make it a function with @wp.func"
+            )
         if callable(target):
-            self.fail(node, f"{shown} is a Python function, not one of the kernel language", "decorate it with @wp.func",
-                      KernelNameError)  # fmt: skip
+            what = f"{shown} is a Python function, not one of the kernel language"
+            self.fail(node, what, "decorate it with @wp.func", KernelNameError)
         self.fail(node, f"{shown} ({name}) cannot be called")
 
     def _arguments(self, node: ast.Call) -> tuple[list[Operand], dict[str, Operand]]:
@@ -226,7 +228,9 @@ class Calls(Indexing):
         nodes = [*node.args, *[k.value for k in node.keywords]]
         given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], nodes, strict=True)]
         try:
-            match = registry.constructor(t, given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True)), CONTEXT)
+            match = registry.constructor(
+                t, given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True)), CONTEXT
+            )
         except TreadleError as error:
             raise self.placed(error, node) from None
         return self.emit(match, [*args, *kwargs.values()], node, nodes)
@@ -242,8 +246,9 @@ class Calls(Indexing):
     def _call_user(self, target: Any, node: ast.Call) -> Operand | None:
         """Call a function of the user.
 
-        ``target.treadle_parameters`` are its parameters (:class:`Parameter`); ``target.treadle_function(types, constants)`` gives its
-        program for these argument types, where ``constants[i]`` is the :class:`Constant` given there, or None.
+        ``target.treadle_parameters`` are its parameters (:class:`Parameter`). ``target.treadle_function(types,
+        constants)`` gives its program for these argument types, where ``constants[i]`` is the :class:`Constant` given
+        there, or None.
         """
         args, kwargs = self._arguments(node)
         places = [*node.args, *[k.value for k in node.keywords]]
@@ -277,8 +282,9 @@ class Calls(Indexing):
         """Whether an argument exists only while compiling: a function, a type, a text."""
         return isinstance(x, Constant) and (x.type is None or x.type is STR)
 
-    def _bind_arguments(self, target: Any, args: list[Operand], kwargs: dict[str, Operand], places: list[ast.expr],
-                        node: ast.Call) -> list[tuple[Operand, ast.AST]]:
+    def _bind_arguments(
+        self, target: Any, args: list[Operand], kwargs: dict[str, Operand], places: list[ast.expr], node: ast.Call
+    ) -> list[tuple[Operand, ast.AST]]:
         """Arguments in the order of the parameters, defaults filled in."""
         params: tuple[Parameter, ...] = target.treadle_parameters
         name = ast.unparse(node.func)

@@ -176,7 +176,9 @@ def parts_of(x: Constant) -> list[Constant]:
             elif isinstance(ft, Vector | Matrix | Struct):
                 parts.append(Constant(value, ft))
             else:
-                raise KernelTypeError(f"the array in field {name!r} cannot be captured", hint="pass the struct as an argument")
+                raise KernelTypeError(
+                    f"the array in field {name!r} cannot be captured", hint="pass the struct as an argument"
+                )
         return parts
     raise KernelTypeError(f"{describe(x)} cannot be captured as a constant")
 
@@ -195,7 +197,15 @@ def describe(x: Operand) -> str:
     if isinstance(v, Type):
         return f"the type {spell(v)}"
     name = getattr(v, "__name__", None)
-    kind = "module" if type(v).__name__ == "module" else "type" if isinstance(v, type) else "function" if callable(v) else type(v).__name__
+    kind = (
+        "module"
+        if type(v).__name__ == "module"
+        else "type"
+        if isinstance(v, type)
+        else "function"
+        if callable(v)
+        else type(v).__name__
+    )
     return f"the {kind} {name}" if name else f"a {kind}"
 
 

@@ -43,7 +43,10 @@ class Control(Core):
         for i, s in enumerate(statements):
             rest = statements[i + 1 :]
             seen = live | FLOWS if rest else live
-            flow, nested = self.attempt(lambda s=s, rest=rest, seen=seen: self._one(s, rest, live, seen), s) or (True, False)
+            flow, nested = self.attempt(lambda s=s, rest=rest, seen=seen: self._one(s, rest, live, seen), s) or (
+                True,
+                False,
+            )
             if nested:
                 return flow
             if flow is True:
@@ -108,8 +111,15 @@ class Control(Core):
 
     # -- branches ----------------------------------------------------------------------------------------------------
 
-    def branch(self, c: Value, then: Callable[[], Flow], orelse: Callable[[], Flow], live: Names, node: ast.AST,
-               turned: bool = False) -> Flow:
+    def branch(
+        self,
+        c: Value,
+        then: Callable[[], Flow],
+        orelse: Callable[[], Flow],
+        live: Names,
+        node: ast.AST,
+        turned: bool = False,
+    ) -> Flow:
         """``if c { then } else { orelse }``; afterwards the names in ``live`` have the value of the side that ran.
 
         ``turned``: the other side stands first in the source, and is translated first.
@@ -179,11 +189,14 @@ class Control(Core):
         first = operand_type(known.operand)
         where = where if where.line else self.span(node)
         if name == RESULT:
-            raise KernelTypeError(f"{self.source.name} returns {spell(first)} in line {known.span.line} and {spell(other)} "
-                                  f"in line {where.line}", where, "return the same types everywhere")  # fmt: skip
+            places = f"{spell(first)} in line {known.span.line} and {spell(other)} in line {where.line}"
+            raise KernelTypeError(f"{self.source.name} returns {places}", where, "return the same types everywhere")
         line = f" since line {known.span.line}" if known.span.line else ""
-        raise KernelTypeError(f"variable {name!r} is {spell(first)}{line} and cannot become {spell(other)}", where,
-                              "use another name, or convert the value")
+        raise KernelTypeError(
+            f"variable {name!r} is {spell(first)}{line} and cannot become {spell(other)}",
+            where,
+            "use another name, or convert the value",
+        )
 
     def _merge_flow(self, arms: tuple[Arm, Arm], results: Results) -> Flow:
         flows = [arm.flow if isinstance(arm.flow, Value) else TRUE if arm.flow else FALSE for arm in arms]

@@ -137,7 +137,9 @@ class Core:
         """``x`` as an array index: int32 or int64."""
         t = x.type
         if not (isinstance(t, Scalar) and t.is_int):
-            self.fail(node, f"an index must be an integer, not {spell(t)}", "write int(…)" if isinstance(t, Scalar) else "")
+            self.fail(
+                node, f"an index must be an integer, not {spell(t)}", "write int(…)" if isinstance(t, Scalar) else ""
+            )
         if t.bits == 64 or t is i32:
             return x
         return self.here(node).one("cast", (x,), i64 if t.bits == 32 else i32)
@@ -150,7 +152,7 @@ def cast_hint(have: Type, want: Type) -> str:
 
 
 def cheap(ops: list[Op], limit: int = 8) -> bool:
-    """Whether ``ops`` are few, pure and harmless on any input, so that running them needlessly costs less than a branch."""
+    """Whether ``ops`` are few, pure and harmless on any input: running them in vain then costs less than a branch."""
     if len(ops) > limit:
         return False
     return all(info(op.name).pure and info(op.name).safe and not op.regions for op in ops)

@@ -33,7 +33,7 @@ class Variable:
 
 
 class Broken(Variable):
-    """A variable whose assignment had an error: reading it raises :class:`Cascade`, so that one mistake is told once."""
+    """A variable whose assignment had an error. Reading it raises :class:`Cascade`: one mistake is told once."""
 
     __slots__ = ()
 

@@ -32,7 +32,7 @@ HINTS = {
     "Set": "pass arrays", "Lambda": "write a function and decorate it with @wp.func",
     "ListComp": "write a loop", "DictComp": "write a loop", "SetComp": "write a loop", "GeneratorExp": "write a loop",
     "NamedExpr": "assign on a line of its own",
-    "Starred": "name each argument", "Await": "", "Yield": "write the values to an array", "YieldFrom": "write to an array",
+    "Starred": "name each argument", "Yield": "write the values to an array", "YieldFrom": "write to an array",
 }  # fmt: skip
 NAMES = {"JoinedStr": "an f-string", "List": "a list", "Dict": "a dict", "Set": "a set", "Lambda": "a lambda",
          "ListComp": "a comprehension", "DictComp": "a comprehension", "SetComp": "a comprehension",
@@ -86,13 +86,23 @@ class Expressions(Control):
         """Emit the test that some path has assigned ``name``; behind it that is known."""
         b = self.here(node)
         ok = b.const(False, b1) if v.defined is FALSE else self.value(v.defined, node)
-        b.op("check", (ok,), kind="unassigned", message=f"variable {name!r} is read where nothing has been assigned to it")
+        b.op(
+            "check",
+            (ok,),
+            kind="unassigned",
+            message=f"variable {name!r} is read where nothing has been assigned to it",
+        )
         self.env[name] = Variable(v.operand, True, v.span)
 
     def _outside(self, node: ast.Name) -> Operand:
         """A name that the function does not assign."""
         name = node.id
-        if self.builtin and registry.exists(name) and name not in self.outside.globals and name not in self.outside.closure:
+        if (
+            self.builtin
+            and registry.exists(name)
+            and name not in self.outside.globals
+            and name not in self.outside.closure
+        ):
             return Constant(BareName(name), None)
         found = self.outer.get(name)
         if found is None:
@@ -105,7 +115,7 @@ class Expressions(Control):
     def _tuple(self, node: ast.Tuple) -> Operand:
         return tuple(self.operand(e) for e in node.elts)
 
-    # -- operators -------------------------------------------------------------------------------------------------------
+    # -- operators -----------------------------------------------------------------------------------------------------
 
     def _binary(self, node: ast.BinOp) -> Operand:
         return self.operator(node.op, self.operand(node.left), self.operand(node.right), node)
@@ -128,7 +138,9 @@ class Expressions(Control):
         elif isinstance(left, Constant):
             if left.literal and adapts(left.value, right.type):
                 left = self.value(left, node, right.type)
-        elif isinstance(right, Constant) and right.literal and isinstance(left, Value) and adapts(right.value, left.type):
+        elif (
+            isinstance(right, Constant) and right.literal and isinstance(left, Value) and adapts(right.value, left.type)
+        ):
             right = self.value(right, node, left.type)
         if isinstance(left, Value) and isinstance(right, Value) and isinstance(left.type, Scalar):
             key = (name, left.type, right.type)
@@ -180,7 +192,7 @@ class Expressions(Control):
         hint = "compare with ==" if "is" in word else "write a loop"
         self.no_syntax(node, f"'{word}'", hint)
 
-    # -- conditions ------------------------------------------------------------------------------------------------------
+    # -- conditions ----------------------------------------------------------------------------------------------------
 
     def _bool(self, node: ast.BoolOp) -> Operand:
         conjunction = isinstance(node.op, ast.And)
@@ -249,7 +261,7 @@ class Expressions(Control):
             self.builder = b
         return self.here(node).op("if", (test,), (s,), (blocks[0], blocks[1]))[0]
 
-    # -- the registry ----------------------------------------------------------------------------------------------------
+    # -- the registry --------------------------------------------------------------------------------------------------
 
     def arg(self, x: Operand | None, node: ast.AST) -> Arg:
         """``x`` as the registry sees it."""
@@ -258,7 +270,11 @@ class Expressions(Control):
         if isinstance(x, Constant):
             if x.type is None:
                 named = x.value
-                return Arg(None, None, False, named) if callable(named) and not isinstance(named, type) else Arg(None, named)
+                return (
+                    Arg(None, None, False, named)
+                    if callable(named) and not isinstance(named, type)
+                    else Arg(None, named)
+                )
             return Arg(x.type, x.value, x.literal or x.type is STR)
         if isinstance(x, tuple):
             if all(isinstance(p, Constant) for p in x):
@@ -273,8 +289,9 @@ class Expressions(Control):
         except TreadleError as error:
             raise self.placed(error, node) from None
 
-    def builtin_call(self, name: str, args: list[Operand], kwargs: dict[str, Operand], node: ast.AST,
-                     nodes: list[ast.AST]) -> Operand | None:
+    def builtin_call(
+        self, name: str, args: list[Operand], kwargs: dict[str, Operand], node: ast.AST, nodes: list[ast.AST]
+    ) -> Operand | None:
         """Call builtin ``name``; ``nodes`` are the arguments' places."""
         given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], nodes, strict=True)]
         match = self.resolve(name, given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True)), node)
@@ -284,9 +301,7 @@ class Expressions(Control):
         """Append the code of ``match`` for the arguments ``given``."""
         if match.known is not None:
             return Constant(match.known, match.result)  # type: ignore[arg-type]
-        values = [
-            None if t is None else self.value(x, n, t) for x, t, n in zip(given, match.types, nodes, strict=True)
-        ]
+        values = [None if t is None else self.value(x, n, t) for x, t, n in zip(given, match.types, nodes, strict=True)]
         try:
             made = match.emit(self.here(node), values)
         except TreadleError as error:

@@ -1,4 +1,4 @@
-"""What the syntax alone tells about a function: which names a statement assigns, which are read later, what leaves early.
+"""What the syntax alone tells: which names a statement assigns, which are read later, what leaves early.
 
 One walk forwards collects assignments and exits, one walk backwards the names still *live* (perhaps read later) after
 each statement that owns a block. Branches then yield, and loops carry, only names that matter.

@@ -68,7 +68,7 @@ class Part(Reference):
 
 
 class Several(Reference):
-    """Several references read and written together as one vector or matrix. ``row``: of which matrix it is which row."""
+    """References read and written together as one vector or matrix. ``row``: of which matrix it is which row."""
 
     __slots__ = ("parts", "row", "type")
 
@@ -108,9 +108,7 @@ class Indexing(Expressions):
             case Local():
                 return operand_type(self.variable(ref.node))
             case Memory():
-                t = ref.view.type
-                return t.elem if ref.complete else view(t.elem, t.ndim - len(ref.indices), t.strides[len(ref.indices) :],
-                                                        t.planar, t.space)  # fmt: skip
+                return ref.view.type.elem if ref.complete else below(ref.view.type, len(ref.indices))
             case Part() | Several():
                 return ref.type
         raise TypeError(ref)
@@ -163,7 +161,9 @@ class Indexing(Expressions):
                 for part, value in zip(ref.parts, values, strict=True):
                     self.write(part, value, node)
             case Memory():
-                self.fail(node, f"{ref.view.type.ndim} indices are needed to store an element, here are {len(ref.indices)}")
+                self.fail(
+                    node, f"{ref.view.type.ndim} indices are needed to store an element, here are {len(ref.indices)}"
+                )
             case _:
                 self.fail(node, "only variables, array elements and their parts can be assigned")
 
@@ -185,7 +185,9 @@ class Indexing(Expressions):
             return Given(self._view_attribute(self.read(base, node), name, node))
         if isinstance(t, Struct):
             if name not in t.index:
-                self.fail(node, f"{spell(t)} has no field {name!r}", f"it has {', '.join(t.index)}", KernelAttributeError)
+                self.fail(
+                    node, f"{spell(t)} has no field {name!r}", f"it has {', '.join(t.index)}", KernelAttributeError
+                )
             return self.part(base, t.index[name], node)
         if isinstance(t, Vector):
             return self._vector_attribute(base, t, name, node)
@@ -228,7 +230,9 @@ class Indexing(Expressions):
                 total = length if k == 0 else self.binary("mul", total, length, node)
             return total
         names = ["shape", "ndim", "dtype", "size", "ptr"]
-        self.fail(node, f"an array has no attribute {name!r} in kernels", f"it has {', '.join(names)}", KernelAttributeError)
+        self.fail(
+            node, f"an array has no attribute {name!r} in kernels", f"it has {', '.join(names)}", KernelAttributeError
+        )
 
     def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
         if t.tag == "transform":
@@ -353,19 +357,21 @@ class Indexing(Expressions):
             if isinstance(t.elem, Vector):
                 return self._component(ref, t.elem, rest, node)
             return self._matrix_part(ref, t.elem, rest, node)
-        self.fail(node, f"an array of {t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}")
+        self.fail(
+            node, f"an array of {t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}"
+        )
 
     def _slices(self, v: Value, items: list[ast.expr], node: ast.Subscript) -> Value:
         """``v[a:b, i, :]``: ranges keep a dimension, integers take it away."""
         if len(items) > v.type.ndim:
-            self.fail(node, f"an array of {v.type.ndim} dimensions takes at most as many indices, here are {len(items)}")
+            self.fail(
+                node, f"an array of {v.type.ndim} dimensions takes at most as many indices, here are {len(items)}"
+            )
         leading: list[Value] = []
         while items and not isinstance(items[0], ast.Slice):
             leading.append(self.index(items.pop(0), v, len(leading)))
         if leading:
-            t = v.type
-            v = self.here(node).one("subview", (v, *leading),
-                                    view(t.elem, t.ndim - len(leading), t.strides[len(leading) :], t.planar, t.space))  # fmt: skip
+            v = self.here(node).one("subview", (v, *leading), below(v.type, len(leading)))
         for axis, item in enumerate(items):
             if not isinstance(item, ast.Slice):
                 self.fail(item, "an index behind a slice is not possible", "take the row first, as in a[i][1:n]")
@@ -392,7 +398,9 @@ class Indexing(Expressions):
             span = b.one("div", (rounded, b.i32(abs(step.value))), i32)
         count = b.one("max", (span, b.i32(0)), i32)
         strides = t.strides if step.value == 1 else (*t.strides[:axis], None, *t.strides[axis + 1 :])
-        return b.one("slice", (v, start, b.i32(step.value), count), view(t.elem, t.ndim, strides, t.planar, t.space), axis=axis)
+        return b.one(
+            "slice", (v, start, b.i32(step.value), count), view(t.elem, t.ndim, strides, t.planar, t.space), axis=axis
+        )
 
     def _bound(self, item: ast.expr | None, default: Value, length: Value, low: Value, high: Value) -> Value:
         if item is None:
@@ -439,7 +447,9 @@ class Indexing(Expressions):
         return Part(base, t.elem, None, indices)
 
     def _static_range(self, item: ast.Slice, n: int) -> range:
-        bounds = [self.operand(b) if b is not None else Constant(None, None) for b in (item.lower, item.upper, item.step)]
+        bounds = [
+            self.operand(b) if b is not None else Constant(None, None) for b in (item.lower, item.upper, item.step)
+        ]
         if not all(isinstance(b, Constant) for b in bounds):
             self.fail(item, "the bounds of a slice of a vector or matrix must be constants")
         chosen = range(n)[slice(*[b.value for b in bounds])]
@@ -485,6 +495,11 @@ class Indexing(Expressions):
         b = self.here(node)
         at = tuple(b.i32(k) if isinstance(k, int) else k for k in (r, c))
         return self._at_run_time(base, t, at, node)
+
+
+def below(t: View, n: int) -> View:
+    """The view that is left when the first ``n`` dimensions of ``t`` are fixed."""
+    return view(t.elem, t.ndim - n, t.strides[n:], t.planar, t.space)
 
 
 def _each(pick: range | Value) -> list[int] | list[Value]:

@@ -88,7 +88,9 @@ class Loops(Calls):
             for x, node in zip(given, call.args, strict=True):
                 t = operand_type(x) if x is not None else None
                 if not (isinstance(t, Scalar) and t.is_int):
-                    self.fail(node, f"range takes integers, not {'nothing' if x is None else describe(x)}", "write int(…)")
+                    self.fail(
+                        node, f"range takes integers, not {'nothing' if x is None else describe(x)}", "write int(…)"
+                    )
             return self._range(given, call)
         x = self.expression(call)
         if isinstance(x, Constant) and isinstance(x.value, tuple | list | range):
@@ -105,7 +107,9 @@ class Loops(Calls):
         types = {x.type for x in bounds if not (isinstance(x, Constant) and x.literal)}
         if len(types) > 1:
             shown = " and ".join(sorted(spell(t) for t in types))
-            self.fail(call, f"the bounds of a range must be of one type, here are {shown}", "convert them, as in int(…)")
+            self.fail(
+                call, f"the bounds of a range must be of one type, here are {shown}", "convert them, as in int(…)"
+            )
         t = types.pop() if types else max((x.type for x in bounds), key=lambda t: t.bits)  # literals may be wide
         if all(isinstance(x, Constant) for x in bounds):
             return range(start.value, stop.value, step.value), [adapted(x, t) for x in bounds]
@@ -215,8 +219,16 @@ class Loops(Calls):
 
     # -- both ----------------------------------------------------------------------------------------------------------
 
-    def _loop(self, s: ast.For | ast.While, op: str, first: tuple[Value, ...], given: tuple[Value, ...],
-              body: Callable[[], Operand], live: Names, runs: bool) -> Flow:
+    def _loop(
+        self,
+        s: ast.For | ast.While,
+        op: str,
+        first: tuple[Value, ...],
+        given: tuple[Value, ...],
+        body: Callable[[], Operand],
+        live: Names,
+        runs: bool,
+    ) -> Flow:
         """A loop op around what ``body`` translates; ``body`` answers whether to stay in the loop."""
         if self.facts.of[s].returns and RETURNED not in self.env:
             self.env[RETURNED] = Variable(FALSE)
@@ -227,20 +239,26 @@ class Loops(Calls):
             ends, stay = self._body(carried, before, body)
             late = [c.name for c in carried if c.unknown and c.name in self.needed]
             spans = {n: self.needed.pop(n) for n in late}
-            found = {n: ends[n] for n in late if n in ends and operand_type(ends[n].operand) and type(ends[n]) is Variable}
+            found = {
+                n: ends[n] for n in late if n in ends and operand_type(ends[n].operand) and type(ends[n]) is Variable
+            }
             if not found:
                 break
             known |= found  # a read came before the assignment that tells the type: now it is known
             del self.errors[errors:]
         for name, span in spans.items():
             if type(ends.get(name)) is not Broken:
-                self.errors.append(UnassignedError(f"variable {name!r} is read before anything is assigned to it", span))
+                self.errors.append(
+                    UnassignedError(f"variable {name!r} is read before anything is assigned to it", span)
+                )
         inner = self.builder
         self.builder, self.env = outer, dict(before)
         self._finish(s, op, first, given, carried, ends, stay, inner, live, runs)
         return self._after_returns(s)
 
-    def _body(self, carried: list[Carried], before: Environment, body: Callable[[], Operand]) -> tuple[Environment, Operand]:
+    def _body(
+        self, carried: list[Carried], before: Environment, body: Callable[[], Operand]
+    ) -> tuple[Environment, Operand]:
         """Translate the body once, into a builder of its own."""
         self.builder = Builder(self.builder.span)
         self.env = dict(before)
@@ -256,12 +274,19 @@ class Loops(Calls):
             self.depth -= 1
         return self.env, stay
 
-    def _carried(self, s: ast.For | ast.While, live: Names, before: Environment,
-                 known: Environment) -> Iterator[Carried]:
+    def _carried(
+        self, s: ast.For | ast.While, live: Names, before: Environment, known: Environment
+    ) -> Iterator[Carried]:
         """The variables that the loop changes and that somebody reads in a later iteration or behind it."""
         facts, inside = self.facts.of[s], self.facts.head[s] | live
-        names = [n for n in facts.rebinds if n in inside and not (isinstance(s, ast.For) and n == s.target.id and n not in live)]
-        names += [n for n in facts.touches if n in inside and n not in facts.rebinds and self._changes(n, facts.touches[n])]
+        names = [
+            n
+            for n in facts.rebinds
+            if n in inside and not (isinstance(s, ast.For) and n == s.target.id and n not in live)
+        ]
+        names += [
+            n for n in facts.touches if n in inside and n not in facts.rebinds and self._changes(n, facts.touches[n])
+        ]
         if facts.returns:
             names += [RETURNED] + ([RESULT] if self.kind != "kernel" else [])
         for name in names:
@@ -302,8 +327,19 @@ class Loops(Calls):
                 return False
         return False
 
-    def _finish(self, s: ast.For | ast.While, op: str, first: tuple[Value, ...], given: tuple[Value, ...],
-                carried: list[Carried], ends: Environment, stay: Operand, inner: Builder, live: Names, runs: bool) -> None:
+    def _finish(
+        self,
+        s: ast.For | ast.While,
+        op: str,
+        first: tuple[Value, ...],
+        given: tuple[Value, ...],
+        carried: list[Carried],
+        ends: Environment,
+        stay: Operand,
+        inner: Builder,
+        live: Names,
+        runs: bool,
+    ) -> None:
         """Build the op from the translated body and bind the carried variables to its results."""
         outer = self.here(s)
         inner.span = outer.span

@@ -1,4 +1,4 @@
-"""Names from outside the function: captured variables, globals, modules and their attributes; and the manifest of them."""
+"""Names from outside the function: captured variables, globals, modules, attributes; and the manifest of them."""
 
 from __future__ import annotations
 

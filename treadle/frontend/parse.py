@@ -28,8 +28,15 @@ USUAL = Options()
 _running = threading.local()  # the functions being parsed by this thread, outermost first
 
 
-def parse(source: Source, arg_types: Sequence[Type | None], options: Any = USUAL, kind: str = "kernel",
-          constants: Sequence[Constant | None] = (), manifest: Manifest | None = None, name: str = "") -> Func:
+def parse(
+    source: Source,
+    arg_types: Sequence[Type | None],
+    options: Any = USUAL,
+    kind: str = "kernel",
+    constants: Sequence[Constant | None] = (),
+    manifest: Manifest | None = None,
+    name: str = "",
+) -> Func:
     """The program of ``source`` for arguments of ``arg_types``.
 
     Args:

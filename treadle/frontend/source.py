@@ -160,8 +160,11 @@ def _parse(source: Source) -> ast.FunctionDef:
         lines = linecache.getlines(source.file, source.globals)
     where = Span(source.file, source.code.co_firstlineno)
     if first >= len(lines):
-        raise KernelSyntaxError(f"the source of {source.name} cannot be found", where,
-                                "define it in a file, a notebook cell, or text that is known to linecache")
+        raise KernelSyntaxError(
+            f"the source of {source.name} cannot be found",
+            where,
+            "define it in a file, a notebook cell, or text that is known to linecache",
+        )
     if source.name == "<lambda>":
         raise KernelSyntaxError("a lambda cannot be a kernel or function", where, "write it as a def")
     indent = len(lines[first]) - len(lines[first].lstrip())

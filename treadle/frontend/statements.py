@@ -159,7 +159,9 @@ class Statements(Loops):
     def _result(self, x: Operand | None, s: ast.Return) -> None:
         """Note the values returned, in the types declared or returned before."""
         declared = self.declared
-        wanted: tuple = () if declared is EMPTY or declared is None else declared if isinstance(declared, tuple) else (declared,)
+        wanted: tuple = (
+            () if declared is EMPTY or declared is None else declared if isinstance(declared, tuple) else (declared,)
+        )
         if not wanted and self.returned is not None:
             wanted = self.returned[0]
         given = x if isinstance(x, tuple) else (x,)
@@ -230,7 +232,7 @@ def _agree(types: tuple[Type, ...], wanted: tuple) -> bool:
 
 RULES: dict[type[ast.stmt], Callable[[Statements, ast.stmt, Names], Flow]] = {
     ast.Assign: Statements._assign, ast.AnnAssign: Statements._annotated, ast.AugAssign: Statements._augmented,
-    ast.For: Statements._for, ast.While: Statements._while, ast.Return: Statements._return, ast.Break: Statements._break,
-    ast.Continue: Statements._continue, ast.Expr: Statements._expression, ast.Pass: Statements._pass,
-    ast.Assert: Statements._assert,
+    ast.For: Statements._for, ast.While: Statements._while, ast.Return: Statements._return,
+    ast.Break: Statements._break, ast.Continue: Statements._continue, ast.Expr: Statements._expression,
+    ast.Pass: Statements._pass, ast.Assert: Statements._assert,
 }  # fmt: skip

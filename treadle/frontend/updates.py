@@ -57,7 +57,8 @@ class _Views:
         if not self.rank:
             return False
         return all(
-            any(all(len(p) > place and p[place] == axis for p in patterns) for place in range(4)) for axis in range(self.rank)
+            any(all(len(p) > place and p[place] == axis for p in patterns) for place in range(4))
+            for axis in range(self.rank)
         )
 
 
@@ -117,7 +118,12 @@ def settle_updates(func: Func) -> Func:
     def settle(block: Block) -> Block:
         ops: list[Op] = []
         for op in block.ops:
-            if op.name == "atomic" and op.attrs["op"] in PLAIN and op.results[0] not in used and views.access(op)[0] in own:
+            if (
+                op.name == "atomic"
+                and op.attrs["op"] in PLAIN
+                and op.results[0] not in used
+                and views.access(op)[0] in own
+            ):
                 ops.extend(_plain(op))
             else:
                 ops.append(with_regions(op, tuple([settle(r) for r in op.regions])) if op.regions else op)
