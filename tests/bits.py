@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -203,6 +204,36 @@ def collatz() -> dict[str, np.ndarray]:
     return {"steps": steps.numpy(), "mean": mean.numpy()}
 
 
+ARM = """
+<mujoco>
+  <option><flag constraint="disable"/></option>
+  <worldbody>
+    <body pos="0 0 1"><joint name="a" axis="0 0 1" damping="0.1" armature="0.01"/><geom size="0.1 0.2" type="capsule"/>
+      <body pos="0.3 0 0"><joint name="b" axis="0 1 0" stiffness="0.5"/><geom size="0.05 0.1 0.2" type="box"/>
+        <body pos="0 0.2 0.1"><joint name="c" axis="1 0 0"/><geom size="0.1"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><position joint="a" kp="5" kv="0.2"/><motor joint="c"/></actuator>
+</mujoco>
+"""
+
+
+def arms(nworld: int = 2500, nstep: int = 20) -> dict[str, np.ndarray]:
+    """Worlds of a MuJoCo model; enough of them for several workers."""
+    import mujoco
+
+    import treadle.mujoco as mjw
+
+    mjm = mujoco.MjModel.from_xml_string(ARM)
+    m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=nworld)
+    d.qpos.assign(_normal(nworld, 3))
+    d.ctrl.assign(_normal(nworld, 2))
+    for _ in range(nstep):
+        mjw.step(m, d)
+    return {"qpos": d.qpos.numpy(), "qvel": d.qvel.numpy(), "xpos": d.xpos.numpy()}
+
+
 def _normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape) + shape[0]).normal(size=shape).astype(np.float32)
 
@@ -226,6 +257,8 @@ PROGRAMS: dict[str, Program] = {
     "functions": functions,
     "collatz": collatz,
 }
+if importlib.util.find_spec("mujoco"):
+    PROGRAMS["arms"] = arms
 
 
 def main() -> None:
