@@ -9,10 +9,11 @@ from ..base.errors import InternalError
 from ..base.target import Target
 from ..ir.node import Func
 from ..ir.walk import ops_of
-from ..types.layout import leaves, pack
+from ..types.layout import pack
 from .emit.atomics import plan
 from .emit.module import write
 from .emit.unit import Machine, Options
+from .width import gang_width
 
 _IMPORTS = ("PyMem_RawRealloc", "PyMem_RawFree", "memset", "memcpy", "memmove")
 
@@ -49,7 +50,8 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
     options = options or Options()
     order, plans, targets = plan(func, options.order)
     options = replace(options, order=order)
-    width = gang_width(func, target.width, options)
+    wide = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
+    width = gang_width(func, target.width, wide, order == "ordered")
     text, unit = write(func, symbol, machine(target, width), options, target.triple, plans)
     code = compile_text(text, target)
     meta = {
@@ -67,13 +69,6 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
         "weight": weight(func, width),
     }
     return Binary(code, (symbol,), tuple(i for i in _IMPORTS if f"@{i}" in text), meta)
-
-
-def gang_width(func: Func, width: int, options: Options) -> int:
-    """The width ``func`` really gets: 1 where threads must run one after the other."""
-    if options.order == "ordered" or any(op.name == "print" for op in ops_of(func.body)):
-        return 1
-    return width
 
 
 def weight(func: Func, width: int) -> float:
@@ -165,4 +160,4 @@ def assembly(text: str, target: Target) -> str:
     return machine.emit_assembly(module)
 
 
-__all__ = ["assembly", "build", "compile_text", "gang_width", "host_target", "leaves", "optimise", "parse", "weight"]
+__all__ = ["Options", "assembly", "build", "compile_text", "host_target", "optimise", "parse", "weight"]
