@@ -35,8 +35,13 @@ def kernel(expressions: list[str], inputs: list[Type], outputs: list[Type], widt
     return space["generated"]
 
 
-def run(expressions: list[str], operands: list[tuple[Type, np.ndarray]], outputs: list[Type], width: int | None = None,
-        before: str = "") -> list[np.ndarray]:
+def run(
+    expressions: list[str],
+    operands: list[tuple[Type, np.ndarray]],
+    outputs: list[Type],
+    width: int | None = None,
+    before: str = "",
+) -> list[np.ndarray]:
     """The value of each expression for all operands, as NumPy arrays."""
     count = len(operands[0][1])
     inputs = [wp.array(values, dtype=class_of(t)) for t, values in operands]

@@ -14,7 +14,7 @@ from .registry import Arg, Match, Mismatch, builtin
 
 
 def component_type(args: list[Arg], dtype: Arg | None) -> Scalar:
-    """The scalar type of a composite made of ``args``: ``dtype`` if given, else that of the first that is no literal."""
+    """The scalar type of a composite of ``args``: ``dtype`` if given, else that of the first that is no literal."""
     if dtype is not None:
         t = type_of(dtype.value)
         if t not in SCALARS:

@@ -114,8 +114,8 @@ class diag:
 
     def emit(b, result, x):
         nothing = _constant(b, 0, result.elem)
-        parts = b.parts(x)
-        return b.one("make", tuple(p if i == j else nothing for i in range(result.rows) for j, p in enumerate(parts)), result)
+        parts, n = b.parts(x), result.rows
+        return b.one("make", tuple(parts[i] if i == j else nothing for i in range(n) for j in range(n)), result)
 
 
 @builtin("vector math")

@@ -10,6 +10,8 @@ _FILES = {  # in the order in which the overloads of one name are tried
         add sub mul div mod floordiv neg pos eq ne lt le gt ge logical_not bitand bitor bitxor invert shl shr""",
     "scalar": """
         min max abs sqrt floor ceil trunc rint copysign fma isnan isinf isfinite popcount""",
+    "powers": """
+        pow""",
     "transcendental": """
         sin cos tan asin acos atan atan2 exp sinh cosh tanh log log2 log10 pow cbrt erf erfc erfinv erfcinv""",
     "transcendental_f64": """

@@ -238,7 +238,7 @@ class floordiv:
 
 
 def _comparison(name: str, symbol: str, meaning: Callable) -> None:
-    """Register a comparison: of scalars of one type, of scalars of two types, and of composites for ``==`` and ``!=``."""
+    """Register a comparison of scalars of one type, of scalars of two types, and (``==``, ``!=``) of composites."""
 
     def lower(e, a, b):
         if e.type.is_float:

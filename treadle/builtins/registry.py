@@ -390,7 +390,7 @@ def resolve(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object)
 
 
 def as_written(body: Callable) -> bool:
-    """Whether the arithmetic of ``body`` must not be fused: those of elementary functions say ``fma`` where they want it."""
+    """Whether the arithmetic of ``body`` must not be fused: elementary functions say ``fma`` where they want it."""
     return body.__globals__.get("__package__") == f"{__package__}.elementary"
 
 

@@ -55,7 +55,8 @@ class spatial_dot:
 class spatial_cross:
     """The cross product of two motions: ``(ωa × ωb, va × ωb + ωa × vb)``.
 
-    >>> wp.spatial_cross(wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), wp.spatial_vector(2.0, 1.0, 0.0, 1.0, 5.0, 7.0))
+    >>> a = wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    >>> wp.spatial_cross(a, wp.spatial_vector(2.0, 1.0, 0.0, 1.0, 5.0, 7.0))
     spatial_vectorf([-3.0, 6.0, -3.0, -7.0, 8.0, -3.0])
     """
 

@@ -135,6 +135,8 @@ class Expressions(Control):
             if name in ("eq", "ne") and not (isinstance(left.type, Type) and isinstance(right.type, Type)
                                              and left.type is not STR):  # fmt: skip
                 return constant_of((left.value == right.value) is (name == "eq"))
+        elif name == "pow":  # a constant exponent matters
+            return self.builtin_call(name, [left, right], {}, node, [node, node])
         elif isinstance(left, Constant):
             if left.literal and adapts(left.value, right.type):
                 left = self.value(left, node, right.type)
