@@ -117,6 +117,18 @@ def test_scalars_arrive_as_their_type_holds_them(t):
         assert launch(1, [out, value], ()) is NotImplemented
 
 
+@pytest.mark.parametrize("t", [vector(3, f32), core.quaternion(f32), core.matrix(3, 2, f64), vector(2, core.u8)], ids=str)
+def test_host_vectors_and_matrices_arrive(t):
+    p, size = _echo((t,))
+    launch, out, cls = launcher(p), zeros(size, dtype=class_of(core.u8)), class_of(t)
+    value = cls(*range(1, t.n + 1))
+    assert launch(1, [out, value], ()) is None
+    dtype = np.dtype(f"{t.elem.kind}{t.elem.size}")
+    assert out.numpy()[: t.size].tobytes() == np.arange(1, t.n + 1).astype(dtype).tobytes()
+    for other in (class_of(vector(5, f32))(), tuple(value), 1.0, None, object.__new__(cls)):
+        assert launch(1, [out, other], ()) is NotImplemented
+
+
 def test_views_of_all_ranks_arrive_whole():
     for ndim in range(1, 5):
         a = zeros((2, 3, 4, 5)[:ndim], dtype=class_of(vector(3, f32)), requires_grad=True)

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import TreadleError
-from ..types.core import SCALARS, View, bf16, f16
+from ..types.core import SCALARS, Matrix, Vector, View, b1, bf16, f16, f32, vector
 from ..types.records import LAUNCHER, PARAM, PARAM_KINDS, REPORT, Memory
+from ..types.values import CompositeValue, class_of
 from . import native
 from .array import array
 from .launch import Program, table
@@ -105,6 +106,9 @@ def error(report: bytes) -> TreadleError:
     return _programs[key].error(fault, dims)
 
 
+_BUFFERED = tuple(t for t in SCALARS if t not in (b1, f16, bf16))  # host vectors of these keep them as memory does
+
+
 def _parameters(program: Program) -> list[tuple[int, ...]] | None:
     """The rows of the program's parameter table, or None where the launcher cannot pack its arguments."""
     if program.args_size > ARGS_BYTES:
@@ -115,6 +119,8 @@ def _parameters(program: Program) -> list[tuple[int, ...]] | None:
             rows.append((PARAM_KINDS["view"], offset, id(t), t.ndim))
         elif t in SCALARS and t is not f16 and t is not bf16:
             rows.append((PARAM_KINDS[t.name], offset, 0, 0))
+        elif isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
+            rows.append((PARAM_KINDS["composite"], offset, id(class_of(t)), t.size))
         else:
             return None
     return rows
@@ -132,12 +138,12 @@ def _fill(env: Memory) -> None:
         "check_signals": "PyErr_CheckSignals", "set_none": "PyErr_SetNone", "incref": "Py_IncRef",
     }.items():  # fmt: skip
         env[name] = native.symbol_address(function)
-    env["desc_offset"] = _slot_offset()
+    env["desc_offset"], env["data_offset"] = _slot_offset(array, "_desc"), _slot_offset(CompositeValue, "_data")
 
 
-def _slot_offset() -> int:
-    """Where in an array its ``_desc`` lies: CPython's member descriptor has a pointer to ``{name, type, offset, …}``."""
-    member = ctypes.c_void_p.from_address(id(array.__dict__["_desc"]) + 40).value or 0
+def _slot_offset(cls: type, name: str) -> int:
+    """Where a slot lies in instances: CPython's member descriptor has a pointer to ``{name, type, offset, …}``."""
+    member = ctypes.c_void_p.from_address(id(cls.__dict__[name]) + 40).value or 0
     return ctypes.c_ssize_t.from_address(member + 16).value
 
 
@@ -162,13 +168,16 @@ def _layout_holds() -> bool:
     from .construct import zeros
 
     number, text, pair, items = 2.5, b"treadle!", (None, True), [False, None, True]
-    probe = zeros(1)
+    probe, host = zeros(1), class_of(vector(3, f32))(1.0, 2.0, 3.0)
     return (
         all(_word(id(x) + _TYPE) == id(type(x)) for x in (number, text, pair, items, probe, 7, None))
         and ctypes.c_double.from_address(id(number) + _FLOAT).value == number
         and ctypes.string_at(id(text) + _BYTES, len(text)) == text
         and (_word(id(pair) + _SIZE), _word(id(pair) + _ITEMS + 8)) == (2, id(True))
         and (_word(id(items) + _SIZE), _word(_word(id(items) + _ITEMS) + 16)) == (3, id(True))
-        and 0 < _slot_offset() < array.__basicsize__
-        and _word(id(probe) + _slot_offset()) == id(probe._desc)
+        and 0 < _slot_offset(array, "_desc") < array.__basicsize__
+        and _word(id(probe) + _slot_offset(array, "_desc")) == id(probe._desc)
+        and 0 < _slot_offset(CompositeValue, "_data") < CompositeValue.__basicsize__
+        and _word(id(host) + _slot_offset(CompositeValue, "_data")) == id(host._data)
+        and ctypes.string_at(_word(id(host._data) + _ITEMS), 12) == struct.pack("<3f", 1, 2, 3)
     )

@@ -69,9 +69,9 @@ ATOMIC = words("kind view ndim elements scalar_size identity merge planar")
 OWN = words("extent axis index")
 
 # A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, and of views the
-# type's id and rank.
+# type's id and rank, of host vectors and matrices ("composite") their class and bytes.
 PARAM = words("kind offset view ndim")
-PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool".split())}
+PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite".split())}
 
 # What a native launcher is bound to: the environment and the first program to try.
 LAUNCHER = words("env first")
@@ -85,7 +85,7 @@ REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 # Functions and objects of the process that native code uses; see the runtime for each.
 ENV = words(
     "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size stop "
-    "none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset "
+    "none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
     "as_long_long bytes_from check_signals set_none keyboard_interrupt incref"
 )
 

@@ -15,7 +15,8 @@ from ...types.records import DESC, ENV, FAULT, LAUNCH, LAUNCHER, OWN, PARAM, PAR
 from .system import STOPPED
 from .text import Code
 
-TYPE, SIZE, ITEMS, FLOAT, BYTES = 8, 16, 24, 16, 32  # ob_type, ob_size, items of list and tuple, ob_fval, ob_sval
+# ob_type; ob_size; items of list, tuple and array.array; ob_fval; ob_sval
+TYPE, SIZE, ITEMS, FLOAT, BYTES = 8, 16, 24, 16, 32
 ARGS_BYTES = 2048  # arguments that take more go the slow way
 MAX_DIMS = 4
 MAX_EXTENT = 2**31 - 1
@@ -61,6 +62,7 @@ def launcher(name: str) -> str:
     c.unreachable()
     return (
         "declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
         + _pack_argument() + _integer() + c.text()
     )  # fmt: skip
 
@@ -149,6 +151,8 @@ def _pack_argument() -> str:
     into = c.at("%packed", c.load("i64", "%param", PARAM["offset"]))
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["view"])):
         _pack_view(c, into)
+    with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["composite"])):
+        _pack_composite(c, into)
     kind_type = c.load("ptr", "%thing", TYPE)
     for name, word in (("f32", "float"), ("f64", "double")):
         with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS[name])):
@@ -196,6 +200,18 @@ def _pack_view(c: Code, into: str) -> None:
         c.store("i64", c.load("i64", c.at(desc, DESC["stride0"]), at), c.at(strides, 16), at)
     end = c.at(strides, c.op("shl", "i64", ndim, 3))
     c.store("i64", c.load("i64", desc, DESC["component_stride"]), end, 16)
+    c.ret("true")
+
+
+def _pack_composite(c: Code, into: str) -> None:
+    """A host vector or matrix of exactly the wanted class: its components lie in an ``array.array``."""
+    with c.if_(c.op("icmp ne", "ptr", c.load("ptr", "%thing", TYPE), c.load("ptr", "%param", PARAM["view"]))):
+        c.ret("false")
+    data = c.load("ptr", "%thing", c.load("i64", "%env", ENV["data_offset"]))
+    with c.if_(c.op("icmp eq", "ptr", data, "null")):
+        c.ret("false")
+    nbytes = c.load("i64", "%param", PARAM["ndim"])
+    c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {into}, ptr {c.load('ptr', data, ITEMS)}, i64 {nbytes}, i1 false)")
     c.ret("true")
 
 
