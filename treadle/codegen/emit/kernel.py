@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.node import Func, Op
 from ...ir.walk import ops_of
+from ...passes.lanes import analyse
 from ...types.core import Scalar, View, f64, i32, i64
 from ...types.layout import leaves, pack
 from . import atomics, faults, views
@@ -190,11 +191,22 @@ def _gangs(e: Emitter, func: Func, begin: str, end: str, place_of) -> None:
     phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
     t.jump(loop)
     t.start(rest)
-    t.branch(t.ins(f"icmp ult i64 {place}, {end}"), last, done)
-    t.start(last)
-    _gang(e, func, place_of(place), _lanes_below(e, place, end))
-    t.jump(done)
-    t.start(done)
+    if e.unit.options.rows:
+        t.branch(t.ins(f"icmp ult i64 {place}, {end}"), last, done)
+        t.start(last)
+        _gang(e, func, place_of(place), _lanes_below(e, place, end))
+        t.jump(done)
+        t.start(done)
+    else:
+        _one_by_one(e, func, place, end, place_of, done)
+
+
+def _one_by_one(e: Emitter, func: Func, begin: str, end: str, place_of, done: str) -> None:
+    """The last few threads of a launch as gangs of one: that is done once, and is half as much to compile as a masked gang."""
+    lanes, width = e.lanes, e.width
+    e.lanes, e.width = analyse(func, width=1), 1
+    _one_loop(e, func, begin, end, place_of, e.t.label("ones"), e.t.label("one"), done)
+    e.lanes, e.width = lanes, width
 
 
 def _one_loop(e: Emitter, func: Func, begin: str, end: str, place_of, loop: str, gang: str, done: str) -> None:
@@ -219,7 +231,9 @@ def _lanes_below(e: Emitter, place: str, end: str) -> str:
     left = e.t.ins(f"sub i64 {end}, {place}")
     e.t.declare("declare i64 @llvm.umin.i64(i64, i64)")
     short = e.t.ins(f"trunc i64 {e.t.ins(f'call i64 @llvm.umin.i64(i64 {left}, i64 {e.width})')} to i32")
-    return e.t.ins(f"icmp ult <{e.width} x i32> {e.ramp('i32', 1)}, {e.wide(e.uniform(i32, short))}")
+    mask = e.t.ins(f"icmp ult <{e.width} x i32> {e.ramp('i32', 1)}, {e.wide(e.uniform(i32, short))}")
+    e.full[mask] = e.t.ins(f"icmp uge i64 {left}, {e.width}")
+    return mask
 
 
 def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mask: str | None) -> None:
