@@ -12,14 +12,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from to_c import C_TYPES, HEAD, Unit
+
+from tests.builtins.elementary.to_c import C_TYPES, HEAD, Unit
+from treadle.builtins.elementary import BODIES
 
 BINARY = ("atan2", "pow")
 COMPILER = shutil.which("gcc")  # __float128 and libquadmath are GCC's
-FLAGS = ["-O2", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", "-w"]
+FLAGS = ["-O1", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", "-w"]
 
 REFERENCES = """
 #include <quadmath.h>
@@ -131,17 +134,26 @@ class Measure:
         getattr(self.library, f"run_{name}_{x.dtype.name}")(*map(_pointer, (x, x2, y)), ctypes.c_long(x.size))
         return y
 
-    def worst(self, name: str, x: np.ndarray, x2: np.ndarray | None = None) -> tuple[float, tuple]:
-        """The largest error over the elements, in ulp, and the arguments where it is."""
+    def worst(self, name: str, x: np.ndarray, x2: np.ndarray | None = None, y: np.ndarray | None = None):
+        """The largest error over the elements, in ulp, and the arguments and the result where it is.
+
+        ``y``: results to judge; None for those of the body.
+        """
         x = np.ascontiguousarray(x)
         x2 = x if x2 is None else np.ascontiguousarray(x2)
-        y = self.run(name, x, x2)
+        y = self.run(name, x, x2) if y is None else np.ascontiguousarray(y)
         function = getattr(self.library, f"worst_{name}_{x.dtype.name}")
         function.restype = ctypes.c_double
         at = ctypes.c_long(0)
         error = function(*map(_pointer, (x, x2, y)), ctypes.c_long(x.size), ctypes.byref(at))
-        where = (x[at.value], x2[at.value]) if name in BINARY else (x[at.value],)
-        return error, (*where, y[at.value])
+        arguments = (x[at.value], x2[at.value]) if name in BINARY else (x[at.value],)
+        return error, (*arguments, y[at.value])
+
+
+@cache
+def measure() -> Measure:
+    """All bodies, built once a process."""
+    return Measure(BODIES)
 
 
 def _pointer(a: np.ndarray) -> ctypes.c_void_p:
