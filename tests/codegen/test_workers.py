@@ -1,0 +1,49 @@
+"""Compile workers give the same code as this process, report what LLVM rejects, and survive nothing silently."""
+
+import io
+
+import pytest
+
+from treadle.base.errors import InternalError
+from treadle.base.target import Target
+from treadle.codegen import worker, workers
+from treadle.codegen.cpu import compile_text, host_target
+
+TEXTS = [f"define i32 @f{i}(i32 %x) {{\n  %y = mul i32 %x, {i}\n  ret i32 %y\n}}\n" for i in range(6)]
+
+
+def test_frames_and_requests_come_back():
+    stream = io.BytesIO()
+    target = Target("cpu", "x86_64-unknown-linux-gnu", "znver3", "+avx2", 8)
+    worker.put_request(stream, "some text é", target)
+    worker.put(stream, b"")
+    stream.seek(0)
+    assert worker.get_request(stream) == ("some text é", target)
+    assert worker.get(stream) == b"" and worker.get(stream) is None and worker.get_request(stream) is None
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_the_code_is_that_of_one_process(processes):
+    target = host_target()
+    made = workers.compile_all([(text, target) for text in TEXTS], processes)
+    assert made == [compile_text(text, target) for text in TEXTS]
+
+
+def test_few_texts_start_no_process(monkeypatch):
+    monkeypatch.setattr(workers.subprocess, "Popen", None)
+    target = host_target()
+    assert workers.compile_all([(TEXTS[0], target)]) == [compile_text(TEXTS[0], target)]
+    assert workers.compile_all([]) == []
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rejected_text_is_an_error(processes):
+    target = host_target()
+    with pytest.raises(InternalError, match="LLVM rejects"):
+        workers.compile_all([(TEXTS[0], target), ("define nonsense", target)], processes)
+
+
+def test_a_worker_that_ends_is_an_error(monkeypatch):
+    monkeypatch.setattr(workers, "_COMMAND", "import sys; sys.exit(3)")
+    with pytest.raises(InternalError, match="a compile worker ended"):
+        workers.compile_all([(text, host_target()) for text in TEXTS], 2)

@@ -1,0 +1,82 @@
+"""Compiling many kernels at once: LLVM has one lock a process, so several processes work side by side."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from ..base.config import config
+from ..base.errors import InternalError
+from ..base.target import Target
+from .worker import get, put_request
+
+# Where a worker finds this package, however this process found it.
+_COMMAND = "import sys; sys.path.insert(0, sys.argv[1]); from treadle.codegen.worker import serve; serve()"
+_ROOT = str(Path(__file__).resolve().parents[2])
+WORTH = 4  # texts from which on starting processes (about 0.3 s) pays
+
+
+def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None) -> list[bytes]:
+    """The object code of each text for its target, in order.
+
+    Args:
+        jobs: LLVM texts with their targets.
+        processes: how many work at once; None takes ``wp.config.compile_workers``, or every core where there are
+            enough texts to pay for starting processes.
+
+    Raises:
+        InternalError: a text that LLVM rejects, or a worker that died of one.
+    """
+    if processes is None:
+        processes = config.compile_workers or (os.cpu_count() or 1 if len(jobs) >= WORTH else 1)
+    processes = min(processes, len(jobs))
+    if processes <= 1 or not sys.executable:
+        from .cpu import compile_text
+
+        return [compile_text(text, target) for text, target in jobs]
+    waiting: SimpleQueue[int] = SimpleQueue()
+    for i in sorted(range(len(jobs)), key=lambda i: -len(jobs[i][0])):  # the long ones first
+        waiting.put(i)
+    done: list[bytes] = [b""] * len(jobs)
+    errors: list[InternalError] = []
+    helpers = [threading.Thread(target=_tend, args=(jobs, waiting, done, errors), daemon=True) for _ in range(processes)]
+    for helper in helpers:
+        helper.start()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[0]
+    return done
+
+
+def _tend(jobs: Sequence[tuple[str, Target]], waiting: SimpleQueue[int], done: list[bytes], errors: list[InternalError]) -> None:
+    """Start one worker and give it texts until there are none."""
+    with subprocess.Popen([sys.executable, "-c", _COMMAND, _ROOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        try:
+            while not errors:
+                done_one = waiting.get_nowait()
+                done[done_one] = _ask(worker, *jobs[done_one])
+        except Empty:
+            return
+        except InternalError as error:
+            errors.append(error)
+        finally:
+            worker.stdin.close()  # type: ignore[union-attr]
+
+
+def _ask(worker: subprocess.Popen, text: str, target: Target) -> bytes:
+    try:
+        put_request(worker.stdin, text, target)  # type: ignore[arg-type]
+        error, code = get(worker.stdout), get(worker.stdout)  # type: ignore[arg-type]
+    except OSError:
+        error = code = None
+    if error is None or code is None:
+        raise InternalError(f"a compile worker ended while it compiled for {target.key()}")
+    if error:
+        raise InternalError(error.decode())
+    return code
