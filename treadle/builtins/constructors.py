@@ -17,7 +17,7 @@ from typing import Any
 from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, b1, quaternion, vector
+from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, b1, quaternion, u64, vector
 from ..types.layout import children
 from ..types.promotion import adapts, literal_type
 from ..types.spelling import spell
@@ -98,11 +98,11 @@ def convert(b: Builder, value: Value, t: Scalar) -> Value:
 
 
 def zero(b: Builder, t: Type) -> Value:
-    """The value of ``t`` whose scalars are all zero; arrays in structs are unset."""
+    """The value of ``t`` whose scalars are all zero; arrays in structs have no memory and no elements."""
     if isinstance(t, Scalar):
         return b.const(False if t is b1 else 0.0 if t.is_float else 0, t)
     if isinstance(t, View):
-        return b.one("poison", (), t)
+        return b.one("view_at", (b.const(0, u64), *[b.i32(0)] * t.ndim), t)
     if isinstance(t, Vector | Matrix):
         return b.one("make", (zero(b, t.elem),) * t.n, t)
     return b.one("make", tuple(zero(b, part) for part in children(t)), t)

@@ -7,11 +7,13 @@ one step that no other thread can interrupt. On vectors and matrices it goes com
 from ..ir.builder import Builder
 from ..ir.node import Value
 from ..types.annotations import type_of
-from ..types.core import INTS, Array, Fixed, Matrix, Scalar, Tuple, Type, Vector, b1, fixed, i32, view
+from ..types.core import INTS, Array, Fixed, Matrix, Tuple, Type, Vector, b1, fixed, i32, u64, view
+from ..types.core import Scalar as ScalarType
 from ..types.core import View as ViewType
+from ..types.promotion import adapts
 from ..types.spelling import spell
-from .patterns import Any, E, Index, Known, View
-from .registry import Arg, Mismatch, Param, Signature, builtin
+from .patterns import Any, E, Index, Known, Scalar, View
+from .registry import Arg, Match, Mismatch, Param, Signature, builtin
 
 NUMBERS = "add", "sub", "min", "max"
 BITS = "and", "or", "xor"
@@ -37,7 +39,7 @@ def _atomic(op: str) -> None:
         scalar = elem.elem if isinstance(elem, Vector | Matrix) else elem
         if op in BITS and scalar not in INTS:
             raise Mismatch(f"argument 'arr' must hold integers, not {spell(elem)}")
-        if not isinstance(scalar, Scalar) or scalar is b1:
+        if not isinstance(scalar, ScalarType) or scalar is b1:
             raise Mismatch(f"argument 'arr' must hold numbers, vectors or matrices, not {spell(elem)}")
         if op == "cas" and scalar is not elem:
             raise Mismatch(f"argument 'arr' must hold scalars, not {spell(elem)}")
@@ -114,3 +116,68 @@ def local_shape(shape: object) -> tuple[int, ...]:
     if any(s < 1 for s in sizes):
         raise Mismatch(f"argument 'shape' must be positive, not {shape!r}")
     return tuple(int(s) for s in sizes)
+
+
+@builtin("utility")
+class array:
+    """Access to memory at address ``ptr`` as an array; ``shape`` is an int or a tuple of up to four.
+
+    Nothing checks that the memory is there or large enough. Row by row, without gaps.
+    """
+
+    def sig(ptr: u64, shape: Any, dtype: Known("a type")): ...
+
+    def match(args, kwargs, context) -> Match:
+        order = ["ptr", "shape", "dtype"]
+        given = {**dict(zip(order, args)), **kwargs}
+        if sorted(given) != sorted(order) or size(args) > 3:
+            raise Mismatch("ptr, shape and dtype are needed")
+        ptr, shape, dtype = (given[name] for name in order)
+        if ptr.type is not u64 and not (ptr.literal and adapts(ptr.value, u64)):
+            raise Mismatch(f"argument 'ptr' must be uint64, not {ptr.show()}", "write wp.uint64(…)")
+        known = shape.value if isinstance(shape.value, tuple) else None
+        ndim = size(known) if known is not None else size(shape.type.items) if isinstance(shape.type, Tuple) else 1
+        if known is None and not isinstance(shape.type, Tuple) and shape.type not in INTS:
+            raise Mismatch(f"argument 'shape' must be an int or a tuple of them, not {shape.show()}")
+        t = view(type_of(dtype.value), ndim)
+        place = {name: i for i, name in enumerate([*order[: size(args)], *kwargs])}
+        types: list[Type | None] = [None] * 3
+        types[place["ptr"]] = u64
+        types[place["shape"]] = None if known is not None else i32 if shape.literal else shape.type
+
+        def emit(b: Builder, values: list[Value]) -> Value:
+            extent = values[place["shape"]]
+            if known is not None:
+                extents = [b.i32(n) for n in known]
+            else:
+                extents = b.parts(extent) if isinstance(extent.type, Tuple) else [extent]
+            return b.one("view_at", (values[place["ptr"]], *extents), t)
+
+        return Match("array", types, t, emit)
+
+
+@builtin("utility")
+class lower_bound:
+    """The first place in the sorted ``arr`` whose element is not below ``value``; its length if there is none.
+
+    The search may be limited to the places from ``arr_begin`` to ``arr_end`` - 1.
+    """
+
+    def body(arr: View(Scalar, 1), value: Scalar) -> i32:
+        return lower_bound(arr, 0, len(arr), value)
+
+
+@builtin("utility", "lower_bound")
+class lower_bound_between:
+    """The first place from ``arr_begin`` to ``arr_end`` - 1 whose element is not below ``value``, else ``arr_end``."""
+
+    def body(arr: View(Scalar, 1), arr_begin: i32, arr_end: i32, value: Scalar) -> i32:
+        low = arr_begin
+        high = arr_end
+        while low < high:
+            middle = low + (high - low) // 2
+            if arr[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        return low

@@ -19,7 +19,8 @@ _FILES = {  # in the order in which the overloads of one name are tried
     "composed": """
         clamp sign step nonzero round frac degrees radians lerp smoothstep floordiv mod""",
     "memory": """
-        atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch atomic_cas len zeros""",
+        atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch atomic_cas len zeros
+        array lower_bound""",
     "utility": """
         where select any_lane tid printf print expect_eq expect_neq expect_near""",
     "generic": """
@@ -52,7 +53,7 @@ for _module, _names in _FILES.items():
 
 ALIASES = {
     "bit_and": "bitand", "bit_or": "bitor", "bit_xor": "bitxor", "lshift": "shl", "rshift": "shr",
-    "unot": "logical_not", "bit_count": "popcount", "matmul": "mul",
+    "unot": "logical_not", "bit_count": "popcount", "matmul": "mul", "div_approx": "div", "inverse_approx": "inverse",
 }  # fmt: skip
 
 UPDATING = frozenset(

@@ -67,6 +67,7 @@ class array:
     """
 
     # `_owner`, `_capacity` and `_retain_grad` are left unset where nothing is to be said.
+    __treadle_builtin__ = "array"  # what calling the class means inside a kernel
     __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_memory", "_owner", "_retain_grad",
                  "component_stride", "device", "ptr", "shape", "strides", "type")  # fmt: skip
 

@@ -1,0 +1,117 @@
+"""Builtins that reach memory, in kernels of every gang width."""
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_atomics_of_integers_combine_every_thread(width):
+    @wp.kernel(gang_width=width)
+    def k(x: wp.array(dtype=int), o: wp.array(dtype=int)):
+        i = wp.tid()
+        wp.atomic_add(o, 0, x[i])
+        wp.atomic_sub(o, 1, x[i])
+        wp.atomic_min(o, 2, x[i])
+        wp.atomic_max(o, 3, x[i])
+        wp.atomic_and(o, 4, x[i])
+        wp.atomic_or(o, 5, x[i])
+        wp.atomic_xor(o, 6, x[i])
+
+    x = np.random.default_rng(0).integers(1, 1000, 333).astype(np.int32)
+    o = wp.array([0, 0, 10**6, -1, -1, 0, 0], dtype=int)
+    wp.launch(k, dim=len(x), inputs=[wp.array(x, dtype=int), o])
+    reduce = [np.bitwise_and.reduce(x), np.bitwise_or.reduce(x), np.bitwise_xor.reduce(x)]
+    assert o.numpy().tolist() == [x.sum(), -x.sum(), x.min(), x.max(), *reduce]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_atomics_give_the_old_value_once_to_each_thread(width):
+    @wp.kernel(gang_width=width)
+    def k(o: wp.array2d(dtype=int), seen: wp.array(dtype=int)):
+        i = wp.tid()
+        seen[wp.atomic_add(o, 0, 1, 1)] = i + 1
+        before = wp.atomic_cas(o, 1, 0, 0, i + 1)
+        if before == 0:
+            wp.atomic_exch(o, 1, 1, i + 1)
+
+    o, seen = wp.zeros((2, 2), dtype=int), wp.zeros(100, dtype=int)
+    wp.launch(k, dim=100, inputs=[o, seen])
+    assert sorted(seen.numpy()) == list(range(1, 101)) and o.numpy()[0, 1] == 100
+    assert o.numpy()[1, 0] == o.numpy()[1, 1] != 0
+
+
+def test_atomics_of_vectors_go_by_component():
+    @wp.kernel
+    def k(x: wp.array(dtype=wp.vec3), o: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        wp.atomic_add(o, 0, x[i])
+        wp.atomic_max(o, 1, x[i])
+
+    x = np.random.default_rng(1).integers(-9, 9, (50, 3)).astype(np.float32)
+    o = wp.array([[0, 0, 0], [-99, -99, -99]], dtype=wp.vec3)
+    wp.launch(k, dim=50, inputs=[wp.array(x, dtype=wp.vec3), o])
+    assert np.array_equal(o.numpy(), [x.sum(0), x.max(0)])
+
+
+def test_lengths_and_own_arrays():
+    @wp.kernel
+    def k(a: wp.array2d(dtype=float), o: wp.array(dtype=int)):
+        own = wp.zeros(shape=(2, 3), dtype=int)
+        for j in range(len(a)):
+            own[j % 2, j % 3] += j
+        o[0] = len(a)
+        o[1] = len(wp.vec3()) + len(wp.quat()) + len(wp.transform())
+        o[2] = own[0, 0] + own[1, 2] * 10
+
+    o = wp.zeros(3, dtype=int)
+    wp.launch(k, dim=1, inputs=[wp.zeros((6, 2), dtype=float), o])
+    assert o.numpy().tolist() == [6, 14, 50]
+
+
+def test_memory_by_address():
+    @wp.kernel
+    def k(p: wp.uint64, n: int, o: wp.array(dtype=float)):
+        i = wp.tid()
+        a = wp.array(ptr=p, shape=n, dtype=float)
+        b = wp.array(ptr=p, shape=(2, 2), dtype=float)
+        o[i] = a[i] + b[1, 1]
+
+    data, o = wp.array([1.0, 2.0, 3.0, 4.0], dtype=float), wp.zeros(4, dtype=float)
+    wp.launch(k, dim=4, inputs=[data.ptr, 4, o])
+    assert o.numpy().tolist() == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_lower_bound_is_that_of_numpy(width):
+    @wp.kernel(gang_width=width)
+    def k(a: wp.array(dtype=float), x: wp.array(dtype=float), o: wp.array2d(dtype=int)):
+        i = wp.tid()
+        o[i, 0] = wp.lower_bound(a, x[i])
+        o[i, 1] = wp.lower_bound(a, 2, 6, x[i])
+
+    a = np.sort(np.random.default_rng(2).integers(0, 20, 10)).astype(np.float32)
+    x = np.linspace(-1, 21, 45, dtype=np.float32)
+    o = wp.zeros((45, 2), dtype=int)
+    wp.launch(k, dim=45, inputs=[wp.array(a, dtype=float), wp.array(x, dtype=float), o])
+    assert np.array_equal(o.numpy()[:, 0], np.searchsorted(a, x))
+    assert np.array_equal(o.numpy()[:, 1], np.clip(np.searchsorted(a, x), 2, 6))
+
+
+def test_structs_start_at_zero_with_arrays_of_no_elements():
+    @wp.struct
+    class Bag:
+        weight: float
+        items: wp.array(dtype=int)
+
+    @wp.kernel
+    def k(o: wp.array(dtype=float)):
+        bag = Bag()
+        o[0] = bag.weight + float(len(bag.items))
+        bag.weight = 2.5
+        o[1] = bag.weight
+
+    o = wp.array([9.0, 9.0], dtype=float)
+    wp.launch(k, dim=1, inputs=[o])
+    assert o.numpy().tolist() == [0, 2.5]
