@@ -293,13 +293,25 @@ def _wide_load(e: Emitter, kind: str, count: int, pointer: str, mask: str | None
 
 def _wide_store(e: Emitter, kind: str, count: int, value: str, pointer: str, mask: str | None, align: int) -> None:
     many = vector(kind, count)
+    plain = f"store {many} {value}, ptr {pointer}, align {align}"
     if mask is None:
-        e.t.do(f"store {many} {value}, ptr {pointer}, align {align}")
+        e.t.do(plain)
         return
+    end = None
+    if mask in e.full and not e.unit.target.mask_registers:  # where a masked store costs more than a dozen plain ones
+        whole, part, end = e.t.label("whole"), e.t.label("part"), e.t.label("stored")
+        e.t.branch(e.full[mask], whole, part)
+        e.t.start(whole)
+        e.t.do(plain)
+        e.t.jump(end)
+        e.t.start(part)
     name = f"@llvm.masked.store.v{count}{_short(kind)}.p0"
     bits = vector("i1", count)
     e.t.declare(f"declare void {name}({many}, ptr, i32, {bits})")
     e.t.do(f"call void {name}({many} {value}, ptr {pointer}, i32 {align}, {bits} {mask})")
+    if end is not None:
+        e.t.jump(end)
+        e.t.start(end)
 
 
 def _short(kind: str) -> str:
