@@ -9,7 +9,7 @@ from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import ops_of, with_body, with_ops, with_regions
 from ..types.core import View
 
-__all__ = ["share_common"]
+__all__ = ["share_common", "writes"]
 
 
 def share_common(func: Func) -> Func:
@@ -60,9 +60,9 @@ class _Sharer:
         """Walk into regions; note writes, and what a store makes known of the element."""
         if op.regions:
             if op.name != "if":  # a loop's body runs again after its own writes: they count from its start on
-                self.advance({space for region in op.regions for inner in ops_of(region) for space in _writes(inner)})
+                self.advance({space for region in op.regions for inner in ops_of(region) for space in writes(inner)})
             return with_regions(op, tuple([self.block(r) for r in op.regions]))
-        self.advance(_writes(op))
+        self.advance(writes(op))
         if op.name == "store":
             v = op.args[0].type
             assert isinstance(v, View)
@@ -80,7 +80,7 @@ _NONE: set[str] = set()
 _BOTH = {"global", "local"}
 
 
-def _writes(op: Op) -> set[str]:
+def writes(op: Op) -> set[str]:
     """The spaces that ``op`` itself may write."""
     if op.name == "call":
         return _BOTH

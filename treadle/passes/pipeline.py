@@ -11,6 +11,7 @@ from .cse import share_common
 from .dce import remove_dead
 from .fma import form_fma
 from .fold import fold
+from .hoist import hoist_unchanging
 from .inline import inline_small
 from .scalarize import scalarize
 from .simplify import simplify
@@ -22,7 +23,9 @@ Pass = Callable[[Func], Func]
 NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remove_dead)
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
-LOWER: tuple[Pass, ...] = (scalarize, form_fma, fold, simplify, share_common, remove_dead, mark_bounded)
+LOWER: tuple[Pass, ...] = (
+    scalarize, form_fma, fold, simplify, share_common, hoist_unchanging, remove_dead, mark_bounded,
+)  # fmt: skip
 
 
 def run(passes: tuple[Pass, ...], func: Func, verify: bool = False) -> Func:
