@@ -1,0 +1,131 @@
+"""Numbers of a given type as Python objects: ``float32(0.1)``, ``int8(3)`` … with the arithmetic of their type."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .core import SCALARS, Scalar
+from .numbers import quotient, remainder, rounder
+from .numpy_types import numpy_dtype
+from .spelling import spell
+
+
+class ScalarValue:
+    """One number of a given type. ``value`` is it as a Python number."""
+
+    __slots__ = ("value",)
+    __treadle_type__: Scalar
+    _round: Callable[[Any], Any]
+
+    def __init__(self, x: Any = 0):
+        self.value = type(self)._round(x.value if isinstance(x, ScalarValue) else x)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value})"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+    def __index__(self) -> int:
+        return operator.index(self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __reduce__(self):
+        return restored_scalar, (type(self).__treadle_type__.name, self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.value, dtype or numpy_dtype(type(self).__treadle_type__))
+
+
+def number_in(x: Any) -> Any:
+    """The Python number in ``x``, or None."""
+    if isinstance(x, ScalarValue):
+        return x.value
+    return x if isinstance(x, bool | int | float | np.number | np.bool_) else None
+
+
+def _scalar_operator(function: Callable, swapped: bool = False) -> Callable:
+    def method(self: ScalarValue, other: Any) -> Any:
+        if isinstance(other, ScalarValue) and type(other) is not type(self):
+            raise TypeError(f"{type(self).__name__} and {type(other).__name__} are not mixed in silence")
+        number = number_in(other)
+        if number is None:
+            return NotImplemented
+        t = type(self).__treadle_type__
+        if isinstance(number, float) and not t.is_float:
+            raise TypeError(f"{type(self).__name__} and float are not mixed in silence")
+        a, b = (number, self.value) if swapped else (self.value, number)
+        return type(self)(function(t)(a, b))
+
+    return method
+
+
+def _scalar_comparison(function: Callable) -> Callable:
+    def method(self: ScalarValue, other: Any) -> Any:
+        number = number_in(other)
+        return NotImplemented if number is None else bool(function(self.value, number))
+
+    return method
+
+
+def _always(function: Callable) -> Callable[[Scalar], Callable]:
+    return lambda t: function
+
+
+def _integer_only(function: Callable) -> Callable[[Scalar], Callable]:
+    def choose(t: Scalar) -> Callable:
+        if t.is_float:
+            raise TypeError(f"{spell(t)} has no bits to combine")
+        return function
+
+    return choose
+
+
+_ARITHMETIC = {
+    "add": _always(operator.add), "sub": _always(operator.sub), "mul": _always(operator.mul), "truediv": quotient,
+    "mod": remainder, "floordiv": lambda t: lambda a, b: 0 if b == 0 and t.is_int else math.nan if b == 0 else a // b,
+    "and": _integer_only(operator.and_), "or": _integer_only(operator.or_), "xor": _integer_only(operator.xor),
+    "lshift": _integer_only(operator.lshift), "rshift": _integer_only(operator.rshift), "pow": _always(operator.pow),
+}  # fmt: skip
+
+for _name, _function in _ARITHMETIC.items():
+    setattr(ScalarValue, f"__{_name}__", _scalar_operator(_function))
+    setattr(ScalarValue, f"__r{_name}__", _scalar_operator(_function, swapped=True))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(ScalarValue, f"__{_name}__", _scalar_comparison(getattr(operator, _name)))
+for _name, _function in (("neg", operator.neg), ("pos", operator.pos), ("abs", abs), ("invert", operator.invert)):
+    setattr(ScalarValue, f"__{_name}__", lambda self, f=_function: type(self)(f(self.value)))
+ScalarValue.__hash__ = lambda self: hash(self.value)  # comparison set it aside
+
+
+@cache
+def scalar_class(t: Scalar) -> type:
+    """The class of numbers of type ``t``."""
+    members = {"__slots__": (), "__treadle_type__": t, "_round": staticmethod(rounder(t)), "__module__": "treadle",
+               "__doc__": f"A number of type {spell(t)}."}  # fmt: skip
+    return type(spell(t), (ScalarValue,), members)
+
+
+def restored_scalar(name: str, value: Any) -> Any:
+    """The number of type ``name`` that was pickled."""
+    return scalar_class(next(t for t in SCALARS if t.name == name))(value)
