@@ -40,6 +40,6 @@ $(READY): pyproject.toml Makefile
 	    { echo "treadle needs Python 3.10 or newer; try: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo "this Python has no venv; on Debian: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mujoco,plot,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mujoco,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(ARMS)'
 	@touch $(READY)
