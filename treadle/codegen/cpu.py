@@ -45,15 +45,34 @@ def machine(target: Target, width: int) -> Machine:
     return Machine("cpu", width, gathers=wide, scatters=wide, mask_registers=wide, attributes=attributes)
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A kernel written as LLVM text, before LLVM has seen it."""
+
+    text: str
+    target: Target
+    symbol: str
+    meta: dict
+
+    def binary(self, code: bytes | None = None) -> Binary:
+        """The kernel with its object code: ``code`` if somebody compiled the text already, else compiled now."""
+        imports = tuple(i for i in _IMPORTS if f"@{i}" in self.text)
+        return Binary(code or compile_text(self.text, self.target), (self.symbol,), imports, self.meta)
+
+
 def build(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Binary:
     """Object code of the scalarized kernel ``func``; see the architecture page for its entry and for ``Binary.meta``."""
+    return draft(func, target, options, symbol).binary()
+
+
+def draft(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Draft:
+    """The text of the scalarized kernel ``func``, and what the runtime must know of it."""
     options = options or Options()
     order, plans, targets = plan(func, options.order)
     options = replace(options, order=order)
     wide = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
     width = gang_width(func, target.width, wide, order == "ordered")
     text, unit = write(func, symbol, machine(target, width), options, target.triple, plans)
-    code = compile_text(text, target)
     meta = {
         "symbol": symbol,
         "signature": [t.name for t in func.signature],
@@ -68,7 +87,7 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
         "atomics": targets,
         "weight": weight(func, width),
     }
-    return Binary(code, (symbol,), tuple(i for i in _IMPORTS if f"@{i}" in text), meta)
+    return Draft(text, target, symbol, meta)
 
 
 def weight(func: Func, width: int) -> float:
@@ -160,4 +179,4 @@ def assembly(text: str, target: Target) -> str:
     return machine.emit_assembly(module)
 
 
-__all__ = ["Options", "assembly", "build", "compile_text", "host_target", "optimise", "parse", "weight"]
+__all__ = ["Draft", "Options", "assembly", "build", "compile_text", "draft", "host_target", "optimise", "parse", "weight"]

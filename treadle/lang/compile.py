@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,48 +46,81 @@ class Options:
         return f"unroll{self.max_unroll} {'checked' if self.checked else ''} {'rows' if self.rows else ''}"
 
 
-def build(kernel: Kernel, types: tuple[Type, ...], options: Options, target: Target) -> tuple[Binary, Any]:
-    """User function in, machine code out; with it the node of what it depended on (None if that cannot be kept)."""
-    from ..codegen import cpu
+@dataclass(slots=True)
+class Translation:
+    """What parser and passes made of a kernel. ``key``: its long key; ``kept``: manifest node and key, None if unnamable."""
+
+    key: str
+    func: Func
+    found: Any  # its effects
+    options: Options
+    target: Target
+    kept: Any
+
+    def draft(self) -> Any:
+        """The kernel as LLVM text."""
+        from ..codegen import cpu
+
+        func, found, options = self.func, self.found, self.options
+        made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
+        made.meta.update(rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found.unconditional))
+        return made
+
+
+def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Translation:
+    """User function in, lowered IR out, with the key of the code that it leads to."""
     from ..frontend.names import Manifest
     from ..frontend.parse import parse
     from ..ir.effects import effects
     from ..ir.show import show
     from ..passes.pipeline import LOWER, NORMALIZE, run
 
-    manifest = Manifest()
+    manifest, target = Manifest(), host(options.width)
     func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
     func = run(LOWER, run(NORMALIZE, func))
-    found = effects(func)
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
-    binary = disk.load(key)
-    if binary is None:
-        made = cpu.build(func, target, cpu.Options(options.rows, options.checked, found.order))
-        made.meta.update(rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found.unconditional))
-        binary = disk.store(key, made)
     try:
-        return binary, (node_of(kernel.source, manifest), key)
+        kept = node_of(kernel.source, manifest), key
     except Unknown:
-        return binary, None
+        kept = None
+    return Translation(key, func, effects(func), options, target, kept)
+
+
+def short_key(kernel: Kernel, types: tuple[Type, ...], options: Options) -> str | None:
+    """The key that stands for the kernel before anything is parsed; None where its code has no name for all its values."""
+    try:
+        target = host(options.width)
+        return digest(compiler_version(), code_digest(kernel.source), types_text(types), target.key(), options.key())
+    except Unknown:
+        return None
+
+
+def remembered(kernel: Kernel, short: str | None) -> Binary | None:
+    """The code that an earlier compile left in the cache, if what it depended on is still so."""
+    for node, key in disk.manifests(short) if short is not None else ():
+        if holds(node, kernel.source):
+            binary = disk.load(key)
+            if binary is not None:
+                return binary
+    return None
+
+
+def keep(short: str | None, made: Translation, binary: Binary) -> Binary:
+    """Leave ``binary`` in the cache under both keys."""
+    binary = disk.store(made.key, binary)
+    if short is not None and made.kept is not None:
+        disk.add_manifest(short, *made.kept)
+    return binary
 
 
 def compiled(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Binary:
-    """The code of a variant: by its short key and manifest if those are known, else by building it."""
-    target = host(options.width)
-    try:
-        short = digest(compiler_version(), code_digest(kernel.source), types_text(types), target.key(), options.key())
-    except Unknown:
-        short = None
-    if short is not None:
-        for node, key in disk.manifests(short):
-            if holds(node, kernel.source):
-                binary = disk.load(key)
-                if binary is not None:
-                    return binary
-    with collector_off():
-        binary, kept = build(kernel, types, options, target)
-    if short is not None and kept is not None:
-        disk.add_manifest(short, *kept)
+    """The code of a variant: by its short key and manifest if those are known, else translated and built."""
+    short = short_key(kernel, types, options)
+    binary = remembered(kernel, short)
+    if binary is None:
+        with collector_off():
+            made = translate(kernel, types, options)
+            binary = keep(short, made, disk.load(made.key) or made.draft().binary())
     return binary
 
 
@@ -118,22 +151,26 @@ class Overload:
         self._kernel, self.types = kernel, types
         self.variants: dict[tuple[bool, bool, int, int], Variant] = {}
 
+    def _options(self, rows: bool, checked: bool | None) -> Options:
+        """What the settings of now ask for; ``checked`` None leaves it to them."""
+        kernel, unroll = self._kernel, self._kernel.option("max_unroll")
+        if checked is None:
+            checked = (kernel.option("mode") or config.mode) == "debug"
+        width = kernel.option("gang_width") or config.gang_width or native_width()
+        return Options(config.max_unroll if unroll is None else unroll, checked, rows, width)
+
     def variant(self, dims: tuple[int, ...], checked: bool | None = None) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""
         kernel = self._kernel
-        width = kernel.option("gang_width") or config.gang_width or native_width()
-        if checked is None:
-            checked = (kernel.option("mode") or config.mode) == "debug"
-        ndim = len(dims)
-        rows = ndim > 1 and dims[-1] >= width
-        key = (rows, checked, width, ndim)
+        ndim, options = len(dims), self._options(False, checked)
+        if ndim > 1 and dims[-1] >= options.width:
+            options = replace(options, rows=True)
+        key = (options.rows, options.checked, options.width, ndim)
         found = self.variants.get(key)
         if found is None:
             with _lock:
                 found = self.variants.get(key)
                 if found is None:
-                    unroll = kernel.option("max_unroll")
-                    options = Options(config.max_unroll if unroll is None else unroll, checked, rows, width)
                     found = self.variants[key] = Variant(kernel, self.types, options, ndim)
                     rank = found.program.entry.meta["rank"]
                     if 1 < rank < ndim:
@@ -141,15 +178,28 @@ class Overload:
                         raise LaunchError(f"kernel {kernel.key} asks for {rank} thread indices, the launch has {ndim} dimensions")
         return found
 
-    def usual_variant(self) -> Any:
-        """A function that compiles the variant of a plain launch."""
-        return lambda: self.variant((1,))
+    def translation(self) -> tuple[str | None, Translation] | None:
+        """For a plain launch: the short key and the lowered IR; None where the cache knows the code."""
+        options = self._options(False, None)
+        short = short_key(self._kernel, self.types, options)
+        if remembered(self._kernel, short) is not None:
+            return None
+        with collector_off():
+            made = translate(self._kernel, self.types, options)
+        return None if disk.load(made.key) is not None else (short, made)
 
 
-def prepare(variants: list[Any]) -> None:
-    """Compile and load several variants."""
-    for make in variants:
-        make()
+def prepare(overloads: list[Overload]) -> None:
+    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, in several processes at once."""
+    from ..codegen.workers import compile_all
+
+    missing = [made for made in (o.translation() for o in overloads) if made is not None]
+    drafts = [made.draft() for _, made in missing]
+    codes = compile_all([(draft.text, draft.target) for draft in drafts])
+    for (short, made), draft, code in zip(missing, drafts, codes, strict=True):
+        keep(short, made, draft.binary(code))
+    for o in overloads:
+        o.variant((1,))
 
 
 def own_index(func: Func, unconditional: Any) -> list[dict[str, Any]]:

@@ -102,13 +102,11 @@ class Kernel:
         self.fast = None
 
     def declared_variants(self) -> list[Any]:
-        """The variants that can be compiled before a launch: those of explicit overloads and of complete annotations."""
-        from .compile import Overload
-
+        """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""
         if not self.overloads and all(t is not None and not (isinstance(t, Array) and t.elem is None) for t in self.declared):
             types = tuple(view(t.elem, t.ndim) if isinstance(t, Array) else t for t in self.declared)
             self.overload(types)
-        return [o.usual_variant() for o in self.overloads.values() if isinstance(o, Overload)]
+        return list(self.overloads.values())
 
 
 def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:

@@ -18,7 +18,7 @@ from typing import Any
 from ..base.errors import TreadleError
 from ..types.core import SCALARS, Matrix, Vector, View, b1, bf16, f16, f32, vector
 from ..types.records import LAUNCHER, PARAM, PARAM_KINDS, REPORT, Memory
-from ..types.values import CompositeValue, class_of
+from ..types.values import class_of
 from . import native
 from .array import array
 from .launch import Program, table
@@ -138,12 +138,13 @@ def _fill(env: Memory) -> None:
         "check_signals": "PyErr_CheckSignals", "set_none": "PyErr_SetNone", "incref": "Py_IncRef",
     }.items():  # fmt: skip
         env[name] = native.symbol_address(function)
-    env["desc_offset"], env["data_offset"] = _slot_offset(array, "_desc"), _slot_offset(CompositeValue, "_data")
+    env["desc_offset"], env["data_offset"] = _slot_offset(array, "_desc"), _slot_offset(class_of(vector(3, f32)), "_data")
 
 
 def _slot_offset(cls: type, name: str) -> int:
     """Where a slot lies in instances: CPython's member descriptor has a pointer to ``{name, type, offset, …}``."""
-    member = ctypes.c_void_p.from_address(id(cls.__dict__[name]) + 40).value or 0
+    descriptor = next(c.__dict__[name] for c in cls.__mro__ if name in c.__dict__)
+    member = ctypes.c_void_p.from_address(id(descriptor) + 40).value or 0
     return ctypes.c_ssize_t.from_address(member + 16).value
 
 
@@ -177,7 +178,7 @@ def _layout_holds() -> bool:
         and (_word(id(items) + _SIZE), _word(_word(id(items) + _ITEMS) + 16)) == (3, id(True))
         and 0 < _slot_offset(array, "_desc") < array.__basicsize__
         and _word(id(probe) + _slot_offset(array, "_desc")) == id(probe._desc)
-        and 0 < _slot_offset(CompositeValue, "_data") < CompositeValue.__basicsize__
-        and _word(id(host) + _slot_offset(CompositeValue, "_data")) == id(host._data)
+        and 0 < _slot_offset(type(host), "_data") < type(host).__basicsize__
+        and _word(id(host) + _slot_offset(type(host), "_data")) == id(host._data)
         and ctypes.string_at(_word(id(host._data) + _ITEMS), 12) == struct.pack("<3f", 1, 2, 3)
     )
