@@ -146,7 +146,7 @@ class _Walk:
         self.func = func
         self.ndim = func.facts.get("ndim", 0)
         self.facts: dict[Value, Place | Index | None] = {}
-        self.consts: dict[Value, bool | int | float | str] = {}
+        self.consts: Consts = {}
         self.deps: dict[Value, int] = {}
         self.memory: dict[str, int] = {}  # what the contents of own arrays depend on
         self.bits: dict[str | int, int] = {}
@@ -407,31 +407,38 @@ def _read_values(func: Func) -> set[Value]:
 # ---- loops that surely end
 
 
-def counts_up(loop: Op, consts: dict[Value, bool | int | float | str]) -> bool:
-    """Whether a ``while`` goes on only below a limit known before it, and a carried integer rises towards it."""
+Consts = dict[Value, "bool | int | float | str"]
+
+
+def counts_up(loop: Op, consts: Consts) -> bool:
+    """Whether a ``while`` goes on only below a limit known before it, and a carried integer rises towards it.
+
+    It may rise in the arm of an ``if`` that is taken whenever the loop goes on.
+    """
     (body,) = loop.regions
-    made = {r: op for op in body.ops for r in op.results}
-    inner = {v for op in ops_of(body) for v in op.results} | set(body.params)
+    made = {r: op for op in ops_of(body) for r in op.results}
+    terms = _terms(body.yields[0], made, consts)
     rising: set[Value] = set()
     for p, after in zip(body.params, body.yields[1:]):
-        op = made.get(after)
+        last = after
+        while (op := made.get(last)) is not None and op.name == "if" and op.args[0] in terms:
+            last = op.regions[0].yields[op.results.index(last)]
         if op is not None and op.name == "add" and op.args[0] is p and p.type.is_int and consts.get(op.args[1], 0) > 0:
-            rising |= {p, after}
-    for test in _terms(body.yields[0], made, consts):
+            rising |= {p, after, last}
+    inner = set(made).union(body.params)
+    for test in [made[v] for v in terms if v in made and made[v].name in ("lt", "le", "gt", "ge")]:
         low, high = test.args if test.name in ("lt", "le") else test.args[::-1]
         if low in rising and (high not in inner or high in consts):
             return True
     return False
 
 
-def _terms(v: Value, made: dict[Value, Op], consts: dict[Value, bool | int | float | str]) -> list[Op]:
-    """The comparisons in the conjunction that ``v`` is."""
+def _terms(v: Value, made: dict[Value, Op], consts: Consts) -> set[Value]:
+    """``v``, and where it is a conjunction the conditions in it."""
     op = made.get(v)
-    if op is None:
-        return []
-    if op.name == "bitand" or (op.name == "select" and consts.get(op.args[2]) is False):
-        return [*_terms(op.args[0], made, consts), *_terms(op.args[1], made, consts)]
-    return [op] if op.name in ("lt", "le", "gt", "ge") else []
+    if op is not None and (op.name == "bitand" or (op.name == "select" and consts.get(op.args[2]) is False)):
+        return {v} | _terms(op.args[0], made, consts) | _terms(op.args[1], made, consts)
+    return {v}
 
 
 # ---- the order
