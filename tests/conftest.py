@@ -18,6 +18,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    from . import ptx_guard
+
+    ptx_guard.install()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    from . import ptx_guard
+
+    ptx_guard.finish(session)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(_CACHE, ignore_errors=True)
 

@@ -1,0 +1,69 @@
+"""Every kernel that a test compiles also becomes PTX, so that no habit of the CPU gets into the IR unseen.
+
+The text is made when the kernel is compiled, in the same process, and a failure fails that test. Where ``ptxas`` is
+present, all texts of the run are assembled at its end for sm_75 and sm_90; a rejected one fails the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from treadle.base.digest import digest
+from treadle.codegen import cpu, nvptx
+from treadle.ir.show import show
+
+ARCHITECTURES = (75, 90)
+texts: dict[str, tuple[str, dict[int, bytes]]] = {}  # by digest of the program: kernel's name, PTX by architecture
+
+
+def install() -> None:
+    """From now on ``cpu.draft`` makes PTX too."""
+    real = cpu.draft
+
+    def draft(func, target, options=None, symbol="kernel"):
+        made = real(func, target, options, symbol)
+        checked = options is not None and options.checked
+        key = digest(show(func), str(checked))
+        if key not in texts:
+            wanted = cpu.Options(False, checked, options.order if options is not None else "free")
+            texts[key] = func.name, {a: nvptx.build(func, nvptx.target(a), wanted).code for a in ARCHITECTURES}
+        return made
+
+    cpu.draft = draft
+
+
+def rejected() -> list[str]:
+    """Assemble all texts; what ``ptxas`` says of those it does not accept."""
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [(name, a, text, Path(folder, f"{k}-{a}")) for k, (name, made) in enumerate(texts.values()) for a, text in made.items()]
+
+        def assemble(job: tuple) -> str:
+            name, arch, text, path = job
+            path.with_suffix(".ptx").write_bytes(text)
+            command = ["ptxas", f"-arch=sm_{arch}", "-O0", str(path.with_suffix(".ptx")), "-o", str(path.with_suffix(".cubin"))]
+            done = subprocess.run(command, capture_output=True, text=True)
+            return "" if done.returncode == 0 else f"{name} for sm_{arch}: {done.stderr.strip()[:2000]}"
+
+        with ThreadPoolExecutor(2) as pool:
+            return [said for said in pool.map(assemble, jobs) if said]
+
+
+def finish(session: pytest.Session) -> None:
+    """Report at the end of the run."""
+    if not texts:
+        return
+    if shutil.which("ptxas") is None:
+        print(f"\nPTX: {len(texts)} kernels made for sm_{ARCHITECTURES}; no ptxas here to assemble them")
+        return
+    said = rejected()
+    print(f"\nPTX: {len(texts)} kernels, ptxas rejected {len(said)} of {len(texts) * len(ARCHITECTURES)} texts")
+    for line in said:
+        print(line)
+    if said:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
