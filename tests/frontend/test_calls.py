@@ -263,3 +263,63 @@ def test_mistakes(line, kind, words):
     assert isinstance(found, kind)
     assert words in str(found)
     assert line in str(found)
+
+
+def test_unpacked_arguments():
+    def kernel(a, out):
+        u = wp.vec2(5.0, 10.0)
+        out[0] = wp.max(*u)
+        v = wp.vec4(1.0, *u, 4.0)
+        out[1] = v[2] + v[3]
+        w = wp.vec3(*v[1:])
+        out[2] = w[0]
+        out[3] = wp.max(*a[1:3])
+        q = wp.vec4(*wp.quat(1.0, 2.0, 3.0, 4.0))
+        out[4] = q.w
+        t = (2.0, 3.0)
+        out[5] = scaled(*t)
+
+    out = np.zeros(6, np.float32)
+    run(kernel, [np.array([9.0, 2.0, 7.0], np.float32), out])
+    assert out.tolist() == [10.0, 14.0, 5.0, 7.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("*a[:n]", "the bounds of an unpacked slice must be constants"),
+        ("*a[0:]", "needs an upper bound"),
+        ("*a[:-3]", "cannot be negative"),
+        ("*n", "unpacks vectors, matrices, tuples"),
+    ],
+)
+def test_what_cannot_be_unpacked(written, words):
+    import linecache
+
+    source = f"def kernel(a, n):\n    a[0] = wp.max({written})\n"
+    name = f"<unpacked {written}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace = {"wp": wp}
+    exec(compile(source, name, "exec"), namespace)
+    assert words in str(error(namespace["kernel"], [view(f32, 1), i32]))
+
+
+def test_lengths_are_known_while_compiling():
+    @wp.func
+    def total(values: Any):
+        s = float(0.0)
+        for i in range(len(values)):
+            s += float(values[i])
+        return s * wp.static(float(len(values)))
+
+    def kernel(v, out):
+        out[0] = total((1, 2, 3))
+        out[1] = total((4.0, 5))
+        out[2] = float(wp.static(len(out_names)))
+        u = v[0]
+        out[3] = float(wp.static(2 * len(u)))
+
+    out_names = ["a", "b"]
+    out = np.zeros(4, np.float32)
+    run(kernel, [np.zeros((1, 3), np.float32), out], [view(vector(3, f32), 1), view(f32, 1)])
+    assert out.tolist() == [18.0, 18.0, 2.0, 6.0]

@@ -55,6 +55,7 @@ class Config:
         "gang_width": None,
         "workers": None,
         "compile_workers": None,
+        "enable_cpu_blocks": False,
         "lineinfo": False,
         "verify_autograd_array_access": False,
         "enable_graph_capture_module_load_by_default": True,

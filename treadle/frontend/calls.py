@@ -10,20 +10,19 @@ from typing import Any
 from ..base.errors import KernelNameError, KernelSyntaxError, KernelTypeError, TreadleError
 from ..builtins import registry
 from ..ir.node import Func, Value
-from ..types.core import STR, Matrix, Scalar, Tuple, Type, Vector, b1, i32, i64, u64
+from ..types.core import STR, Matrix, Scalar, Tuple, Type, Vector, i32
 from ..types.spelling import spell
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
 from .context import CONTEXT
 from .control import operand_type
 from .expressions import RULES
-from .indexing import Indexing
-from .names import MISSING, near
-from .source import EMPTY, Parameter
+from .names import MISSING
+from .printing import Printing
 
 PYTHON: dict[Any, str] = {abs: "abs", min: "min", max: "max", pow: "pow", round: "round", len: "len", print: "print"}
 
 
-class Calls(Indexing):
+class Calls(Printing):
     """Translation of calls."""
 
     def _call(self, node: ast.Call) -> Operand | None:
@@ -33,9 +32,6 @@ class Calls(Indexing):
         target = callee.value
         if getattr(target, "__treadle_static__", False):
             return self._static(node)
-        for k in node.keywords:
-            if k.arg is None:
-                self.no_syntax(node, "a '**' argument", "name each argument")
         if target is type:
             return self._type(node)
         t = type_in(target)
@@ -51,9 +47,8 @@ class Calls(Indexing):
         own = OWN.get(name)
         if own is not None:
             return own(self, node)
-        args, kwargs = self._arguments(node)
-        nodes = [*node.args, *[k.value for k in node.keywords]]
-        return self.builtin_call(name, args, kwargs, node, nodes)
+        given = self.arguments(node)
+        return self.builtin_call(name, given.args, given.kwargs, node, given.places)
 
     def _call_body(self, body: FunctionType, node: ast.Call) -> Operand | None:
         """Call a function that the body of a builtin shares with others."""
@@ -86,9 +81,6 @@ class Calls(Indexing):
             what = f"{shown} is a Python function, not one of the kernel language"
             self.fail(node, what, "decorate it with @wp.func", KernelNameError)
         self.fail(node, f"{shown} ({name}) cannot be called")
-
-    def _arguments(self, node: ast.Call) -> tuple[list[Operand], dict[str, Operand]]:
-        return [self.operand(a) for a in node.args], {k.arg: self.operand(k.value) for k in node.keywords}
 
     # -- what callee is meant, without translating it ------------------------------------------------------------------
 
@@ -124,6 +116,7 @@ class Calls(Indexing):
             self.fail(node, "wp.static takes one expression")
         expr = node.args[0]
         known = {name: v.operand.value for name, v in self.env.items() if isinstance(v.operand, Constant)}
+        known.update(self._measured(expr))
         for inner in ast.walk(expr):
             if isinstance(inner, ast.Name) and inner.id in self.env and inner.id not in known:
                 self.fail(inner, f"wp.static cannot see {inner.id!r}: its value is known only at run time",
@@ -134,6 +127,17 @@ class Calls(Indexing):
             raise self.placed(error, node) from None
         except Exception as error:  # whatever the user's expression raises is told at its place
             raise KernelTypeError(f"wp.static: {type(error).__name__}: {error}", self.span(expr)) from error
+
+    def _measured(self, expr: ast.expr) -> dict[str, Measured]:
+        """Stand-ins for run-time variables of which ``expr`` asks only the length, as in ``len(v)``."""
+        found = {}
+        for call in ast.walk(expr):
+            if isinstance(call, ast.Call) and len(call.args) == 1 and self.callee_is(call.func, len):
+                v = self.env.get(call.args[0].id) if isinstance(call.args[0], ast.Name) else None
+                n = known_length(v.operand) if v is not None else None
+                if n is not None and not isinstance(v.operand, Constant):
+                    found[call.args[0].id] = Measured(n)
+        return found
 
     def grid_index(self, n: int, node: ast.AST) -> tuple[Value, ...]:
         """``n`` values of ``wp.tid()``."""
@@ -150,62 +154,34 @@ class Calls(Indexing):
                       "ask for the same number of indices everywhere")  # fmt: skip
         self.ndim = n
 
+    def _len(self, node: ast.Call) -> Operand | None:
+        """``len(x)``: known, but for arrays."""
+        given = self.arguments(node)
+        n = known_length(given.args[0]) if len(given.args) == 1 and not given.kwargs else None
+        if n is not None:
+            return Constant(n, i32, True)
+        return self.builtin_call("len", given.args, given.kwargs, node, given.places)
+
     def _tid(self, node: ast.Call) -> Operand:
         if node.args or node.keywords:
             self.fail(node, "wp.tid takes no arguments", "write i, j = wp.tid()")
         return self.grid_index(1, node)[0]
 
-    def _print(self, node: ast.Call) -> None:
-        """Python's ``print``: parts separated by blanks, then a new line."""
-        args, kwargs = self._arguments(node)
-        options = {"sep": " ", "end": "\n"}
-        for name, x in kwargs.items():
-            if name not in options or not isinstance(x, Constant) or not isinstance(x.value, str):
-                self.fail(node, f"print cannot take {name!r} in kernels", "sep and end may be constant strings")
-            options[name] = x.value
-        pieces, values = [], []
-        for x, place in zip(args, node.args, strict=True):
-            if isinstance(x, Constant) and isinstance(x.value, str):
-                pieces.append(x.value.replace("%", "%%"))
-                continue
-            parts = self._printed(x, place)
-            pieces.append(parts[0])
-            values.extend(parts[1])
-        text = options["sep"].replace("%", "%%").join(pieces) + options["end"].replace("%", "%%")
-        self.here(node).op("print", tuple(values), format=text)
+    # -- constructors --------------------------------------------------------------------------------------------------
 
-    def _printed(self, x: Operand, node: ast.expr) -> tuple[str, list[Value]]:
-        """The format and the scalars that show ``x``."""
-        v = self.value(x, node)
-        t, b = v.type, self.here(node)
-        if t is b1:
-            return "%s", [b.one("select", (v, b.const("True", STR), b.const("False", STR)), STR)]
-        if isinstance(t, Scalar):
-            if t.is_float:
-                return "%g", [v]
-            wide = i64 if t.is_signed else u64
-            narrow = t.bits < 32
-            return (f"%{'ll' if t.bits > 32 else ''}{'d' if t.is_signed else 'u'}",
-                    [b.one("cast", (v,), i32) if narrow else v if t.bits == 32 or t is wide else v])  # fmt: skip
-        if isinstance(t, Matrix):
-            parts = [self._printed(p, node) for p in b.parts(v)]
-            rows = [" ".join(f for f, _ in parts[r * t.cols : (r + 1) * t.cols]) for r in range(t.rows)]
-            return "\n".join(rows), [p for _, ps in parts for p in ps]
-        if isinstance(t, Vector | Tuple):
-            parts = [self._printed(p, node) for p in b.parts(v)]
-            return " ".join(f for f, _ in parts), [p for _, ps in parts for p in ps]
-        self.fail(node, f"print cannot show {spell(t)}", "print its parts")
-
-    def _printf(self, node: ast.Call) -> None:
-        """C's ``printf``: the format is a constant."""
-        args, kwargs = self._arguments(node)
-        if kwargs or not args or not isinstance(args[0], Constant) or not isinstance(args[0].value, str):
-            self.fail(node, "wp.printf takes a constant format first")
-        values = [self.value(x, place) for x, place in zip(args[1:], node.args[1:], strict=True)]
-        wanted = conversions(args[0].value)
-        if wanted != len(values):
-            self.fail(node, f"the format has {wanted} conversions, here are {len(values)} values")
-        self.here(node).op("print", tuple(values), format=args[0].value)
+    def _construct(self, t: Type, node: ast.Call) -> Operand:
+        args, kwargs, places = self.arguments(node)
+        if isinstance(t, Scalar) and len(args) == 1 and not kwargs and isinstance(args[0], Constant):
+            x = args[0]
+            if isinstance(x.type, Scalar):
+                return self._cast(x, t, node)
+        given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], places, strict=True)]
+        named = dict(zip(kwargs, given[len(args) :], strict=True))
+        try:
+            match = registry.constructor(t, given[: len(args)], named, CONTEXT)
+        except TreadleError as error:
+            raise self.placed(error, node) from None
+        return self.emit(match, [*args, *kwargs.values()], node, places)
 
     def _type(self, node: ast.Call) -> Constant:
         """``type(x)``: the class of ``x``, which can be called to convert or make a value."""
@@ -216,24 +192,6 @@ class Calls(Indexing):
         if t is None:
             self.fail(node, f"{describe(x)} has no type to build with")
         return Constant(t, None)
-
-    # -- constructors --------------------------------------------------------------------------------------------------
-
-    def _construct(self, t: Type, node: ast.Call) -> Operand:
-        args, kwargs = self._arguments(node)
-        if isinstance(t, Scalar) and len(args) == 1 and not kwargs and isinstance(args[0], Constant):
-            x = args[0]
-            if isinstance(x.type, Scalar):
-                return self._cast(x, t, node)
-        nodes = [*node.args, *[k.value for k in node.keywords]]
-        given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], nodes, strict=True)]
-        try:
-            match = registry.constructor(
-                t, given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True)), CONTEXT
-            )
-        except TreadleError as error:
-            raise self.placed(error, node) from None
-        return self.emit(match, [*args, *kwargs.values()], node, nodes)
 
     def _cast(self, x: Constant, t: Scalar, node: ast.AST) -> Constant:
         """A known number in type ``t``."""
@@ -250,9 +208,7 @@ class Calls(Indexing):
         constants)`` gives its program for these argument types, where ``constants[i]`` is the :class:`Constant` given
         there, or None.
         """
-        args, kwargs = self._arguments(node)
-        places = [*node.args, *[k.value for k in node.keywords]]
-        given = self._bind_arguments(target, args, kwargs, places, node)
+        given = self.bound(target, self.arguments(node), node)
         types, constants = [], []
         for x, place in given:
             constants.append(x if isinstance(x, Constant) else None)
@@ -282,46 +238,44 @@ class Calls(Indexing):
         """Whether an argument exists only while compiling: a function, a type, a text."""
         return isinstance(x, Constant) and (x.type is None or x.type is STR)
 
-    def _bind_arguments(
-        self, target: Any, args: list[Operand], kwargs: dict[str, Operand], places: list[ast.expr], node: ast.Call
-    ) -> list[tuple[Operand, ast.AST]]:
-        """Arguments in the order of the parameters, defaults filled in."""
-        params: tuple[Parameter, ...] = target.treadle_parameters
-        name = ast.unparse(node.func)
-        if len(args) > len(params):
-            self.fail(node, f"{name} takes {len(params)} arguments, here are {len(args)}")
-        named = dict(zip(kwargs, zip(kwargs.values(), places[len(args) :], strict=True), strict=True))
-        bound: list[tuple[Operand, ast.AST]] = list(zip(args, places, strict=False))
-        for p in params[: len(args)]:
-            if p.name in named:
-                self.fail(node, f"argument {p.name!r} of {name} is given twice")
-        for p in params[len(args) :]:
-            if p.name in named:
-                bound.append(named.pop(p.name))
-            elif p.default is not EMPTY:
-                bound.append((constant_of(p.default), node))
-            else:
-                self.fail(node, f"argument {p.name!r} of {name} is missing")
-        if named:
-            unknown = next(iter(named))
-            self.fail(node, f"{name} has no parameter {unknown!r}", near(unknown, [p.name for p in params]))
-        return bound
+
+class Measured:
+    """Stands in ``wp.static`` for a value that is known only at run time, but whose length is known."""
+
+    __slots__ = ("length",)
+
+    def __init__(self, length: int):
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measured) and other.length == self.length
+
+    __hash__ = object.__hash__
 
 
-def conversions(text: str) -> int:
-    """How many values a format of C consumes."""
-    count, i = 0, 0
-    while i < len(text):
-        if text[i] == "%":
-            i += 1
-            if text[i : i + 1] != "%":
-                count += 1
-        i += 1
-    return count
+def known_length(x: Operand) -> int | None:
+    """How many parts ``x`` has, where that is known while compiling."""
+    if isinstance(x, tuple):
+        return len(x)
+    if isinstance(x, Constant) and x.type is None and isinstance(x.value, tuple | list | dict):
+        return len(x.value)
+    t = x.type
+    return (
+        t.rows
+        if isinstance(t, Matrix)
+        else t.n
+        if isinstance(t, Vector)
+        else len(t.items)
+        if isinstance(t, Tuple)
+        else None
+    )
 
 
 OWN: dict[str, Callable[[Calls, ast.Call], Operand | None]] = {
-    "tid": Calls._tid, "print": Calls._print, "printf": Calls._printf,
+    "tid": Calls._tid, "len": Calls._len, "print": Calls._print, "printf": Calls._printf,
 }  # fmt: skip
 
 RULES[ast.Call] = Calls._call

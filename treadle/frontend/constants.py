@@ -68,7 +68,7 @@ def constant_of(value: Any) -> Constant:
     if isinstance(found, Type):
         return Constant(value, found)
     if isinstance(value, int):  # IntEnum, IntFlag
-        return Constant(int(value), literal_type(int(value)), True)
+        return Constant(value, literal_type(int(value)), True)
     if isinstance(value, float):
         return Constant(float(value), f32, True)
     return Constant(value, None)
@@ -156,7 +156,7 @@ def _checked(x: Constant) -> Any:
     t = x.type
     if t.is_int and not fits(x.value, t):
         raise KernelTypeError(f"{x.value} does not fit into {spell(t)}", hint="write wp.int64(…) or wp.uint64(…)")
-    return round_float(float(x.value), t) if t.is_float else x.value
+    return round_float(float(x.value), t) if t.is_float else bool(x.value) if t is b1 else int(x.value)
 
 
 def parts_of(x: Constant) -> list[Constant]:

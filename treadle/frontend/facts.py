@@ -89,6 +89,10 @@ class Facts:
                 facts.breaks = True
             case ast.Continue():
                 facts.continues = True
+            case ast.FunctionDef() | ast.ClassDef():  # refused, but then the name is not told missing as well
+                facts.rebinds[s.name] = None
+            case ast.Import() | ast.ImportFrom():
+                facts.rebinds.update((a.asname or a.name.split(".")[0], None) for a in s.names)
             case ast.If():
                 for inner in (*s.body, *s.orelse):
                     facts.add(self._collect(inner))

@@ -7,6 +7,7 @@ never of the whole element: a view of that part and its indices. In a local vari
 from __future__ import annotations
 
 import ast
+from enum import Enum
 from typing import Any
 
 from ..base.errors import KernelAttributeError, KernelTypeError, TreadleError
@@ -194,6 +195,8 @@ class Indexing(Expressions):
         if isinstance(t, Matrix) and name == "dtype":
             return Given(Constant(t.elem, None))
         x = self.read(base, node)
+        if isinstance(x, Constant) and isinstance(x.value, Enum) and name in ("name", "value"):
+            return Given(constant_of(getattr(x.value, name)))
         self.fail(node, f"{describe(x)} has no attribute {name!r}", kind=KernelAttributeError)
 
     def _outer_attribute(self, owner: Any, node: ast.Attribute) -> Operand:
@@ -343,6 +346,10 @@ class Indexing(Expressions):
             length = b.one("shape", (v,), i32, axis=axis)
             return b.one("add", (length, b.i32(k.value)), i32)
         return self.index_type(self.value(k, item), item)
+
+    def element(self, v: Value, indices: tuple[Value, ...]) -> Reference:
+        """What ``v[indices]`` refers to."""
+        return Memory(v, indices)
 
     def _element(self, v: Value, before: tuple[Value, ...], items: list[ast.expr], node: ast.Subscript) -> Reference:
         """``v[items]``: an element, a view of fewer dimensions, or a component of an element."""

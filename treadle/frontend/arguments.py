@@ -1,0 +1,108 @@
+"""The arguments of a call: ``*`` unpacked, names matched with parameters, defaults filled in."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NamedTuple
+
+from ..base.errors import KernelTypeError
+from ..ir.node import Value
+from ..types.core import Matrix, Tuple, Vector, View, i32, vector
+from .constants import Constant, Operand, constant_of, describe
+from .indexing import Indexing
+from .names import near
+from .source import EMPTY, Parameter
+
+
+class Arguments(NamedTuple):
+    """What a call was given. ``places``: per argument, positional ones first, where it stands."""
+
+    args: list[Operand]
+    kwargs: dict[str, Operand]
+    places: list[ast.expr]
+
+
+class Binding(Indexing):
+    """Translation of arguments."""
+
+    def arguments(self, node: ast.Call) -> Arguments:
+        """The arguments of ``node`` in the order written."""
+        args: list[Operand] = []
+        places: list[ast.expr] = []
+        for a in node.args:
+            found = self._unpacked(a.value) if isinstance(a, ast.Starred) else (self.operand(a),)
+            args.extend(found)
+            places.extend([a] * len(found))
+        for k in node.keywords:
+            if k.arg is None:
+                self.no_syntax(node, "a '**' argument", "name each argument")
+        kwargs = {k.arg: self.operand(k.value) for k in node.keywords}
+        return Arguments(args, kwargs, places + [k.value for k in node.keywords])
+
+    def _unpacked(self, node: ast.expr) -> tuple[Operand, ...]:
+        """The parts that ``*node`` stands for."""
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            owner = self.operand(node.value)
+            if isinstance(owner, Value) and isinstance(owner.type, View):
+                return self._unpacked_slice(owner, node.slice, node)
+        x = self.operand(node)
+        if isinstance(x, tuple):
+            return x
+        if isinstance(x, Constant) and x.type is None and isinstance(x.value, tuple | list):
+            return tuple(constant_of(v) for v in x.value)
+        v = self.value(x, node)
+        t, b = v.type, self.here(node)
+        if isinstance(t, Vector | Tuple):
+            return b.parts(v)
+        if isinstance(t, Matrix):
+            cells, row = b.parts(v), vector(t.cols, t.elem)
+            return tuple(b.one("make", cells[r * t.cols : (r + 1) * t.cols], row) for r in range(t.rows))
+        self.fail(node, f"'*' unpacks vectors, matrices, tuples and slices of arrays, not {describe(x)}")
+
+    def _unpacked_slice(self, v: Value, cut: ast.Slice, node: ast.expr) -> tuple[Operand, ...]:
+        """The elements (or rows) of an array in a range with constant bounds."""
+        bounds = [self.operand(x) if x is not None else None for x in (cut.lower, cut.upper, cut.step)]
+        if any(x is not None and not (isinstance(x, Constant) and isinstance(x.value, int)) for x in bounds):
+            self.fail(node, "the bounds of an unpacked slice must be constants")
+        start, stop, step = (None if x is None else x.value for x in bounds)
+        if stop is None:
+            self.fail(node, "an unpacked slice of an array needs an upper bound", "write it out, as in *a[0:3]")
+        if stop < 0 or (start or 0) < 0 or (step is not None and step < 1):
+            self.fail(node, "the bounds and the step of an unpacked slice of an array cannot be negative")
+        found = []
+        for k in range(start or 0, stop, step or 1):
+            at = self.here(node).const(k, i32)
+            found.append(self.read(self.element(v, (at,)), node))
+        return tuple(found)
+
+    def bound(self, target: Any, given: Arguments, node: ast.Call) -> list[tuple[Operand, ast.AST]]:
+        """Arguments in the order of the parameters, defaults filled in; for the latest overload that takes as many."""
+        overloads = list(reversed(getattr(target, "overloads", None) or [target]))
+        for candidate in overloads[:-1]:
+            try:
+                return self._bind(candidate.treadle_parameters, given, node)
+            except KernelTypeError:
+                continue
+        return self._bind(overloads[-1].treadle_parameters, given, node)
+
+    def _bind(self, params: tuple[Parameter, ...], given: Arguments, node: ast.Call) -> list[tuple[Operand, ast.AST]]:
+        args, kwargs, places = given
+        name = ast.unparse(node.func)
+        if len(args) > len(params):
+            self.fail(node, f"{name} takes {len(params)} arguments, here are {len(args)}")
+        named = dict(zip(kwargs, zip(kwargs.values(), places[len(args) :], strict=True), strict=True))
+        bound: list[tuple[Operand, ast.AST]] = list(zip(args, places, strict=False))
+        for p in params[: len(args)]:
+            if p.name in named:
+                self.fail(node, f"argument {p.name!r} of {name} is given twice")
+        for p in params[len(args) :]:
+            if p.name in named:
+                bound.append(named.pop(p.name))
+            elif p.default is not EMPTY:
+                bound.append((constant_of(p.default), node))
+            else:
+                self.fail(node, f"argument {p.name!r} of {name} is missing")
+        if named:
+            unknown = next(iter(named))
+            self.fail(node, f"{name} has no parameter {unknown!r}", near(unknown, [p.name for p in params]))
+        return bound
