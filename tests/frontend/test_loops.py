@@ -41,6 +41,29 @@ def test_bounds_at_run_time_and_while_compiling(start, stop, step):
     assert outputs(known, 8, np.int32) == want
 
 
+@pytest.mark.parametrize(
+    ("start", "stop", "step"), [(0, 5, 1), (-2, 8, 3), (9, -3, -2), (5, 0, -1), (3, 3, 2), (4, 2, 1)]
+)
+def test_backwards(start, stop, step):
+    def kernel(bounds, out):
+        k = 0
+        for i in reversed(range(bounds[0], bounds[1], bounds[2])):
+            out[k] = i
+            k += 1
+        for i in reversed(range(wp.static(start), bounds[1], wp.static(step))):
+            out[k] = i
+            k += 1
+        for i in reversed(range(wp.static(start), wp.static(stop), wp.static(step))):
+            out[k] = i
+            k += 1
+        out[31] = k
+
+    numbers = list(reversed(range(start, stop, step)))
+    out = np.zeros(32, np.int32)
+    run(kernel, [np.array([start, stop, step], np.int32), out])
+    assert out[: out[31]].tolist() == numbers * 3
+
+
 def test_a_short_loop_with_known_bounds_is_unrolled():
     def kernel(out):
         for i in range(4):

@@ -81,17 +81,18 @@ class Loops(Calls):
     def _iterated(self, s: ast.For) -> tuple[Items | None, list[Operand] | None]:
         """What the loop runs over: its items, if they are known, and start, stop and step, if it is a range."""
         call = s.iter
+        if (
+            isinstance(call, ast.Call)
+            and self.callee_is(call.func, reversed)
+            and len(call.args) == 1
+            and not call.keywords
+        ):
+            inner = call.args[0]
+            if isinstance(inner, ast.Call) and self.callee_is(inner.func, range):
+                known, bounds = self._range(inner)
+                return (None, self._reversed(bounds, inner)) if known is None else (known[::-1], bounds)
         if isinstance(call, ast.Call) and self.callee_is(call.func, range):
-            if call.keywords or not 1 <= len(call.args) <= 3:
-                self.fail(call, "range takes one to three arguments")
-            given = [self.expression(a) for a in call.args]
-            for x, node in zip(given, call.args, strict=True):
-                t = operand_type(x) if x is not None else None
-                if not (isinstance(t, Scalar) and t.is_int):
-                    self.fail(
-                        node, f"range takes integers, not {'nothing' if x is None else describe(x)}", "write int(…)"
-                    )
-            return self._range(given, call)
+            return self._range(call)
         x = self.expression(call)
         if isinstance(x, Constant) and isinstance(x.value, tuple | list | range):
             return [constant_of(v) for v in x.value], None
@@ -99,7 +100,15 @@ class Loops(Calls):
             return list(x), None
         self.no_syntax(call, "a loop over anything but range(…)", "write for i in range(n)")
 
-    def _range(self, given: list[Operand], call: ast.Call) -> tuple[range | None, list[Operand]]:
+    def _range(self, call: ast.Call) -> tuple[range | None, list[Operand]]:
+        """The numbers of ``range(…)`` if they are known; its start, stop and step."""
+        if call.keywords or not 1 <= len(call.args) <= 3:
+            self.fail(call, "range takes one to three arguments")
+        given = [self.operand(a) for a in call.args]
+        for x, node in zip(given, call.args, strict=True):
+            t = operand_type(x)
+            if not (isinstance(t, Scalar) and t.is_int):
+                self.fail(node, f"range takes integers, not {describe(x)}", "write int(…)")
         bounds = [*([Constant(0, i32, True)] if len(given) == 1 else []), *given, Constant(1, i32, True)][:3]
         start, stop, step = bounds
         if isinstance(step, Constant) and step.value == 0:
@@ -123,6 +132,26 @@ class Loops(Calls):
                     if any(isinstance(n, ast.Name) and n.id == s.target.id for a in node.args for n in ast.walk(a)):
                         return True
         return False
+
+    def _reversed(self, bounds: list[Operand], call: ast.Call) -> list[Operand]:
+        """Start, stop and step of the same numbers from the last to the first.
+
+        There are n = max((stop - start + step - sign(step)) / step, 0) of them, the last is start + (n - 1) step.
+        """
+        start, stop, step = bounds
+        one = Constant(1, self._index_type(bounds))
+        forward = self.truth(self.binary("gt", step, Constant(0, i32, True), call), call)
+        if isinstance(forward, bool):
+            sign: Operand = one if forward else Constant(-1, one.type)
+        else:
+            given = (forward, self.value(one, call), self.value(Constant(-1, one.type), call))
+            sign = self.here(call).one("select", given, one.type)
+        span = self.binary("sub", self.binary("add", self.binary("sub", stop, start, call), step, call), sign, call)
+        count = self.value(self.binary("div", span, step, call), call, one.type)
+        b = self.here(call)
+        before = b.one("sub", (b.one("max", (count, b.const(0, one.type)), one.type), b.const(1, one.type)), one.type)
+        last = self.binary("add", start, self.binary("mul", before, step, call), call)
+        return [last, self.binary("sub", start, step, call), self.binary("sub", Constant(0, one.type), step, call)]
 
     def _index_type(self, bounds: list[Operand]) -> Type:
         return next((x.type for x in bounds if not (isinstance(x, Constant) and x.literal)), bounds[1].type)

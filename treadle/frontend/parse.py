@@ -90,6 +90,8 @@ class Parser(Statements):
         facts = {} if self.ndim is None else {"ndim": self.ndim}
         if self.builtin:
             facts["builtin"] = True  # written to be inlined
+        if getattr(self.source.function, "__treadle_rare__", False):
+            facts["rare"] = True  # seldom runs: stays a call, so that its code stands once in a kernel
         func = Func(name or self.source.name, self.kind, params, self.builder.block((), results),
                     tuple(p.type for p in params), names, facts, self.source.span)  # fmt: skip
         return settle_updates(func) if self.updates and self.kind == "kernel" else func
