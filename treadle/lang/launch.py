@@ -122,17 +122,17 @@ class Launch:
                  checked: bool | None = None):
         self.kernel, self.device, self.checked = kernel, device, checked
         self.dim, self._values, self._types = dims, list(values), types
-        self._packed: bytearray | None = None
+        self._command: Any = None
         self._program: Any = None
         self._prepare()
 
     def _prepare(self) -> None:
         self._program = self.kernel.overload(self._types).variant(self.dim, self.checked).program
-        self._packed = self._program.pack(self._values)
+        self._command = self._program.command(self._program.pack(self._values), self.dim)
 
     def launch(self, stream: Any = None) -> None:
         """Run it."""
-        self._program.run_packed(self._packed, self.dim)
+        self._command()
 
     def set_dim(self, dim: Any) -> None:
         """Change the extent of the grid."""
@@ -160,4 +160,4 @@ class Launch:
         if changed:
             self._prepare()
         else:
-            self._packed = self._program.pack(bound)
+            self._command = self._program.command(self._program.pack(bound), self.dim)

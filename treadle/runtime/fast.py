@@ -138,7 +138,10 @@ def _fill(env: Memory) -> None:
         "check_signals": "PyErr_CheckSignals", "set_none": "PyErr_SetNone", "incref": "Py_IncRef",
     }.items():  # fmt: skip
         env[name] = native.symbol_address(function)
-    env["desc_offset"], env["data_offset"] = _slot_offset(array, "_desc"), _slot_offset(class_of(vector(3, f32)), "_data")
+    env["desc_offset"], env["data_offset"] = (
+        _slot_offset(array, "_desc"),
+        _slot_offset(class_of(vector(3, f32)), "_data"),
+    )
 
 
 def _slot_offset(cls: type, name: str) -> int:

@@ -28,7 +28,7 @@ MAX_EXTENT = 2**31 - 1  # thread indices are int32
 LINEAR, CONSTANT = -1, -2
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _FAULT = struct.Struct(f"<{len(FAULT.at)}q")
-FAULTED, STOPPED = 1, 2
+STOPPED = 2  # what the driver answers when Ctrl-C ended a launch
 
 
 def normal_dims(dim: Any, kernel: str = "a kernel") -> tuple[int, ...]:
@@ -143,39 +143,11 @@ class Program:
             IndexOutOfRange, KernelAssertionError, IntegerDivisionError: what a thread reported.
             KeyboardInterrupt: Ctrl-C ended the launch.
         """
-        self.run_packed(self.pack(values), dims)
+        self.command(self.pack(values), dims)()
 
-    def run_packed(self, packed: bytearray, dims: tuple[int, ...]) -> None:
-        """Launch with arguments that are packed already."""
-        size = product(dims)
-        if size == 0:
-            return
-        if self.own:
-            self.check_own(packed, dims)
-        if self.entry.address == 0:  # the null device
-            return
-        driver = native.driver()
-        fault, log = (ctypes.c_int64 * len(FAULT.at))(), (ctypes.c_int64 * len(LOG.at))()
-        extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
-        launch = _LAUNCH.pack(
-            size, *extents, driver.stop, ctypes.addressof(fault), ctypes.addressof(log), 0, self.checked
-        )
-        args = ctypes.addressof(ctypes.c_char.from_buffer(packed))
-        try:
-            status = driver.drive(driver.env.address, self.record.address, args, launch, 0)
-        finally:
-            if log[0]:
-                self._print(log)
-        if status == STOPPED:
-            raise KeyboardInterrupt
-        if status == FAULTED or fault[0]:
-            raise self.error(bytes(fault), dims)
-
-    def _print(self, log: Any) -> None:
-        data, used, _ = log
-        text = ctypes.string_at(data, used)
-        _raw_free(data)
-        prints.write(text, self.entry.meta["prints"])
+    def command(self, packed: bytearray, dims: tuple[int, ...]) -> Command:
+        """A launch that can be repeated, with arguments that are packed already."""
+        return Command(self, packed, dims)
 
     def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
         """Raise IndexOutOfRange where an access at the thread's own index, or at a constant one, leaves its array."""
@@ -212,6 +184,69 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<program {self.name}({', '.join(t.name for t in self.signature)})>"
+
+
+class Command:
+    """One launch with all it needs; call it to run it, and to wait for its end."""
+
+    __slots__ = (
+        "_args",
+        "_env",
+        "_fault",
+        "_launch",
+        "_log",
+        "_record",
+        "_run",
+        "_unchecked",
+        "dims",
+        "packed",
+        "program",
+    )
+
+    def __init__(self, program: Program, packed: bytearray, dims: tuple[int, ...]):
+        self.program, self.packed, self.dims = program, packed, dims
+        self._run: Any = None
+        self._unchecked = bool(program.own)
+        if product(dims) == 0:
+            self._unchecked = False
+            return
+        if program.entry.address == 0:  # the null device
+            return
+        driver = native.driver()
+        self._fault, self._log = (ctypes.c_int64 * len(FAULT.at))(), (ctypes.c_int64 * len(LOG.at))()
+        extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
+        fault, log = ctypes.addressof(self._fault), ctypes.addressof(self._log)
+        self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked)
+        self._args = ctypes.addressof(ctypes.c_char.from_buffer(packed))
+        self._run, self._env, self._record = driver.drive, driver.env.address, program.record.address
+
+    def __call__(self) -> None:
+        """Run it.
+
+        Raises:
+            IndexOutOfRange, KernelAssertionError, IntegerDivisionError: what a thread reported.
+            KeyboardInterrupt: Ctrl-C ended the launch.
+        """
+        if self._unchecked:
+            self.program.check_own(self.packed, self.dims)
+            self._unchecked = False
+        if self._run is None:
+            return
+        fault, log = self._fault, self._log
+        try:
+            status = self._run(self._env, self._record, self._args, self._launch, 0)
+        finally:
+            if log[0]:
+                text, address = ctypes.string_at(log[0], log[1]), log[0]
+                log[0] = log[1] = log[2] = 0
+                _raw_free(address)
+                prints.write(text, self.program.entry.meta["prints"])
+        if status or fault[0]:
+            report = bytes(fault)
+            fault[0] = 0
+            if status == STOPPED:
+                raise KeyboardInterrupt
+            raise self.program.error(report, self.dims)
 
 
 def table(rows: list[tuple[int, ...]], width: int) -> Any:
