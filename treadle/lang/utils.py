@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.array import array, zeros
+from ..runtime.array import array
+from ..runtime.construct import zeros
 from ..types.core import Matrix, Scalar, Type, Vector
 from ..types.values import class_of
 from .kernel import Kernel, kernel
