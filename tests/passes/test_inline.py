@@ -27,6 +27,10 @@ def test_big_functions_are_inlined_where_called_once():
     assert calls(TWICE, function(SMALL + 1)) == 2
 
 
+def test_functions_that_seldom_run_stay_calls():
+    assert calls(TWICE, function(1, "rare=true")) == 2
+
+
 def test_bodies_of_builtins_are_inlined_until_they_are_huge():
     assert calls(TWICE, function(SMALL_BUILTIN, "builtin=true")) == 0
     assert calls(TWICE, function(SMALL_BUILTIN + 1, "builtin=true")) == 2

@@ -66,7 +66,8 @@ class _Inliner:
             elif op.name == "call":
                 callee = normalised(op.attrs["func"])
                 limit = SMALL_BUILTIN if callee.facts.get("builtin") else SMALL
-                if self.sites[op.attrs["func"]] == 1 or size(callee) <= limit:
+                wanted = self.sites[op.attrs["func"]] == 1 or size(callee) <= limit
+                if wanted and not callee.facts.get("rare"):
                     inner = self.body(callee, op.args)
                     out.extend(inner.ops)
                     env.update(zip(op.results, inner.yields))

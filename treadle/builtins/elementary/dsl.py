@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 __all__ = [
-    "abs", "bitcast", "bool", "copysign", "float32", "float64", "floor", "fma", "int32", "int64", "max", "min", "rint",
-    "sqrt", "trunc", "uint32", "uint64", "where",
+    "abs", "bitcast", "bool", "copysign", "float32", "float64", "floor", "fma", "int32", "int64", "max", "min", "rare",
+    "rint", "sqrt", "trunc", "uint32", "uint64", "where",
 ]  # fmt: skip
 
 float32, float64 = np.float32, np.float64
@@ -27,6 +27,12 @@ T = TypeVar("T")
 abs = abs
 min = min
 max = max
+
+
+def rare(body: T) -> T:
+    """Decorator: few arguments need this function. It stays a call, so that a kernel holds its code once."""
+    body.__treadle_rare__ = True
+    return body
 
 
 def bitcast(x: np.generic, kind: type[T]) -> T:

@@ -5,7 +5,7 @@ adding ``n`` to the exponent field. Where the result or ``2**n`` is no normal nu
 with two scale factors.
 """
 
-from .dsl import abs, bitcast, copysign, float32, fma, int32, where
+from .dsl import abs, bitcast, copysign, float32, fma, int32, rare, where
 from .polynomials_f32 import exponential, hyperbolic_sine, hyperbolic_tangent
 
 LOG2_E = float32(1.4426950216293335)
@@ -28,6 +28,7 @@ def exp_f32(x: float32) -> float32:
     return y
 
 
+@rare
 def exp_at_the_ends(x: float32) -> float32:
     """``e**x`` where it may be subnormal, zero, infinite or NaN."""
     c = where(x > float32(90.0), float32(90.0), x)

@@ -1,6 +1,6 @@
 """``exp``, ``sinh``, ``cosh`` and ``tanh`` in float64; the formulas are those of ``exponential_f32``."""
 
-from .dsl import abs, bitcast, copysign, float64, fma, int64, where
+from .dsl import abs, bitcast, copysign, float64, fma, int64, rare, where
 from .polynomials_f64 import exponential, hyperbolic_sine, hyperbolic_tangent
 
 LOG2_E = float64(1.4426950408889634)
@@ -24,6 +24,7 @@ def exp_f64(x: float64) -> float64:
     return y
 
 
+@rare
 def exp_at_the_ends(x: float64) -> float64:
     """``e**x`` where it may be subnormal, zero, infinite or NaN."""
     c = where(x > float64(710.0), float64(710.0), x)

@@ -5,7 +5,7 @@ the end also serves overflow and subnormal results. ``cbrt`` needs no division: 
 on the exponent field.
 """
 
-from .dsl import abs, bitcast, copysign, float32, float64, fma, int32, int64, trunc, where
+from .dsl import abs, bitcast, copysign, float32, float64, fma, int32, int64, rare, trunc, where
 from .polynomials_f64 import exponential_short, log_remainder_short
 
 ROOT_OF_HALF = int64(0x3FE6A09E667F3BCD)  # bits of sqrt(1/2)
@@ -15,6 +15,9 @@ LOG2_E = float64(1.4426950408889634)
 # 1.5 * 2**52: adding it rounds to an integer and leaves that integer in the low bits
 ROUNDER = float64(6755399441055744.0)
 END = float64(200.0)  # exp(200) is infinite and exp(-200) zero in float32, both normal in float64
+ROUNDER_32 = float32(12582912.0)  # 1.5 * 2**23
+# bits of 1.0 times 4/3, less what makes the error even, and what ROUNDER_32 leaves after the shift
+GUESS = int32(-0x6B5D0574)
 INFINITY = float32(float("inf"))
 NAN = float32(float("nan"))
 ZERO = float32(0.0)
@@ -49,6 +52,7 @@ def power_of_positive(a: float32, y: float32) -> float32:
     return float32(bitcast(bitcast(u + float64(1.0), int64) + (bitcast(shifted, int64) << 52), float64))
 
 
+@rare
 def power_at_the_ends(x: float32, y: float32, magnitude: float32) -> float32:
     """``x**y`` for zero, negative, infinite or NaN operands; ``magnitude`` is ``|x|**y`` where that is an ordinary
     number."""
@@ -72,7 +76,7 @@ def cbrt_f32(x: float32) -> float32:
     scaled = where(tiny, a * float32(16777216.0), a)
     # v about scaled**(-1/3), to 4 %: a third of the bits, taken from a constant; then two steps of v (1 + e/3 + ...)
     # with e = 1 - scaled v**3
-    v = bitcast(int32(0x54A2FA8C) - int32(float32(bitcast(scaled, int32)) * THIRD), float32)
+    v = bitcast(GUESS - (bitcast(fma(float32(bitcast(scaled, int32) >> 8), THIRD, ROUNDER_32), int32) << 8), float32)
     e = fma(-(scaled * v), v * v, ONE)
     v = fma(v * e, fma(e, fma(e, float32(0.17283950746059418), float32(0.2222222238779068)), THIRD), v)
     e = fma(-(scaled * v), v * v, ONE)

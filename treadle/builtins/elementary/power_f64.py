@@ -5,7 +5,7 @@ error up to 2**10 times. Products and sums carry their rounding errors along (T.
 technique for extending the available precision", 1971, with ``fma``). ``cbrt`` is that of ``power_f32``.
 """
 
-from .dsl import abs, bitcast, copysign, float64, fma, int32, int64, trunc, where
+from .dsl import abs, bitcast, copysign, float64, fma, int32, int64, rare, trunc, where
 from .exponential_f64 import LN2, LN2_LOW, LOG2_E, ROUNDER, times_any_power_of_two
 from .logarithm_f64 import significand
 from .polynomials_f64 import exponential, log_series
@@ -15,6 +15,7 @@ LN2_SHORT_LOW = float64(5.497923018708371e-14)
 TWO_THIRDS = float64(0.6666666666666666)
 TWO_THIRDS_LOW = float64(3.700743415417188e-17)
 END = float64(760.0)  # exp(760) is infinite, exp(-760) zero
+GUESS = int64(0x553F09FC00000000)  # bits of 1 times 4/3, less what makes the error even
 INFINITY = float64(float("inf"))
 NAN = float64(float("nan"))
 ZERO = float64(0.0)
@@ -78,6 +79,7 @@ def logarithm_in_two_parts(a: float64) -> tuple[float64, float64]:
     return result, low - (result - total)
 
 
+@rare
 def power_at_the_ends(x: float64, y: float64, magnitude: float64) -> float64:
     """``x**y`` for zero, negative, infinite or NaN operands; ``magnitude`` is ``|x|**y`` where that is an ordinary
     number."""
@@ -100,8 +102,8 @@ def cbrt_f64(x: float64) -> float64:
     tiny = a < float64(2.2250738585072014e-308)
     scaled = where(tiny, a * float64(18014398509481984.0), a)
     # v about scaled**(-1/3), to 4 %: a third of the high bits, taken from a constant
-    guess = int32(0x553F09FC) - int32(float64(int32(bitcast(scaled, int64) >> 32)) * THIRD)
-    v = refined(scaled, refined(scaled, bitcast(int64(guess) << 32, float64)))
+    third = fma(float64(int32(bitcast(scaled, int64) >> 32)), THIRD, ROUNDER)
+    v = refined(scaled, refined(scaled, bitcast(GUESS - (bitcast(third, int64) << 32), float64)))
     t = (scaled * v) * v
     # one step of Newton's method on t**3 = scaled, the square kept in two parts
     square = t * t

@@ -10,7 +10,7 @@ stands in an ``if`` and costs nothing where no lane needs it.
 Signs are taken off first and put back last, so that -0.0 keeps its sign.
 """
 
-from .dsl import abs, bitcast, float32, float64, fma, int64, uint32, uint64, where
+from .dsl import abs, bitcast, float32, float64, fma, int64, rare, uint32, uint64, where
 from .polynomials_f32 import cosine, sine, tangent
 
 TWO_OVER_PI = float32(0.6366197466850281)
@@ -93,6 +93,7 @@ def reduce_with_tail_f32(a: float32) -> tuple[float32, float32, uint32]:
     return r, low, q
 
 
+@rare
 def reduce_large_f32(a: float32) -> tuple[float32, float32, uint32]:
     """``r``, ``low`` and ``q`` for any finite ``a >= 1``; NaN for infinity and NaN."""
     bits = bitcast(a, uint32)

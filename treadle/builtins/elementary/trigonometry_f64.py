@@ -1,7 +1,7 @@
 """``sin``, ``cos`` and ``tan`` in float64; the method is that of ``trigonometry_f32``, the reduced angle kept in two
 parts."""
 
-from .dsl import abs, bitcast, float64, fma, int64, uint64, where
+from .dsl import abs, bitcast, float64, fma, int64, rare, uint64, where
 from .polynomials_f64 import cosine, sine, tangent
 
 TWO_OVER_PI = float64(0.6366197723675814)
@@ -83,6 +83,7 @@ def reduce_f64(a: float64) -> tuple[float64, float64, uint64]:
     return r, low, q
 
 
+@rare
 def reduce_large_f64(a: float64) -> tuple[float64, float64, uint64]:
     """The same for any finite ``a > 2**27``; NaN for infinity and NaN."""
     bits = bitcast(a, uint64)
