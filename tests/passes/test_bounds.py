@@ -28,7 +28,8 @@ def test_other_loops_are_not():
 def test_the_counter_may_rise_in_the_arm_that_goes_on():
     text = (
         "%9: i32 = const value=0\n %10: i32 = const value=1\n %11: i32 = while %9 {{%12: i32\n %13: bool = lt %12, %1\n"
-        "%14: bool = bitand %13, %4\n %15: i32 = if {} {{\n %16: i32 = add %12, %10\n yield %16\n }} {{\n yield %12\n }}\n"
+        "%14: bool = bitand %13, %4\n %15: i32 = if {} {{\n %16: i32 = add %12, %10\n yield %16\n }} {{\n"
+        " yield %12\n }}\n"
         "yield %14, %15\n }}"
     )
     assert "bounded" in body(mark_bounded(of(text.format("%14"))))

@@ -13,6 +13,7 @@ from .fma import form_fma
 from .fold import fold
 from .hoist import hoist_unchanging
 from .inline import inline_small
+from .large import place_large
 from .scalarize import scalarize
 from .simplify import simplify
 
@@ -24,7 +25,8 @@ NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remov
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 LOWER: tuple[Pass, ...] = (
-    scalarize, form_fma, fold, simplify, share_common, hoist_unchanging, remove_dead, mark_bounded,
+    place_large, scalarize, form_fma, fold, simplify, share_common, hoist_unchanging, remove_dead,
+    mark_bounded,
 )  # fmt: skip
 
 

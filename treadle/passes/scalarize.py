@@ -3,7 +3,8 @@
 Afterwards every value is a scalar or a view: parameters, results, carried values, calls. A ``load`` has one result, a
 ``store`` one argument for each leaf of the element (``types.layout.leaves``). A component that a run-time index picks
 is chosen by selects among up to four, else read from a ``local`` array into which the composite is stored once, where
-it is defined; ``put`` changes up to sixteen components by selects, more by way of such an array.
+it is defined; ``put`` changes up to sixteen components by selects, more by way of such an array. What is too large for
+all this has been given an own array by ``place_large`` before.
 """
 
 from __future__ import annotations
