@@ -8,27 +8,19 @@ from types import FunctionType
 
 from ..types.core import bf16, f16, f32, f64
 from ..types.values import float32
-from .elementary import dsl
+from .elementary import FILES, dsl
 from .language import Word
 from .patterns import Var
 from .registry import Param, Signature, builtin
 
 Short = Var("Short", (f16, bf16))
 
-_TOPICS = {
-    "trigonometry": "sin cos tan",
-    "inverse_trigonometry": "asin acos atan atan2",
-    "exponential": "exp sinh cosh tanh",
-    "logarithm": "log log2 log10",
-    "power": "pow cbrt",
-    "error": "erf erfc erfinv erfcinv",
-}
 _MEANINGS = {
     "sin": ("The sine of an angle in radians", "0.0", "0.0"),
     "cos": ("The cosine of an angle in radians", "0.0", "1.0"),
     "tan": ("The tangent of an angle in radians", "0.0", "0.0"),
-    "asin": ("The angle from -π/2 to π/2 with sine ``x``; NaN outside -1 … 1", "0.0", "0.0"),
-    "acos": ("The angle from 0 to π with cosine ``x``; NaN outside -1 … 1", "1.0", "0.0"),
+    "asin": ("The angle from -π/2 to π/2 with sine ``x``, which counts as -1 or 1 beyond", "0.0", "0.0"),
+    "acos": ("The angle from 0 to π with cosine ``x``, which counts as -1 or 1 beyond", "1.0", "0.0"),
     "atan": ("The angle from -π/2 to π/2 with tangent ``x``", "0.0", "0.0"),
     "atan2": ("The angle from -π to π of the point (``x``, ``y``)", "0.0, 1.0", "0.0"),
     "exp": ("e to the power ``x``", "0.0", "1.0"),
@@ -62,10 +54,9 @@ def _define(name: str, suffix: str, t, body) -> None:
 
 def define_all(suffix: str, t) -> None:
     """Register the bodies for scalar type ``t``, found in the files that end in ``suffix``."""
-    for topic, names in _TOPICS.items():
+    for name, topic in FILES.items():
         home = import_module(f".elementary.{topic}_{suffix}", __package__)
-        for name in names.split():
-            _define(name, suffix, t, getattr(home, f"{name}_{suffix}"))
+        _define(name, suffix, t, getattr(home, f"{name}_{suffix}"))
 
 
 def _of_one(word: Word):
