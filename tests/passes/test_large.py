@@ -97,7 +97,8 @@ def test_the_old_value_is_kept_where_somebody_reads_it():
 
 def test_values_that_change_places_in_a_loop():
     body = ("%5: mat<8,8,f32> = load %0, %3\n %6: mat<8,8,f32> = load %0, %4\n"
-            "%7: mat<8,8,f32>, %8: mat<8,8,f32> = for %3, %2, %4, %5, %6 {%9: i32, %10: mat<8,8,f32>, %11: mat<8,8,f32>\n"
+            "%7: mat<8,8,f32>, %8: mat<8,8,f32> = for %3, %2, %4, %5, %6 "
+            "{%9: i32, %10: mat<8,8,f32>, %11: mat<8,8,f32>\n"
             "yield %11, %10\n }\n store %1, %3, %7\n store %1, %4, %8")  # fmt: skip
     a = np.arange(128, dtype=np.float32).reshape(2, 8, 8)
     for rounds in (0, 1, 2, 3):
