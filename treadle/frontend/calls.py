@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import KernelNameError, KernelSyntaxError, KernelTypeError, TreadleError
 from ..builtins import registry
 from ..ir.node import Func, Value
+from ..types import values
 from ..types.core import STR, Matrix, Scalar, Tuple, Type, Vector, i32
 from ..types.spelling import spell
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
@@ -52,18 +53,19 @@ class Calls(Printing):
 
     def _call_body(self, body: FunctionType, node: ast.Call) -> Operand | None:
         """Call a function that the body of a builtin shares with others."""
-        values = [self.value(self.operand(a), a) for a in node.args]
-        func = CONTEXT.instantiate(body, [v.type for v in values])
-        results = self.here(node).op("call", tuple(values), tuple(y.type for y in func.body.yields), func=func)
+        given = [self.value(self.operand(a), a) for a in node.args]
+        func = CONTEXT.instantiate(body, [v.type for v in given])
+        results = self.here(node).op("call", tuple(given), tuple(y.type for y in func.body.yields), func=func)
         return results if len(results) > 1 else results[0] if results else None
 
     def _python_name(self, target: Any) -> str | None:
-        """The builtin that stands for a function of Python: ``abs``, ``math.sin``."""
+        """The builtin that stands for a Python function: ``abs``, ``math.sin``."""
         try:
             found = PYTHON.get(target)
         except TypeError:  # unhashable
             return None
-        if found is None and getattr(target, "__module__", "") == "math":
+        home = getattr(target, "__module__", "")
+        if found is None and home in ("math", values.__name__):  # also the makers of vector types, wp.types.vector
             name = {"fabs": "abs", "fmod": "mod"}.get(target.__name__, target.__name__)
             return name if registry.exists(name) else None
         return found
@@ -228,10 +230,10 @@ class Calls(Printing):
         if func.facts.get("ndim"):
             self.ask_rank(func.facts["ndim"], node)
         passed = [(x, place) for x, place in given if not self._known_only(x)]
-        values = []
+        ready = []
         for (x, place), t, name in zip(passed, func.signature, func.names, strict=True):
-            values.append(self.typed(x, t, place, f"argument {name!r} of {func.name}"))
-        results = self.here(node).op("call", tuple(values), tuple(y.type for y in func.body.yields), func=func)
+            ready.append(self.typed(x, t, place, f"argument {name!r} of {func.name}"))
+        results = self.here(node).op("call", tuple(ready), tuple(y.type for y in func.body.yields), func=func)
         return results if len(results) > 1 else results[0] if results else None
 
     def _known_only(self, x: Operand) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 
 from ..base.errors import KernelTypeError, TreadleError, UnassignedError
@@ -97,12 +98,8 @@ class Expressions(Control):
     def _outside(self, node: ast.Name) -> Operand:
         """A name that the function does not assign."""
         name = node.id
-        if (
-            self.builtin
-            and registry.exists(name)
-            and name not in self.outside.globals
-            and name not in self.outside.closure
-        ):
+        bare = name not in self.outside.globals and name not in self.outside.closure and registry.exists(name)
+        if bare and (self.builtin or not hasattr(builtins, name)):  # builtins are known everywhere by their bare names
             return Constant(BareName(name), None)
         found = self.outer.get(name)
         if found is None:

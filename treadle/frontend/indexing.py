@@ -201,7 +201,7 @@ class Indexing(Expressions):
 
     def _outer_attribute(self, owner: Any, node: ast.Attribute) -> Operand:
         if isinstance(owner, Type):
-            if node.attr == "dtype" and isinstance(owner, Vector | Matrix):
+            if node.attr == "dtype" and isinstance(owner, Vector | Matrix | View):
                 return Constant(owner.elem, None)
             self.fail(node, f"the type {spell(owner)} has no attribute {node.attr!r}", kind=KernelAttributeError)
         path = dotted(node, self.env)

@@ -105,7 +105,10 @@ class Loops(Calls):
         if call.keywords or not 1 <= len(call.args) <= 3:
             self.fail(call, "range takes one to three arguments")
         given = [self.operand(a) for a in call.args]
-        for x, node in zip(given, call.args, strict=True):
+        for i, node in enumerate(call.args):
+            x = given[i]
+            if isinstance(x, Constant) and x.type is b1:
+                given[i] = x = Constant(int(x.value), i32, True)
             t = operand_type(x)
             if not (isinstance(t, Scalar) and t.is_int):
                 self.fail(node, f"range takes integers, not {describe(x)}", "write int(…)")

@@ -118,12 +118,12 @@ class Source:
         annotation = self.annotations.get("return", EMPTY)
         if annotation is EMPTY or annotation is None or annotation == "None":
             return None if annotation is not EMPTY else EMPTY
-        names = self.names()
         if isinstance(annotation, str):
-            annotation = evaluate(annotation, names)
-        if getattr(annotation, "__origin__", None) is tuple:
+            annotation = evaluate(annotation, self.names())
+        if getattr(annotation, "__origin__", None) is tuple and Ellipsis not in annotation.__args__:
             return tuple(self.type_of(a) for a in annotation.__args__)
-        return self.type_of(annotation)
+        found = self.type_of(annotation)
+        return EMPTY if found is None else found
 
     def type_of(self, annotation: Any) -> Type | None:
         """The type that ``annotation`` means; None for none and for ``Any``."""

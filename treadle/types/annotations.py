@@ -74,6 +74,8 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
     if getattr(annotation, "__treadle_open__", False) or isinstance(annotation, typing.TypeVar):
         return None
     origin = typing.get_origin(annotation)
+    if origin is tuple and Ellipsis in typing.get_args(annotation):
+        return None  # any number of items
     if origin is tuple:
         items = [type_of(item, namespace) for item in typing.get_args(annotation)]
         return None if None in items else tuple_of(*items)
