@@ -150,7 +150,8 @@ def test_indexing_is_numpys(key):
     assert (a.numpy()[key] == -1).all() and (a.numpy() == -1).sum() == expected.size
 
 
-@pytest.mark.parametrize(("key", "error"), [(4, IndexError), (-5, IndexError), ((0, 5), IndexError), ((0, 0, 0), IndexError),
+@pytest.mark.parametrize(("key", "error"), [(4, IndexError), (-5, IndexError), ((0, 5), IndexError),
+                                           ((0, 0, 0), IndexError),
                                            (None, TypeError), (1.0, TypeError), ((..., ...), IndexError)])  # fmt: skip
 def test_indices_that_are_none(key, error):
     with pytest.raises(error):
@@ -185,7 +186,8 @@ def test_reshape_flatten_transpose_contiguous():
         assert np.array_equal(t.contiguous().numpy(), t.numpy())
     assert a.contiguous() is a and a[0].transpose().is_transposed
     for wrong in (lambda: a.reshape((5, 5)), lambda: a.reshape((-1, -1)), lambda: a.reshape((7, -1)),
-                  lambda: a.transpose().reshape(24), lambda: a.transpose().flatten(), lambda: a.transpose((0, 0, 1))):  # fmt: skip
+                  lambda: a.transpose().reshape(24), lambda: a.transpose().flatten(),
+                  lambda: a.transpose((0, 0, 1))):  # fmt: skip
         with pytest.raises(ValueError):
             wrong()
 

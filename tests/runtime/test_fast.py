@@ -88,7 +88,8 @@ def _echo(types):
     offsets, size = pack(signature)
     c = kernels.entry("echo")
     c.line(
-        f"call void @llvm.memcpy.p0.p0.i64(ptr {c.load('ptr', '%args')}, ptr {c.at('%args', 40)}, i64 {size - 40}, i1 false)"
+        f"call void @llvm.memcpy.p0.p0.i64(ptr {c.load('ptr', '%args')}, ptr {c.at('%args', 40)}, "
+        f"i64 {size - 40}, i1 false)"
     )
     c.ret(0)
     text = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n" + c.text()
@@ -117,7 +118,10 @@ def test_scalars_arrive_as_their_type_holds_them(t):
         assert launch(1, [out, value], ()) is NotImplemented
 
 
-@pytest.mark.parametrize("t", [vector(3, f32), core.quaternion(f32), core.matrix(3, 2, f64), vector(2, core.u8)], ids=str)
+COMPOSITES = [vector(3, f32), core.quaternion(f32), core.matrix(3, 2, f64), vector(2, core.u8)]
+
+
+@pytest.mark.parametrize("t", COMPOSITES, ids=str)
 def test_host_vectors_and_matrices_arrive(t):
     p, size = _echo((t,))
     launch, out, cls = launcher(p), zeros(size, dtype=class_of(core.u8)), class_of(t)

@@ -1,7 +1,8 @@
 """A process that turns LLVM text into object code: requests on standard input, answers on standard output.
 
-Started by :mod:`treadle.codegen.workers`. A frame is its length (8 bytes, little-endian) and its bytes. A request is two
-frames, the target as JSON and the text; an answer is two frames, an error message (empty if there is none) and the code.
+Started by :mod:`treadle.codegen.workers`. A frame is its length (8 bytes, little-endian) and its bytes. A request is
+two frames, the target as JSON and the text; an answer is two frames, an error message (empty if there is none) and the
+code.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None
         waiting.put(i)
     done: list[bytes] = [b""] * len(jobs)
     errors: list[InternalError] = []
-    helpers = [threading.Thread(target=_tend, args=(jobs, waiting, done, errors), daemon=True) for _ in range(processes)]
+    args = (jobs, waiting, done, errors)
+    helpers = [threading.Thread(target=_tend, args=args, daemon=True) for _ in range(processes)]
     for helper in helpers:
         helper.start()
     for helper in helpers:
@@ -54,9 +55,11 @@ def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None
     return done
 
 
-def _tend(jobs: Sequence[tuple[str, Target]], waiting: SimpleQueue[int], done: list[bytes], errors: list[InternalError]) -> None:
+def _tend(jobs: Sequence[tuple[str, Target]], waiting: SimpleQueue[int], done: list[bytes],
+          errors: list[InternalError]) -> None:  # fmt: skip
     """Start one worker and give it texts until there are none."""
-    with subprocess.Popen([sys.executable, "-c", _COMMAND, _ROOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+    command, pipe = [sys.executable, "-c", _COMMAND, _ROOT], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as worker:
         try:
             while not errors:
                 done_one = waiting.get_nowait()

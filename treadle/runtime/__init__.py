@@ -1,1 +1,1 @@
-"""The machine tower: arrays, devices, launches, threads and the kernel cache. Knows no Python source and no compiler."""
+"""The machine tower: arrays, devices, launches, threads and the kernel cache. Knows no source and no compiler."""

@@ -51,7 +51,8 @@ class array:
         ndim: dimensions of the annotation, where the call is one.
         grad: the array that holds the gradient; implies ``requires_grad``.
         requires_grad: whether a gradient of the same layout is kept, in ``grad``.
-        component_stride: bytes from one component of an element to the next; beyond Warp, see ``docs``. Only with ``ptr``.
+        component_stride: bytes from one component of an element to the next, which makes the array *planar*; beyond
+            Warp. Only with ``ptr``.
 
     Without ``data``, ``shape`` and ``ptr`` the call is an annotation: ``def k(a: wp.array(dtype=float))``, also written
     ``wp.array[float]``.
@@ -171,9 +172,8 @@ class array:
     # Host access -----------------------------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
-        """A NumPy array over the same memory, without a copy; components of vectors and matrices are its last dimensions.
-
-        Structs become records. The memory stays alive as long as either array does.
+        """A NumPy array over the same memory, without a copy. Components of vectors and matrices are its last
+        dimensions. Structs become records. The memory stays alive as long as either array does.
         """
         e = self._element
         memory = self._memory
@@ -205,7 +205,7 @@ class array:
         return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, key: Any) -> Any:
-        """The view that ``key`` selects: an int removes its dimension; the element itself where every index is an int."""
+        """The view that ``key`` selects: an int removes its dimension. The element itself where all indices are ints."""
         shape, strides, offset = views.index(self.shape, self.strides, key)
         if not shape:
             e = self._element

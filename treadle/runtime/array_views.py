@@ -53,7 +53,7 @@ def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
-    """Whether the array is row-major without gaps. Dimensions of extent 1 have no say, and neither has an empty array."""
+    """Whether the array is row-major without gaps. Dimensions of extent 1 have no say; empty arrays are dense."""
     step = itemsize
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent != 1 and stride != step:

@@ -3,7 +3,7 @@
 The *short key* says which kernel and types are wanted; it leads to a list of *manifests*, each with what a compile
 depended on and the *long key* of its code. The caller checks a manifest and takes the code of the long key, or compiles
 and adds both. Files are written under another name and then renamed, so a reader sees a whole file or none; a file that
-is torn or foreign counts as absent. Two processes that add a manifest at once may lose one, which costs a compile later.
+is torn or foreign counts as absent. Two processes that add a manifest at once may lose one, which costs a compile.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def manifests(short: str) -> list[tuple[Any, str]]:
 
 
 def add_manifest(short: str, manifest: Any, key: str) -> None:
-    """Remember that a compile that depended on ``manifest`` (plain lists, numbers and text) gave the code of ``key``."""
+    """Remember that a compile that depended on ``manifest`` (lists, numbers and text) gave the code of ``key``."""
     if not config.cache_kernels:
         return
     kept = [[m, k] for m, k in manifests(short) if k != key][: _MAX_MANIFESTS - 1]

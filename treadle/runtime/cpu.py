@@ -10,7 +10,7 @@ from .device import Device, processor_name
 
 
 class Entry:
-    """A loaded kernel: its ``address``, the ``binary`` it came from (with ``meta``), and the code that must stay loaded."""
+    """A loaded kernel: its ``address``, the ``binary`` it came from, and the code that must stay loaded."""
 
     __slots__ = ("__weakref__", "address", "binary", "device", "library", "name")
 

@@ -82,7 +82,8 @@ def launcher() -> Launcher:
 
 
 def add(launch: Launcher, program: Program) -> None:
-    """Let ``launch`` use ``program``, before those it knows. Programs that print or have unusual parameters are left out."""
+    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or have parameters of
+    unusual types."""
     state = _states.get(launch)
     rows = _parameters(program)
     if state is None or rows is None or program.entry.meta.get("prints") or program.entry.address == 0:
@@ -130,7 +131,8 @@ def _fill(env: Memory) -> None:
     """Tell native code where Python's functions and constants are."""
     for name, thing in {
         "none": None, "not_implemented": NotImplemented, "true": True, "false": False, "float_type": float,
-        "long_type": int, "list_type": list, "tuple_type": tuple, "array_type": array, "keyboard_interrupt": KeyboardInterrupt,
+        "long_type": int, "list_type": list, "tuple_type": tuple, "array_type": array,
+        "keyboard_interrupt": KeyboardInterrupt,
     }.items():  # fmt: skip
         env[name] = id(thing)
     for name, function in {

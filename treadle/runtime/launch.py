@@ -66,7 +66,8 @@ class Program:
         rank, last_min, last_max: grids that the code is for: their rank (0: any) and the range of the last extent.
     """
 
-    __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets", "own", "packers",
+    __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets",
+                 "own", "packers",
                  "parameter_table", "parameters", "rank", "record", "signature")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
@@ -171,8 +172,8 @@ class Program:
         if axis != CONSTANT:
             thread = extent if axis == LINEAR else extent * product(dims[axis + 1 :])
         where = f"kernel {self.name}, thread {faults.thread_text(thread, dims)}"
-        return IndexOutOfRange(f"index {index} is out of bounds in dimension {access['axis']} of array '{name}' of shape "
-                               f"{shape} ({where})", span)  # fmt: skip
+        message = f"index {index} is out of bounds in dimension {access['axis']} of array '{name}' of shape {shape}"
+        return IndexOutOfRange(f"{message} ({where})", span)
 
     def error(self, fault: bytes, dims: Sequence[int]) -> TreadleError:
         """The exception for a fault record."""

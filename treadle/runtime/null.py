@@ -1,4 +1,4 @@
-"""A device that computes nothing: memory as on the CPU, kernels that do not run. For tests of what surrounds a kernel."""
+"""A device that computes nothing: memory as on the CPU, kernels that do not run. Tests what surrounds a kernel."""
 
 from __future__ import annotations
 

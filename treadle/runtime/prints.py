@@ -1,8 +1,8 @@
 """What kernels print: the log of a launch becomes text on ``sys.stdout``.
 
 The log holds one record after the other: the print site's number (i64), then 8 bytes for each of its values: integers
-sign- or zero-extended, floats as f64, truth values as 0 or 1. ``meta["prints"]`` has a site's ``format`` with C's codes,
-and in ``values``, for each code, the name of a scalar type, or ``{"text": …}`` for text known while compiling, which
+sign- or zero-extended, floats as f64, truth values as 0 or 1. ``meta["prints"]`` has a site's ``format`` with C's
+codes, and in ``values``, for each code, the name of a scalar type, or ``{"text": …}`` for text known while compiling, which
 takes no place in the log.
 """
 
@@ -42,8 +42,8 @@ def _scalar(log: bytes, at: int, t: str) -> bool | int | float:
 
 
 def formatted(text: str, values: list[Any]) -> str:
-    """``text`` with each ``%`` code replaced as C's printf does. A negative number under an unsigned code shows the bits
-    of 32 or, if it needs them, 64; a code without a value stays.
+    """``text`` with each ``%`` code replaced as C's printf does. A negative number under an unsigned code shows the
+    bits of 32 or, if it needs them, 64; a code without a value stays.
 
     >>> formatted("%d%% of %-6.2f|%s", [50, 2.5, "x"])
     '50% of 2.50  |x'

@@ -1,4 +1,4 @@
-"""Records that native code and the runtime share: one table of fields each, so that both sides read the same offsets."""
+"""Records that native code and the runtime share: one table of fields each, so that both read the same offsets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ LOG = words("data used capacity")
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
 # (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
 PROGRAM = words(
-    "entry order bounded pool_size checked atomics natomics own nown args_size params nparams rank last_min last_max next key"
+    "entry order bounded pool_size checked atomics natomics own nown args_size params nparams rank last_min last_max "
+    "next key"
 )
 
 # One private target of atomics: a sum (0) or a copy (1). `view` is its view's offset in the arguments, `ndim` its rank,
@@ -84,8 +85,8 @@ REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 
 # Functions and objects of the process that native code uses; see the runtime for each.
 ENV = words(
-    "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size stop "
-    "none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
+    "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
+    "stop none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
     "as_long_long bytes_from check_signals set_none keyboard_interrupt incref"
 )
 

@@ -67,7 +67,10 @@ def test_a_function_must_return_what_it_promises():
 
 NUMBERS = [t for t in SCALARS if t is not b1 and t is not bf16]
 CASES = [(op, t) for op in merge.OPS for t in NUMBERS if not (t.is_float and op in ("and", "or", "xor"))]
-MEANING = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+MEANING = {
+    "add": np.add, "min": np.minimum, "max": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("t", NUMBERS, ids=str)

@@ -19,8 +19,8 @@ PATIENCE = 512  # a bounded kernel is interruptible from this many times the wor
 def driver() -> str:
     """LLVM text of ``i32 @treadle_drive(env, program, args, launch, gil)``.
 
-    It returns 0, 1 where a kernel reported a fault, or 2 where Ctrl-C ended the launch. ``gil`` is 1 if the caller holds
-    Python's lock; it is then given up while other work than a few microseconds is done.
+    It returns 0, 1 where a kernel reported a fault, or 2 where Ctrl-C ended the launch. ``gil`` is 1 if the caller
+    holds Python's lock; it is then given up while other work than a few microseconds is done.
     """
     return _task() + private() + _serial() + _work() + _drive()
 

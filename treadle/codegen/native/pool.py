@@ -1,7 +1,7 @@
 """The worker pool: a ticket that hands out chunks, workers that spin and then sleep, a launcher that works too.
 
-The ticket is one 64-bit word, ``chunks << 32 | next``. Whoever adds 1 to it owns the chunk it read, if that is below the
-number of chunks; a worker that comes late simply finds none, so nobody ever waits for a worker, only for chunks.
+The ticket is one 64-bit word, ``chunks << 32 | next``. Whoever adds 1 to it owns the chunk it read, if that is below
+the number of chunks; a worker that comes late simply finds none, so nobody ever waits for a worker, only for chunks.
 A task is ``i32 (ptr context, i64 chunk)``; once one returns non-zero, later chunks are counted but not run.
 """
 

@@ -1,7 +1,7 @@
-"""Private memory of *free* kernels with atomics: laid out, filled, and merged in an order that nothing but sizes decides.
+"""Private memory of *free* kernels with atomics: laid out, filled, and merged in an order that only sizes decide.
 
-Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs to
-and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a merge,
+Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs
+to and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a merge,
 so there are only K of them, a power of two of at most 16: as many as leave at least four threads for each scalar of all
 copies. With K = 1 the kernel updates the target itself, in thread order.
 """
@@ -184,8 +184,8 @@ def _plan() -> str:
 
 
 def _memory() -> str:
-    """``@private_memory(env, bytes, stack, held)``: the stack if 2,048 bytes are enough, the pool's scratch memory if the
-    caller holds the pool, else new memory that the caller frees."""
+    """``@private_memory(env, bytes, stack, held)``: the stack if 2,048 bytes are enough, the pool's scratch memory if
+    the caller holds the pool, else new memory that the caller frees."""
     params = [("ptr", "env"), ("i64", "bytes"), ("ptr", "stack"), ("i1", "held")]
     c = Code("private_memory", "ptr", params, "internal")
     with c.if_(c.op("icmp sle", "i64", "%bytes", 2048)):
@@ -206,8 +206,8 @@ def _merge_call(c: Code, merge: str, into: str, source: str, count: str | int) -
 
 
 def _merge_sum() -> str:
-    """``@merge_sum(item, first, stride, n)``: chunk after chunk into the sums of chunk 0, those by halves into one, that
-    into the target."""
+    """``@merge_sum(item, first, stride, n)``: chunk after chunk into the sums of chunk 0, those by halves into one,
+    that into the target."""
     params = [("ptr", "item"), ("ptr", "first"), ("i64", "stride"), ("i64", "n")]
     c = Code("merge_sum", "void", params, "internal")
     merge, size = c.load("ptr", "%item", ATOMIC["merge"]), c.load("i64", "%item", ATOMIC["scalar_size"])
@@ -231,8 +231,8 @@ def _merge_sum() -> str:
 
 
 def _merge_range() -> str:
-    """``@merge_range(job, r)``: scalars of range r of a dense target, all copies in chunk order. A pool task; its job has
-    ``entry`` the merge function, ``args`` the target, ``launch`` the copy of chunk 0, ``chunk`` the scalar's size,
+    """``@merge_range(job, r)``: scalars of range r of a dense target, all copies in chunk order. A pool task; its job
+    has ``entry`` the merge function, ``args`` the target, ``launch`` the copy of chunk 0, ``chunk`` the scalar's size,
     ``size`` the number of scalars, ``copies`` the number of chunks."""
     c = Code("merge_range", "i32", [("ptr", "job"), ("i64", "r")], "internal")
     size, total = _job(c, "chunk"), _job(c, "size")

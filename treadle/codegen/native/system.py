@@ -48,7 +48,8 @@ def waiting(triple: str) -> str:
             "i64 (i64, ...)", wake_function, ("i64", number), ("ptr", "%word"), ("i32", private_wake), ("i32", "%n")
         )
     elif kind == "ulock":
-        # int __ulock_wait(uint32_t op, void *word, uint64_t value, uint32_t microseconds); int __ulock_wake(op, word, 0)
+        # int __ulock_wait(uint32_t op, void *word, uint64_t value, uint32_t microseconds)
+        # int __ulock_wake(uint32_t op, void *word, uint64_t)
         compare_and_wait, wake_all = 1, 0x101
         seen = wait.cast("zext", "i32", "%seen", "i64")
         wait.call("i32", wait_function, ("i32", compare_and_wait), ("ptr", "%word"), ("i64", seen), ("i32", 0))
@@ -67,8 +68,8 @@ def interrupt(triple: str) -> str:
     """Ctrl-C during a launch: ``@listen(env, saved)`` and ``@unlisten(env, saved)``.
 
     In between, SIGINT sets ``@interrupted`` and then calls the handler that was there before (Python's, which raises
-    KeyboardInterrupt once the launch has returned). ``saved`` is 256 bytes for the system's description of that handler,
-    whose first field is its address on all systems. Nothing is installed where SIGINT is ignored or ends the process.
+    KeyboardInterrupt once the launch has returned). ``saved`` is 256 bytes for the system's description of that
+    handler, whose first field is its address on all systems. Nothing is installed where SIGINT is ignored or ends the process.
     """
     handler = Code("on_interrupt", "void", [("i32", "number")], "internal")
     handler.atomic_store("i32", 1, "@interrupted", 0, "monotonic")
