@@ -151,8 +151,8 @@ def minus_log_erfc(x: float32) -> float32:
 
 
 def scaled_erfc(t: float32) -> float32:
-    """``exp(a*a) erfc(a) (a + 2.5) = c + p(t)``, ``t = (a - 2.5)/(a + 2.5)``, ``a >= 7/8``. Largest error of
-    the fit, relative to the result: 2^-26.7."""
+    """``exp(a*a) erfc(a) (a + 2.5) = c + p(t)``, ``t = (a - 2.5)/(a + 2.5)``, ``a >= 7/8``. Largest error of the
+    fit, relative to the result: 2^-26.7."""
     p = float32(-2.9812055799993686e-05)
     p = fma(p, t, float32(0.0006506380741484463))
     p = fma(p, t, float32(-0.00039540251600556076))

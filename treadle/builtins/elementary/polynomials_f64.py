@@ -185,8 +185,8 @@ def error_function(z: float64) -> float64:
 
 
 def scaled_erfc(t: float64) -> float64:
-    """``exp(a*a) erfc(a) (a + 3.5) = c + p(t)``, ``t = (a - 3.5)/(a + 3.5)``, ``a >= 11/16``. Largest error of
-    the fit, relative to the result: 2^-54.6."""
+    """``exp(a*a) erfc(a) (a + 3.5) = c + p(t)``, ``t = (a - 3.5)/(a + 3.5)``, ``a >= 11/16``. Largest error of the
+    fit, relative to the result: 2^-54.6."""
     p = float64(-1.9890957719875964e-09)
     p = fma(p, t, float64(2.936190854187089e-09))
     p = fma(p, t, float64(1.497483241138911e-08))
