@@ -205,7 +205,7 @@ class array:
         return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, key: Any) -> Any:
-        """The view that ``key`` selects: an int removes its dimension. The element itself where all indices are ints."""
+        """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints."""
         shape, strides, offset = views.index(self.shape, self.strides, key)
         if not shape:
             e = self._element

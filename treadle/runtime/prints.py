@@ -2,8 +2,8 @@
 
 The log holds one record after the other: the print site's number (i64), then 8 bytes for each of its values: integers
 sign- or zero-extended, floats as f64, truth values as 0 or 1. ``meta["prints"]`` has a site's ``format`` with C's
-codes, and in ``values``, for each code, the name of a scalar type, or ``{"text": …}`` for text known while compiling, which
-takes no place in the log.
+codes, and in ``values``, for each code, the name of a scalar type, or ``{"text": …}`` for text known while compiling,
+which takes no place in the log.
 """
 
 from __future__ import annotations

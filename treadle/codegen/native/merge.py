@@ -1,4 +1,4 @@
-"""``void merge(ptr into, ptr from, i64 count)``: how private sums and copies are put together, a function an operation."""
+"""``void merge(ptr into, ptr from, i64 count)``: how private values are put together, one function an operation."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ def interrupt(triple: str) -> str:
 
     In between, SIGINT sets ``@interrupted`` and then calls the handler that was there before (Python's, which raises
     KeyboardInterrupt once the launch has returned). ``saved`` is 256 bytes for the system's description of that
-    handler, whose first field is its address on all systems. Nothing is installed where SIGINT is ignored or ends the process.
+    handler, whose first field is its address on all systems. Nothing is installed where SIGINT is ignored or ends the
+    process.
     """
     handler = Code("on_interrupt", "void", [("i32", "number")], "internal")
     handler.atomic_store("i32", 1, "@interrupted", 0, "monotonic")
