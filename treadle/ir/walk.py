@@ -38,10 +38,15 @@ def with_body(func: Func, body: Block) -> Func:
 
 def ops_of(block: Block) -> Iterator[Op]:
     """Every op in ``block`` and the regions below, outer before inner, in order."""
-    for op in block.ops:
-        yield op
-        for region in op.regions:
-            yield from ops_of(region)
+    stack = [iter(block.ops)]
+    while stack:
+        for op in stack[-1]:
+            yield op
+            if op.regions:
+                stack.extend([iter(region.ops) for region in reversed(op.regions)])
+                break
+        else:
+            stack.pop()
 
 
 def callees(func: Func) -> Iterator[Func]:

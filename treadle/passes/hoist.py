@@ -21,48 +21,46 @@ def hoist_unchanging(func: Func) -> Func:
     if not any(op.name in ("for", "while") for op in ops_of(func.body)):
         return func
     primitive("lt")  # known to the IR from here on
-    return with_body(func, _Hoister(func).block(func.body, set(func.params)))
+    return with_body(func, _Hoister(func).block(func.body))
 
 
 class _Hoister:
     def __init__(self, func: Func):
         self.consts = {op.results[0]: op.attrs["value"] for op in ops_of(func.body) if op.name == "const"}
 
-    def block(self, block: Block, known: set[Value]) -> Block:
-        """``block`` with its loops relieved, inner ones first; ``known`` are the values in reach."""
-        known = known | set(block.params)
+    def block(self, block: Block) -> Block:
+        """``block`` with its loops relieved, inner ones first."""
         out: list[Op] = []
         for op in block.ops:
             if op.regions:
-                op = with_regions(op, tuple([self.block(r, known) for r in op.regions]))
+                op = with_regions(op, tuple([self.block(r) for r in op.regions]))
                 if op.name != "if":
-                    op = self.relieve(op, known, out)
+                    op = self.relieve(op, out)
             out.append(op)
-            known.update(op.results)
         return with_ops(block, tuple(out))
 
-    def relieve(self, loop: Op, known: set[Value], out: list[Op]) -> Op:
+    def relieve(self, loop: Op, out: list[Op]) -> Op:
         """Move to ``out`` what ``loop`` does not change; give back the rest of it."""
         (body,) = loop.regions
         written = {space for op in ops_of(body) for space in writes(op)}
         kept: list[Op] = []
+        inside = set(body.params)  # what a round makes and keeps
         loads: list[Op] = []  # they wait until somebody reads one of them, so that few branches guard many
         waiting: set[Value] = set()
         sure = self.runs(loop) is not None
         for op in body.ops:
-            free = not op.regions and known.issuperset(op.args)
+            free = not op.regions and inside.isdisjoint(op.args)
             if free and OPS[op.name].pure:
                 if not waiting.isdisjoint(op.args):
                     self.guard(loop, loads, out)
                     waiting.clear()
                 out.append(op)
-                known.update(op.results)
             elif free and sure and op.name == "load" and _space(op) not in written:
                 loads.append(op)
                 waiting.update(op.results)
-                known.update(op.results)
             else:
                 kept.append(op)
+                inside.update(op.results)
                 sure = sure and not _may_end(op)
         if len(kept) == len(body.ops):
             return loop

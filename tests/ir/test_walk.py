@@ -1,0 +1,62 @@
+"""Walking and rebuilding."""
+
+from tests.random_ir import program
+from treadle.ir import Block, Op, Value
+from treadle.ir.read import read
+from treadle.ir.walk import callees, captured, ops_of, with_args, with_ops, with_regions
+from treadle.types.core import b1, i32
+
+
+def test_ops_come_outer_before_inner_in_order():
+    text = (
+        'kernel @0 "k" (%0: bool) {\n if %0 {\n %1: i32 = const value=1\n if %0 {\n %2: i32 = const value=2\n'
+        ' yield\n } {\n'
+        " %3: i32 = const value=3\n yield\n }\n %4: i32 = const value=4\n yield\n } {\n"
+        " %5: i32 = const value=5\n yield\n }\n"
+        " %6: i32 = const value=6\n yield\n}"
+    )
+    order = [op.attrs.get("value", op.name) for op in ops_of(read(text).body)]
+    assert order == ["if", 1, "if", 2, 3, 4, 5, 6]
+
+
+def test_the_walk_is_that_of_the_definition():
+    def plain(block):
+        for op in block.ops:
+            yield op
+            for region in op.regions:
+                yield from plain(region)
+
+    for seed in range(5):
+        body = program(seed).body
+        assert list(ops_of(body)) == list(plain(body))
+
+
+def test_deep_programs_are_walked():
+    block, c = Block(), Value(b1)
+    for _ in range(5000):
+        block = Block((), (Op("if", (c,), (), {}, (block, Block())),))
+    assert sum(1 for _ in ops_of(block)) == 5000
+
+
+def test_rebuilding_without_a_change_gives_the_same_object():
+    a, b, r = Value(i32), Value(i32), Value(i32)
+    op = Op("add", (a, b), (r,))
+    assert with_args(op, (a, b)) is op and with_args(op, (b, a)).results is op.results
+    region = Block((), (op,), (r,))
+    branch = Op("if", (a,), (), {}, (region, Block()))
+    assert with_regions(branch, branch.regions) is branch
+    assert with_ops(region, (op,)) is region and with_ops(region, (), (a,)).yields == (a,)
+
+
+def test_callees_come_after_those_they_call():
+    text = (
+        'function @0 "a" () {\n yield\n}\nfunction @1 "b" () {\n call func=@0\n yield\n}\n'
+        'kernel @2 "k" () {\n call func=@1\n call func=@0\n call func=@1\n yield\n}'
+    )
+    assert [f.name for f in callees(read(text))] == ["a", "b"]
+
+
+def test_captured_values_come_from_outside():
+    outside, inside, param = Value(i32), Value(i32), Value(i32)
+    body = Block((param,), (Op("add", (outside, param), (inside,)),), (inside,))
+    assert captured(Op("while", (outside,), (), {}, (body,))) == {outside}
