@@ -2,7 +2,7 @@
 
 ``program(seed)`` gives IR made directly; ``arguments(seed)`` arrays and numbers to run it on. A program has nested
 loops, branches, leaves loops early, has vectors and matrices with run-time indices, arrays of its own, calls, and
-stores at its own index alone, so that any order of threads gives the same result.
+stores at its own index or counts, so that any order of threads gives the same result.
 """
 
 from __future__ import annotations
@@ -14,26 +14,29 @@ import numpy as np
 from treadle.builtins.registry import primitive
 from treadle.ir import Block, Func, Value
 from treadle.ir.builder import Builder
-from treadle.types.core import Type, b1, f32, fixed, i32, matrix, vector, view
+from treadle.types.core import Type, b1, f32, f64, fixed, i32, i64, matrix, u8, u32, vector, view
 
 vec3, vec5, mat33 = vector(3, f32), vector(5, f32), matrix(3, 3, f32)
-KINDS = (f32, i32, b1, vec3, vec5, mat33)
+KINDS = (f32, i32, b1, vec3, vec5, mat33, f64, i64, u32, u8)
 SIZE = 64  # elements of every array, a power of two so that a mask makes any integer an index
-BINARY = {f32: "add sub mul div min max", i32: "add sub mul div mod min max bitand bitor bitxor"}
-PARAMS = (view(f32, 1), view(i32, 1), view(vec3, 1), view(f32, 1), view(i32, 1), view(vec3, 1), f32, i32)
+FLOAT, INTEGER = "add sub mul div min max", "add sub mul div mod floordiv min max bitand bitor bitxor shl shr"
+BINARY = {f32: FLOAT, f64: FLOAT, **dict.fromkeys((i32, i64, u32, u8), INTEGER)}
+UNARY = {f32: "neg abs sqrt floor", f64: "neg abs sqrt floor", i32: "neg abs invert", i64: "neg abs invert"}
+PARAMS = (view(f32, 1), view(i32, 1), view(vec3, 1), view(f32, 1), view(i32, 1), view(vec3, 1), f32, i32, view(i32, 1))
 
-for _name in (*BINARY[f32].split(), *BINARY[i32].split(), *"neg abs sqrt eq ne lt le gt ge logical_not".split()):
+for _name in f"{FLOAT} {INTEGER} neg abs sqrt floor invert eq ne lt le gt ge logical_not".split():
     primitive(_name)
 
 
 def arguments(seed: int) -> list:
-    """Arguments for ``program``: three arrays to read, three to write, a float and an int."""
+    """Arguments for ``program``: three arrays to read, three to write, a float, an int, and counters."""
     rng = np.random.default_rng(seed)
     floats = rng.standard_normal(SIZE).astype(np.float32)
     ints = rng.integers(-100, 100, SIZE).astype(np.int32)
     vectors = rng.standard_normal((SIZE, 3)).astype(np.float32)
     zeros = [np.zeros_like(a) for a in (floats, ints, vectors)]
-    return [floats, ints, vectors, *zeros, float(np.float32(rng.standard_normal())), int(rng.integers(-9, 9))]
+    return [floats, ints, vectors, *zeros, float(np.float32(rng.standard_normal())), int(rng.integers(-9, 9)),
+            np.zeros(SIZE, np.int32)]  # fmt: skip
 
 
 def program(seed: int, size: int = 60) -> Func:
@@ -69,10 +72,12 @@ class _Maker:
 
     def new(self, t: Type) -> Value:
         rng, b = self.rng, self.b
-        if t is f32:
-            return b.const(float(np.float32(rng.choice([0.0, -0.0, 1.0, 2.0, -0.5, rng.uniform(-3, 3)]))), f32)
-        if t is i32:
-            return b.const(rng.choice([0, 1, 2, -1, rng.randrange(-9, 9)]), i32)
+        if t is f32 or t is f64:
+            return b.const(float(np.float32(rng.choice([0.0, -0.0, 1.0, 2.0, -0.5, rng.uniform(-3, 3)]))), t)
+        if t is i32 or t is i64:
+            return b.const(rng.choice([0, 1, 2, -1, rng.randrange(-9, 9)]), t)
+        if t is u32 or t is u8:
+            return b.const(rng.randrange(256), t)
         if t is b1:
             return b.const(rng.random() < 0.5, b1)
         return b.one("make", tuple(self.any(f32) for _ in range(t.n)), t)
@@ -90,23 +95,29 @@ class _Maker:
 
     def statements(self, count: int) -> None:
         for _ in range(count):
-            weights = (8, 3, 2, 2, 2, 2, 2, 1, 2, 2 if self.depth < 3 else 0, 2 if self.depth < 2 else 0)
+            weights = (8, 3, 2, 2, 2, 2, 2, 1, 2, 1, 1, 2 if self.depth < 3 else 0, 2 if self.depth < 2 else 0)
             (make,) = self.rng.choices(_STATEMENTS, weights)
             make(self)
 
     def arithmetic(self) -> None:
-        t = self.rng.choice((f32, f32, i32))
-        self.know(self.b.one(self.rng.choice(BINARY[t].split()), (self.any(t), self.any(t)), t))
+        t = self.rng.choice((f32, f32, f32, i32, i32, f64, i64, u32, u8))
+        if t in UNARY and self.rng.random() < 0.2:
+            self.know(self.b.one(self.rng.choice(UNARY[t].split()), (self.any(t),), t))
+        else:
+            self.know(self.b.one(self.rng.choice(BINARY[t].split()), (self.any(t), self.any(t)), t))
 
     def compare(self) -> None:
-        t = self.rng.choice((f32, i32))
+        t = self.rng.choice((f32, i32, f64, i64, u32, u8))
         test = self.b.one(self.rng.choice(("eq", "ne", "lt", "le", "gt", "ge")), (self.any(t), self.any(t)), b1)
         self.know(test, self.b.one("logical_not", (test,), b1))
         t = self.rng.choice(KINDS)
         self.know(self.b.one("select", (test, self.any(t), self.any(t)), t))
 
     def convert(self) -> None:
-        self.know(self.b.one("cast", (self.any(i32),), f32), self.b.one("cast", (self.any(f32),), i32))
+        a, b = self.rng.choices((f32, i32, f64, i64, u32, u8, b1), k=2)
+        self.know(self.b.one("cast", (self.any(a),), b))
+        a, b = self.rng.choice(((f32, i32), (i32, f32), (f32, u32), (f64, i64)))
+        self.know(self.b.one("bitcast", (self.any(a),), b))
 
     def component(self) -> None:
         t = self.rng.choice((vec3, vec5, mat33))
@@ -150,6 +161,21 @@ class _Maker:
             f = self.rng.choice(self.functions)
             args = tuple(self.any(p.type) for p in f.params)
             self.know(*self.b.op("call", args, tuple(y.type for y in f.body.yields), func=f))
+
+    def piece(self) -> None:
+        """An element of a slice."""
+        if self.arrays:
+            array, step = self.rng.choice(self.arrays[:3]), self.rng.choice((1, 2, 3, -1))
+            start = self.b.one("add", (self.index(8), self.b.i32(20)), i32)
+            rest = (start, self.b.i32(step), self.b.i32(8))
+            strides = (array.type.elem.size * step,) if self.rng.random() < 0.5 else (None,)
+            cut = self.b.one("slice", (array, *rest), view(array.type.elem, 1, strides), axis=0)
+            self.know(*self.b.op("load", (cut, self.index(8)), (array.type.elem,)))
+
+    def count(self) -> None:
+        """An update of a counter that any thread may update."""
+        if self.arrays:
+            self.b.op("atomic", (self.counters, self.index(), self.any(i32)), (i32,), op="add")
 
     def own_array(self) -> None:
         elem = self.rng.choice((f32, vec3))
@@ -221,14 +247,15 @@ class _Maker:
         params = tuple(Value(t) for t in PARAMS)
         self.arrays = params[:6]
         self.own = self.b.one("tid", (), i32, axis=0)
-        self.know(self.own, *params[6:])
+        self.know(self.own, *params[6:8])
+        self.counters = params[8]
         self.statements(size)
         for array in self.arrays[3:]:
             self.b.op("store", (array, self.own, self.any(array.type.elem)))
-        return Func(name, "kernel", params, self.b.block(), PARAMS, tuple("abcxyzsk"), {"ndim": 1})
+        return Func(name, "kernel", params, self.b.block(), PARAMS, tuple("abcxyzskn"), {"ndim": 1})
 
 
 _STATEMENTS = (
     _Maker.arithmetic, _Maker.compare, _Maker.convert, _Maker.component, _Maker.composite, _Maker.read, _Maker.write,
-    _Maker.own_array, _Maker.call, _Maker.branch, _Maker.loop,
+    _Maker.own_array, _Maker.call, _Maker.piece, _Maker.count, _Maker.branch, _Maker.loop,
 )  # fmt: skip
