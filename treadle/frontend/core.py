@@ -50,6 +50,7 @@ class Core:
         self.updates = False  # whether there are atomics that may turn out to need none
         self.ndim: int | None = None  # the grid rank asked for
         self.returned: tuple[tuple[Type, ...], Span] | None = None  # types of the first return, and where
+        self.weights: dict[ast.For, tuple[int, bool]] = {}  # see loops.py
         self._spans: dict[ast.AST, Span] = {}
 
     # -- places and errors -------------------------------------------------------------------------------------------

@@ -141,13 +141,6 @@ class Expressions(Control):
             isinstance(right, Constant) and right.literal and isinstance(left, Value) and adapts(right.value, left.type)
         ):
             right = self.value(right, node, left.type)
-        if isinstance(left, Value) and isinstance(right, Value) and isinstance(left.type, Scalar):
-            key = (name, left.type, right.type)
-            match = MATCHES.get(key)
-            if match is None:
-                match = self.resolve(name, [self.arg(left, node), self.arg(right, node)], {}, node)
-                MATCHES[key] = match
-            return match.emit(self.here(node), [left, right])
         return self.builtin_call(name, [left, right], {}, node, [node, node])
 
     def _unary(self, node: ast.UnaryOp) -> Operand:
@@ -292,6 +285,12 @@ class Expressions(Control):
         self, name: str, args: list[Operand], kwargs: dict[str, Operand], node: ast.AST, nodes: list[ast.AST]
     ) -> Operand | None:
         """Call builtin ``name``; ``nodes`` are the arguments' places."""
+        if not kwargs and all([type(x) is Value for x in args]):  # nothing but types decides: choose once
+            key = (name, *[x.type for x in args])
+            match = MATCHES.get(key)
+            if match is None:
+                match = MATCHES[key] = self.resolve(name, [Arg(x.type) for x in args], {}, node)
+            return self.emit(match, args, node, nodes)
         given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], nodes, strict=True)]
         match = self.resolve(name, given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True)), node)
         return self.emit(match, [*args, *kwargs.values()], node, nodes)
@@ -332,7 +331,7 @@ class BareName:
         raise KernelTypeError(f"{self.__name__} can only be called in a kernel")
 
 
-MATCHES: dict[tuple[str, Type, Type], Match] = {}  # operators on two scalars, chosen before
+MATCHES: dict[tuple, Match] = {}  # builtins chosen before, by name and the types of run-time arguments
 
 RULES: dict[type[ast.expr], Callable[[Expressions, ast.expr], Operand | None]] = {
     ast.Constant: Expressions._constant, ast.Name: Expressions.variable, ast.Tuple: Expressions._tuple,

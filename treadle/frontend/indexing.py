@@ -12,7 +12,22 @@ from typing import Any
 
 from ..base.errors import KernelAttributeError, KernelTypeError, TreadleError
 from ..ir.node import Value
-from ..types.core import Matrix, Scalar, Struct, Tuple, Type, Vector, View, i32, quaternion, u64, vector, view
+from ..types.core import (
+    Matrix,
+    Scalar,
+    Struct,
+    Tuple,
+    Type,
+    Vector,
+    View,
+    b1,
+    i32,
+    matrix,
+    quaternion,
+    u64,
+    vector,
+    view,
+)
 from ..types.layout import children
 from ..types.spelling import spell
 from .constants import Constant, Operand, constant_of, describe, parts_of
@@ -420,8 +435,6 @@ class Indexing(Expressions):
             at = self.index_type(self.value(x, item), item)
             if at.type is not i32:
                 at = b.one("cast", (at,), i32)
-            from ..types.core import b1
-
             negative = b.one("lt", (at, b.i32(0)), b1)
             at = b.one("select", (negative, b.one("add", (at, length), i32), at), i32)
         return b.one("min", (b.one("max", (at, low), i32), high), i32)
@@ -492,8 +505,6 @@ class Indexing(Expressions):
         shape = [len(p) for p, keep in zip(picks, kept, strict=True) if keep]
         if len(shape) == 1:
             return Several(refs, vector(shape[0], t.elem))
-        from ..types.core import matrix
-
         return Several(refs, matrix(shape[0], shape[1], t.elem))
 
     def _cell(self, base: Reference, t: Matrix, r: int | Value, c: int | Value, node: ast.AST) -> Reference:

@@ -59,10 +59,11 @@ class Loops(Calls):
 
     def _unroll(self, s: ast.For, items: Items, always: bool) -> bool:
         """Whether to copy the body for each of ``items`` instead of making a loop of the program."""
-        if always or not items or self._reads_static(s):
+        nodes, static = self._weight(s)
+        if always or static or not items:
             return True
-        size = len(items) * self.copies * sum(1 for _ in ast.walk(s))
-        return len(items) <= self.options.max_unroll and size <= UNROLLED_NODES and not self.facts.loop_exits(s).leaves
+        small = len(items) <= self.options.max_unroll and len(items) * self.copies * nodes <= UNROLLED_NODES
+        return small and not self.facts.loop_exits(s).leaves
 
     def _orelse(self, s: ast.For | ast.While, flow: Flow, live: Names) -> Flow:
         """The ``else`` of a loop that nothing breaks."""
@@ -127,14 +128,15 @@ class Loops(Calls):
             return range(start.value, stop.value, step.value), [adapted(x, t) for x in bounds]
         return None, [adapted(x, t) if isinstance(x, Constant) else x for x in bounds]
 
-    def _reads_static(self, s: ast.For) -> bool:
-        """Whether a ``wp.static`` in the body uses the loop's variable."""
-        for inner in s.body:
-            for node in ast.walk(inner):
-                if isinstance(node, ast.Call) and self.is_static(node.func):
-                    if any(isinstance(n, ast.Name) and n.id == s.target.id for a in node.args for n in ast.walk(a)):
-                        return True
-        return False
+    def _weight(self, s: ast.For) -> tuple[int, bool]:
+        """How much syntax the loop is, and whether a ``wp.static`` in it uses the loop's variable."""
+        found = self.weights.get(s)
+        if found is None:
+            nodes = list(ast.walk(s))
+            calls = [n for n in nodes if isinstance(n, ast.Call) and self.is_static(n.func)]
+            static = any(s.target.id in self.facts.reads(a) for call in calls for a in call.args)
+            found = self.weights[s] = (len(nodes), static)
+        return found
 
     def _reversed(self, bounds: list[Operand], call: ast.Call) -> list[Operand]:
         """Start, stop and step of the same numbers from the last to the first.
