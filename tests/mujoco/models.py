@@ -29,9 +29,9 @@ TREE = """
           <joint name="b1" axis="0 1 0" ref="0.2" actuatorfrcrange="-3 3"/>
           <geom type="sphere" size="0.08" pos="0 0.05 -0.1"/>
           <body name="c" pos="0 0 -0.2" euler="0 0 90">
-            <joint name="c1" axis="1 0 0" damping="0.05"/>
-            <joint name="c2" axis="0 1 0" damping="0.05"/>
-            <joint name="c3" axis="0 0 1" damping="0.05"/>
+            <joint name="c1" armature="0.01" axis="1 0 0" damping="0.05"/>
+            <joint name="c2" armature="0.01" axis="0 1 0" damping="0.05"/>
+            <joint name="c3" armature="0.01" axis="0 0 1" damping="0.05"/>
             <geom type="ellipsoid" size="0.05 0.07 0.1"/>
           </body>
         </body>

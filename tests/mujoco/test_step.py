@@ -90,6 +90,24 @@ def test_numbers_of_the_model_may_change_between_steps():
     np.testing.assert_allclose(d.qpos.numpy()[0], mjd.qpos, rtol=0, atol=1e-11)
 
 
+def test_anchors_and_axes_may_move_too():
+    mjm = models.chain(3)
+    m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, dtype=wp.float64)
+    d.qvel.fill_(1.0)
+    mjw.step(m, d)
+    mjd = mujoco.MjData(mjm)
+    mjd.qvel[:] = 1.0
+    mujoco.mj_step(mjm, mjd)
+    mjm.jnt_pos[1] = [0.02, 0.01, -0.05]
+    mjm.jnt_axis[2] = [0.6, 0.0, 0.8]
+    m.jnt_pos.numpy()[...] = mjm.jnt_pos
+    m.jnt_axis.numpy()[...] = mjm.jnt_axis
+    for _ in range(20):
+        mjw.step(m, d)
+        mujoco.mj_step(mjm, mjd)
+    np.testing.assert_allclose(d.qpos.numpy()[0], mjd.qpos, rtol=0, atol=1e-11)
+
+
 def test_energy_of_a_pendulum_is_kept():
     mjm = models.chain(1)
     mjm.dof_damping[:] = 0

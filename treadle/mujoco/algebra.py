@@ -35,7 +35,8 @@ def types(real: Any) -> SimpleNamespace:
 @cache
 def algebra(real: Any) -> SimpleNamespace:
     """The kernel functions of this module for ``real`` (``wp.float32`` or ``wp.float64``), as attributes."""
-    return SimpleNamespace(**_rotations(real), **_spatial(real))
+    turns = _rotations(real)
+    return SimpleNamespace(**turns, **_spatial(real), **_about_axes(real, turns["mul_quat"], turns["turn_quat"]))
 
 
 def _rotations(real: Any) -> dict[str, Any]:
@@ -78,6 +79,45 @@ def _rotations(real: Any) -> dict[str, Any]:
         )  # fmt: skip
 
     return dict(mul_quat=mul_quat, turn_quat=turn_quat, unit_quat=unit_quat, quat_to_mat=quat_to_mat)
+
+
+def _about_axes(real: Any, mul_quat: wp.Function, turn_quat: wp.Function) -> dict[str, Any]:
+    """``spin[k](q, axis, angle)`` turns ``q`` about an axis of its own frame, ``along[k](mat, axis)`` is where that axis points.
+
+    ``k`` is 0, 1 or 2 for the axes x, y and z, which take half the work, and -1 (the last) for any unit ``axis``.
+    """
+    t = types(real)
+    vec3, quat, mat33 = t.vec3, t.quat, t.mat33
+
+    def about(k: int) -> tuple[wp.Function, wp.Function]:
+        i, j, l = 1 + k, 1 + (k + 1) % 3, 1 + (k + 2) % 3
+
+        @wp.func
+        def spin(q: quat, axis: vec3, angle: real):
+            half = angle * real(0.5)
+            s, c = wp.sin(half), wp.cos(half)
+            turned = quat(q[0] * c - q[i] * s, real(0.0), real(0.0), real(0.0))
+            turned[i] = q[i] * c + q[0] * s
+            turned[j] = q[j] * c + q[l] * s
+            turned[l] = q[l] * c - q[j] * s
+            return turned
+
+        @wp.func
+        def along(mat: mat33, axis: vec3):
+            return vec3(mat[0, k], mat[1, k], mat[2, k])
+
+        return spin, along
+
+    @wp.func
+    def spin_any(q: quat, axis: vec3, angle: real):
+        return mul_quat(q, turn_quat(axis, angle))
+
+    @wp.func
+    def along_any(mat: mat33, axis: vec3):
+        return mat * axis
+
+    (sx, ax), (sy, ay), (sz, az) = about(0), about(1), about(2)
+    return dict(spin=(sx, sy, sz, spin_any), along=(ax, ay, az, along_any))
 
 
 def _spatial(real: Any) -> dict[str, Any]:

@@ -79,6 +79,7 @@ class Data(Fields):
         self.nworld = nworld
         self._pending: set[str] = set()  # stages whose fields the last step passed by
         self._model: Model | None = None  # the model of that step
+        self._plan: Any = None  # how the last step was launched (`stages.Plan`)
 
     def read(self, row: Field) -> wp.array:
         """The array of a field; a derived one is computed first if the last step passed it by."""

@@ -28,7 +28,7 @@ class Field:
         self.name = name
 
     def __get__(self, instance: Fields | None, owner: type) -> Any:
-        return self if instance is None else instance.read(self)
+        return self if instance is None else instance.give(self)
 
     def __set__(self, instance: Fields, value: Any) -> None:
         instance.assign(self, value)
@@ -67,6 +67,7 @@ class Fields:
 
     def __init__(self, real: Any, sizes: dict[str, int]):
         self.real, self.sizes = real, sizes
+        self.version = 0  # counts arrays that took another's place
         self._arrays: dict[str, wp.array] = {}
 
     @classmethod
@@ -94,6 +95,14 @@ class Fields:
             found = self._arrays[row.name] = self.allocate(row)
         return found
 
+    def give(self, row: Field) -> wp.array:
+        """The array of a field, for the user, who may write to it."""
+        return self.read(row)
+
+    def field(self, name: str) -> wp.array:
+        """The array of the field ``name``, to be bound to a kernel."""
+        return self.read(getattr(type(self), name))
+
     def allocate(self, row: Field) -> wp.array:
         """A zeroed array for a field: in planes if the field has a world axis."""
         shape, dtype = self.extent(row), self.value_type(row)
@@ -113,6 +122,7 @@ class Fields:
                 f"not {tuple(value.shape)} and {value.dtype.__name__}"
             )
         self._arrays[row.name] = value
+        self.version += 1
 
     def fill(self, row: Field, values: np.ndarray) -> None:
         """Set a field from NumPy values of its shape; they are repeated along leading axes that they lack."""

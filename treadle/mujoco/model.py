@@ -8,7 +8,7 @@ import mujoco
 
 import treadle as wp
 from treadle.mujoco import refuse
-from treadle.mujoco.fields import Fields, constant
+from treadle.mujoco.fields import Field, Fields, constant
 from treadle.mujoco.structure import Structure
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "nsite", "nC")
@@ -97,6 +97,13 @@ class Model(Fields):
         for row in Model.rows():
             values = getattr(mjm, row.name)
             self.fill(row, values[:, 0] if row.name in first_only else values)
+
+    def give(self, row: Field) -> wp.array:
+        """The array of a field. Whoever asks for anchors or axes may move them: the code then no longer relies on them."""
+        if row in (Model.jnt_pos, Model.jnt_axis):
+            self.structure = self.structure.askew()
+            self.version += 1
+        return self.read(row)
 
 
 def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:

@@ -39,11 +39,32 @@ def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
     def argument(name: str) -> Any:
         if name in other:
             return other[name]
+        if name == "opt_disableflags":
+            return m.opt.disableflags
         if name.startswith("opt_"):
-            return getattr(m.opt, name[4:])
-        return getattr(m if hasattr(Model, name) else d, name)
+            return m.opt.field(name[4:])
+        return (m if hasattr(Model, name) else d).field(name)
 
     return [argument(name) for name in parameters(kernel)]
+
+
+class Plan:
+    """The straight-line step of one model over one data, ready to launch as long as both keep their arrays."""
+
+    def __init__(self, m: Model, d: Data):
+        check_match(m, d)
+        self.kernel = step_kernel(m.structure, m.real)
+        self.inputs = bind(self.kernel, m, d, nstep=1)
+        self.model, self.versions = m, (m.version, m.opt.version, d.version)
+
+    def holds(self, m: Model, d: Data) -> bool:
+        """Whether model and arrays are still those of the plan."""
+        return m is self.model and (m.version, m.opt.version, d.version) == self.versions
+
+    def launch(self, d: Data, nstep: int) -> None:
+        """Step ``nstep`` times."""
+        self.inputs[0] = nstep
+        wp.launch(self.kernel, dim=d.nworld, inputs=self.inputs)
 
 
 def run_stage(name: str, m: Model, d: Data, **other: Any) -> None:
@@ -177,12 +198,12 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         >>> print(d.time.numpy().round(3), (d.qpos.numpy() > 0).all())
         [0.2 0.2] True
     """
-    check_match(m, d)
     if m.nv > STRAIGHT_DOFS:
         for _ in range(nstep):
             forward(m, d)
             run_stage("euler", m, d)
         return
-    kernel = step_kernel(m.structure, m.real)
-    wp.launch(kernel, dim=d.nworld, inputs=bind(kernel, m, d, nstep=nstep))
+    if d._plan is None or not d._plan.holds(m, d):
+        d._plan = Plan(m, d)
+    d._plan.launch(d, nstep)
     d._model, d._pending = m, set(STAGES)

@@ -26,98 +26,79 @@ from treadle.mujoco.constants import (
 from treadle.mujoco.structure import Structure
 
 
-def _place(s: Structure, real: Any) -> wp.Function:
-    """Kinematics, and the centre of mass of each tree (`position.kinematics`, `position.com_pos`)."""
+def _spread(s: Structure, real: Any) -> wp.Function:
+    """From the roots outwards: place each body, and find the force that it needs to move with ``qacc = 0`` against gravity.
+
+    As `position.kinematics`, `velocity.com_vel` and `velocity.rne`, but spatial vectors are about the origin of the tree's
+    first body: a point that is known at once, where the centre of mass is known only after all bodies are placed.
+    Quaternions are not normalised: positions are angles and lengths, so nothing drifts.
+    """
     t, a = types(real), algebra(real)
-    vec3, quat, mat33 = t.vec3, t.quat, t.mat33
-    mul_quat, turn_quat, unit_quat, quat_to_mat = a.mul_quat, a.turn_quat, a.unit_quat, a.quat_to_mat
-    nbody = len(s.body_parentid)
-    roots = {s.body_rootid[b] for b in range(nbody) if s.moving[b]}
-
-    @wp.func
-    def place(
-        body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat), body_ipos: wp.array2d(dtype=vec3),
-        body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real),
-        jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), qpos0: wp.array2d(dtype=real),
-        q: wp.array(dtype=real),
-        xpos: wp.array(dtype=vec3), xquat: wp.array(dtype=quat), xmat: wp.array(dtype=mat33), xipos: wp.array(dtype=vec3),
-        com: wp.array(dtype=vec3), anchor: wp.array(dtype=vec3), axis: wp.array(dtype=vec3),
-    ):  # fmt: skip
-        for b in range(1, nbody):
-            com[b] = vec3(real(0.0), real(0.0), real(0.0))
-        for b in range(1, nbody):
-            p = wp.static(s.body_parentid[b])
-            root = wp.static(s.body_rootid[b])
-            pos = body_pos[0, b]
-            turn = body_quat[0, b]
-            if wp.static(s.body_parentid[b] > 0):
-                pos = xpos[p] + xmat[p] * pos
-                turn = mul_quat(xquat[p], turn)
-            for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
-                before = quat_to_mat(turn)
-                anchor[j] = pos + before * jnt_pos[0, j]
-                axis[j] = before * jnt_axis[0, j]
-                move = q[j] - qpos0[0, j]
-                if wp.static(s.jnt_type[j] == SLIDE):
-                    pos = pos + axis[j] * move
-                else:
-                    turn = mul_quat(turn, turn_quat(jnt_axis[0, j], move))
-                    pos = anchor[j] - quat_to_mat(turn) * jnt_pos[0, j]
-            turn = unit_quat(turn)
-            mat = quat_to_mat(turn)
-            xpos[b] = pos
-            xquat[b] = turn
-            xmat[b] = mat
-            xipos[b] = pos + mat * body_ipos[0, b]
-            com[root] = com[root] + xipos[b] * body_mass[0, b]
-        for b in range(1, nbody):
-            if wp.static(b in roots):
-                com[b] = com[b] / body_subtreemass[0, b]
-
-    return place
-
-
-def _move(s: Structure, real: Any) -> wp.Function:
-    """Velocities, and the force that each body needs to move with ``qacc = 0`` against gravity (`velocity`)."""
-    t, a = types(real), algebra(real)
-    vec3, quat, spatial, inertia = t.vec3, t.quat, t.spatial, t.inertia
-    mul_quat, quat_to_mat = a.mul_quat, a.quat_to_mat
+    vec3, quat, mat33, spatial, inertia = t.vec3, t.quat, t.mat33, t.spatial, t.inertia
+    mul_quat, quat_to_mat, place_inertia, mul_inertia = a.mul_quat, a.quat_to_mat, a.place_inertia, a.mul_inertia
     pair, cross_motion, cross_force = a.pair, a.cross_motion, a.cross_force
-    mul_inertia, place_inertia = a.mul_inertia, a.place_inertia
+    spin, along = a.spin, a.along
     nbody, moving = len(s.body_parentid), s.moving
 
     @wp.func
-    def move(
-        up: vec3, body_iquat: wp.array2d(dtype=quat), body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
-        v: wp.array(dtype=real), xquat: wp.array(dtype=quat), xipos: wp.array(dtype=vec3), com: wp.array(dtype=vec3),
+    def spread(
+        up: vec3, body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat), body_ipos: wp.array2d(dtype=vec3),
+        body_iquat: wp.array2d(dtype=quat), body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), qpos0: wp.array2d(dtype=real),
+        q: wp.array(dtype=real), v: wp.array(dtype=real),
+        xpos: wp.array(dtype=vec3), xquat: wp.array(dtype=quat), xmat: wp.array(dtype=mat33),
         anchor: wp.array(dtype=vec3), axis: wp.array(dtype=vec3), cdof: wp.array(dtype=spatial),
         cvel: wp.array(dtype=spatial), cacc: wp.array(dtype=spatial),
         crb: wp.array(dtype=inertia), cfrc: wp.array(dtype=spatial),
     ):  # fmt: skip
         none = vec3(real(0.0), real(0.0), real(0.0))
         for b in range(1, nbody):
+            p = wp.static(s.body_parentid[b])
+            pos = body_pos[0, b]
+            turn = body_quat[0, b]
+            if wp.static(s.body_parentid[b] > 0):
+                pos = xpos[p] + xmat[p] * pos
+                turn = mul_quat(xquat[p], turn)
+            mat = quat_to_mat(turn)
+            for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
+                anchor[j] = pos
+                if wp.static(not s.jnt_centred[j]):
+                    anchor[j] = pos + mat * jnt_pos[0, j]
+                if wp.static(s.jnt_type[j] == SLIDE):
+                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[0, j])
+                    pos = pos + axis[j] * (q[j] - qpos0[0, j])
+                else:
+                    turn = wp.static(spin[s.jnt_main[j]])(turn, jnt_axis[0, j], q[j] - qpos0[0, j])
+                    mat = quat_to_mat(turn)
+                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[0, j])
+                    if wp.static(not s.jnt_centred[j]):
+                        pos = anchor[j] - mat * jnt_pos[0, j]
+            xpos[b] = pos
+            xquat[b] = turn
+            xmat[b] = mat
+
             if wp.static(moving[b]):
-                centre = com[wp.static(s.body_rootid[b])]
-                mat = quat_to_mat(mul_quat(xquat[b], body_iquat[0, b]))
-                own = place_inertia(body_inertia[0, b], mat, xipos[b] - centre, body_mass[0, b])
+                origin = xpos[wp.static(s.body_rootid[b])]
                 vel = pair(none, none)
                 acc = pair(none, up)
                 if wp.static(moving[s.body_parentid[b]]):
-                    vel = cvel[wp.static(s.body_parentid[b])]
-                    acc = cacc[wp.static(s.body_parentid[b])]
+                    vel = cvel[p]
+                    acc = cacc[p]
                 for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
                     if wp.static(s.jnt_type[j] == SLIDE):
                         cdof[j] = pair(none, axis[j])
                     else:
-                        cdof[j] = pair(axis[j], wp.cross(axis[j], centre - anchor[j]))
+                        cdof[j] = pair(axis[j], wp.cross(axis[j], origin - anchor[j]))
                     acc = acc + cross_motion(vel, cdof[j]) * v[j]
                     vel = vel + cdof[j] * v[j]
                 cvel[b] = vel
                 cacc[b] = acc
-                crb[b] = own
-                cfrc[b] = mul_inertia(own, acc) + cross_force(vel, mul_inertia(own, vel))
+                principal = quat_to_mat(mul_quat(turn, body_iquat[0, b]))
+                offset = pos - origin + mat * body_ipos[0, b]
+                crb[b] = place_inertia(body_inertia[0, b], principal, offset, body_mass[0, b])
+                cfrc[b] = mul_inertia(crb[b], acc) + cross_force(vel, mul_inertia(crb[b], vel))
 
-    return move
+    return spread
 
 
 def _gather(s: Structure, real: Any) -> wp.Function:
@@ -225,7 +206,7 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
     """The kernel that steps a world of structure ``s`` in precision ``real``."""
     t = types(real)
     vec2, vec3, quat, mat33, spatial, inertia = t.vec2, t.vec3, t.quat, t.mat33, t.spatial, t.inertia
-    place, move, gather, drive, solve = (part(s, real) for part in (_place, _move, _gather, _drive, _solve))
+    spread, gather, drive, solve = (part(s, real) for part in (_spread, _gather, _drive, _solve))
     nbody, nv, nC, nu = len(s.body_parentid), len(s.dof_bodyid), len(s.M_colind), len(s.actuator_trnid)
     spring = not s.disableflags & SPRING
     damper = not s.disableflags & DAMPER
@@ -237,7 +218,7 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
         nstep: int, opt_timestep: wp.array(dtype=real), opt_gravity: wp.array(dtype=vec3),
         body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat),
         body_ipos: wp.array2d(dtype=vec3), body_iquat: wp.array2d(dtype=quat),
-        body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
         jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), jnt_stiffness: wp.array2d(dtype=real),
         jnt_actfrcrange: wp.array2d(dtype=vec2), qpos0: wp.array2d(dtype=real), qpos_spring: wp.array2d(dtype=real),
         dof_armature: wp.array2d(dtype=real), dof_damping: wp.array2d(dtype=real),
@@ -255,8 +236,6 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
         xpos = wp.zeros(shape=(nbody,), dtype=vec3)
         xquat = wp.zeros(shape=(nbody,), dtype=quat)
         xmat = wp.zeros(shape=(nbody,), dtype=mat33)
-        xipos = wp.zeros(shape=(nbody,), dtype=vec3)
-        com = wp.zeros(shape=(nbody,), dtype=vec3)
         anchor = wp.zeros(shape=(nv,), dtype=vec3)
         axis = wp.zeros(shape=(nv,), dtype=vec3)
         cdof = wp.zeros(shape=(nv,), dtype=spatial)
@@ -288,9 +267,8 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
                     force[i] = force[i] + jnt_stiffness[0, i] * (qpos_spring[0, i] - q[i])
                 if wp.static(damper):
                     force[i] = force[i] - dof_damping[0, i] * v[i]
-            place(body_pos, body_quat, body_ipos, body_mass, body_subtreemass, jnt_pos, jnt_axis, qpos0, q,
-                  xpos, xquat, xmat, xipos, com, anchor, axis)  # fmt: skip
-            move(up, body_iquat, body_mass, body_inertia, v, xquat, xipos, com, anchor, axis, cdof, cvel, cacc, crb, cfrc)
+            spread(up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis, qpos0, q, v,
+                   xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
             gather(dof_armature, cdof, crb, cfrc, M, force)
             drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_ctrlrange, actuator_forcerange,
                   jnt_actfrcrange, ctrl, q, v, pushed, force)  # fmt: skip
