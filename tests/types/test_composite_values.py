@@ -80,3 +80,12 @@ def test_text_shows_class_and_components():
     assert repr(values.vec3(1, 2, 3)) == "vec3f([1.0, 2.0, 3.0])" and str(values.vec3(1, 2, 3)) == "[1.0, 2.0, 3.0]"
     assert repr(values.mat22(1, 2, 3, 4)) == "mat22f([[1.0, 2.0], [3.0, 4.0]])"
     assert repr(values.float64(0.1)) == "float64(0.1)"
+
+
+def test_values_are_read_from_memory():
+    data = np.arange(9, dtype=np.float32)
+    assert values.mat33.from_ptr(data.ctypes.data)[2] == (6, 7, 8)
+    short = data.astype(np.float16)
+    assert values.vec2h.from_ptr(short.ctypes.data + 2) == (1, 2)
+    with pytest.raises(RuntimeError):
+        values.vec3.from_ptr(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from array import array
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import core
-from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, b1
+from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, b1, bf16
 from .numbers import code, quotient, remainder, rounder
 from .numpy_types import numpy_dtype
 from .scalar_values import number_in, scalar_class
@@ -32,6 +33,18 @@ class CompositeValue:
         made = object.__new__(cls)
         made._data = cls._pack(numbers)
         return made
+
+    @classmethod
+    def from_ptr(cls, ptr: int) -> Any:
+        """A copy of the value that lies at address ``ptr`` in memory."""
+        if not ptr:
+            raise RuntimeError("there is no value at address 0")
+        t = cls.__treadle_type__
+        raw = ctypes.string_at(ptr, t.size)
+        if t.elem is bf16:
+            raw = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+            return cls._of(raw.tolist())
+        return cls._of(np.frombuffer(raw, numpy_dtype(t.elem)).tolist())
 
     @classmethod
     def _pack(cls, numbers: Any) -> array:
@@ -412,7 +425,7 @@ def _composite_class(t: Vector | Matrix) -> type:
         base = _BASES[t.tag]
         if t.tag != "transform":
             members["__init__"] = _vector_init(t)
-        if t.n <= 4:
+        if t.tag != "transform":
             members.update((name, _component(i)) for i, name in enumerate("xyzw"[: t.n]))
     return type(spell(t), (base,), members)
 

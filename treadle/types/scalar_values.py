@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import SCALARS, Scalar
+from .core import SCALARS, Scalar, bf16
 from .numbers import quotient, remainder, rounder
 from .numpy_types import numpy_dtype
 from .spelling import spell
@@ -101,11 +101,17 @@ def _integer_only(function: Callable) -> Callable[[Scalar], Callable]:
     return choose
 
 
+def _power(t: Scalar) -> Callable:
+    if not t.is_float:
+        raise TypeError(f"{spell(t)} has no '**'; convert it to a float")
+    return operator.pow
+
+
 _ARITHMETIC = {
     "add": _always(operator.add), "sub": _always(operator.sub), "mul": _always(operator.mul), "truediv": quotient,
     "mod": remainder, "floordiv": lambda t: lambda a, b: 0 if b == 0 and t.is_int else math.nan if b == 0 else a // b,
     "and": _integer_only(operator.and_), "or": _integer_only(operator.or_), "xor": _integer_only(operator.xor),
-    "lshift": _integer_only(operator.lshift), "rshift": _integer_only(operator.rshift), "pow": _always(operator.pow),
+    "lshift": _integer_only(operator.lshift), "rshift": _integer_only(operator.rshift), "pow": _power,
 }  # fmt: skip
 
 for _name, _function in _ARITHMETIC.items():
@@ -121,8 +127,12 @@ ScalarValue.__hash__ = lambda self: hash(self.value)  # comparison set it aside
 @cache
 def scalar_class(t: Scalar) -> type:
     """The class of numbers of type ``t``."""
-    members = {"__slots__": (), "__treadle_type__": t, "_round": staticmethod(rounder(t)), "__module__": "treadle",
-               "__doc__": f"A number of type {spell(t)}."}  # fmt: skip
+    members = {
+        "__slots__": (), "__treadle_type__": t, "_round": staticmethod(rounder(t)), "__module__": "treadle",
+        "__doc__": f"A number of type {spell(t)}.",
+    }  # fmt: skip
+    if t is not bf16:  # so that NumPy takes the class for a dtype, as in np.zeros(3, dtype=wp.float32)
+        members["dtype" if np.lib.NumpyVersion(np.__version__) < "2.4.0" else "__numpy_dtype__"] = numpy_dtype(t)
     return type(spell(t), (ScalarValue,), members)
 
 

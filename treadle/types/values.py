@@ -100,6 +100,10 @@ def transformation(dtype: Any) -> Any:
     return OpenType() if scalar is None else transformation_class(scalar)
 
 
+for _maker in (vector, matrix, quaternion, transformation):
+    _maker.__treadle_builtin__ = _maker.__name__  # type: ignore[attr-defined]  # called in a kernel, it makes a value
+
+
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
