@@ -88,7 +88,9 @@ def full(shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = Non
 
 
 def _element_of_value(value: Any) -> Element:
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, np.generic):
+        return element_of_numpy(value.dtype)
+    if isinstance(value, bool):
         return element_of(b1)
     if isinstance(value, int):
         return element_of(i32)
@@ -97,8 +99,6 @@ def _element_of_value(value: Any) -> Element:
     t = getattr(type(value), "__treadle_type__", None)
     if t is not None:
         return element_of(t)
-    if isinstance(value, np.generic):
-        return element_of_numpy(value.dtype)
     return _element_of_rows(np.asarray(value))
 
 

@@ -74,7 +74,8 @@ def number(value: Any, t: Scalar) -> Any:
 
 def _finite(value: float, t: Scalar) -> float:
     """What a float too large for ``t`` becomes: infinity, as rounding has it."""
-    return float(np.asarray(value, dtype=np.float64).astype(f"f{t.size}"))
+    with np.errstate(over="ignore"):
+        return float(np.asarray(value, dtype=np.float64).astype(f"f{t.size}"))
 
 
 @cache

@@ -2,7 +2,7 @@
 
 Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs
 to and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a
-merge, so there are only K of them, a power of two of at most 16: as many as leave at least four threads for each
+merge, so there are only K of them, a power of two of at most 16: as many as leave at least two threads for each
 scalar of all copies. With K = 1 the kernel updates the target itself, in thread order.
 """
 
