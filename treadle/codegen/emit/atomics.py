@@ -22,6 +22,7 @@ from ...ir.walk import callees, ops_of
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
 from . import faults, memory
+from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
 from .text import register, vector
@@ -160,7 +161,7 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
     pointers = element.at.pointers(element.view.data)
     used = e.lanes.uses.get(result, 0) > 0
     kind, olds = vector(register(t), e.width), "poison"
-    for lane, pointer in enumerate(memory.each_pointer(e, pointers, element.items)):
+    for lane, pointer in enumerate(each_pointer(e, pointers, t.size)):
         old = _change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
         if used:
             olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")

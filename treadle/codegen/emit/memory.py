@@ -8,33 +8,25 @@ access a dummy, which costs less than a branch each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...ir.node import Op
 from ...types.core import Fixed, Scalar, View, i64
 from ...types.layout import leaves
 from . import faults, views
 from .address import Address, offset_of
+from .lanewise import Item, Pointers, gather, last_lane, scatter
 from .scalar import from_memory, to_memory
 from .text import PTR, memory, vector
 from .values import ViewX, X
+from .wide import indices, interleaved, stretched, wide_load, wide_store
 
 if TYPE_CHECKING:
     from .emitter import Emitter
 
-WINDOW = 16  # the widest element, in scalars, that is accessed as a window
-
-
-class Item(NamedTuple):
-    """One scalar of an element: its byte offset (planar: the number of its plane) and type."""
-
-    offset: int
-    type: Scalar
-    plane: int = 0
-
-    @property
-    def size(self) -> int:
-        return 8 if self.type is PTR else self.type.size
+# The widest element, in scalars, that is accessed as a window: shuffles across many registers cost more than rows (see
+# ``lanewise``). Shuffles of two registers by an index vector, which come with mask registers, reach further.
+WINDOW, WINDOW_WIDE = 3, 4
 
 
 def items_of(t: View) -> list[Item]:
@@ -73,9 +65,9 @@ class Access:
 
     def window(self) -> tuple[int, int] | None:
         """Scalars a lane and scalars to its last item, if the items lie in a window worth reading whole."""
-        size = self.items[0].size
+        size, widest = self.items[0].size, WINDOW_WIDE if self.e.unit.target.mask_registers else WINDOW
         step, low = self.at.step, self.items[0].offset
-        if self.kind.planar or step <= 0 or step % size or step // size > WINDOW or 2 * len(self.items) * size < step:
+        if self.kind.planar or step <= 0 or step % size or step // size > widest or 2 * len(self.items) * size < step:
             return None
         if any(i.size != size or (i.offset - low) % size or i.offset < low for i in self.items) or any(i.type is PTR for i in self.items):
             return None
@@ -120,7 +112,7 @@ class Access:
         out = []
         for item in self.items:
             pointer = self.item_address(item).start(self.view.data)
-            out.append(from_memory(self.e, _wide_load(self.e, memory(item.type), self.e.width, pointer, self.e.mask, item.size),
+            out.append(from_memory(self.e, wide_load(self.e, memory(item.type), self.e.width, pointer, self.e.mask, item.size),
                                    item.type, False))  # fmt: skip
         return out
 
@@ -131,13 +123,13 @@ class Access:
         total = (w - 1) * per_lane + reach
         pointer = self.item_address(self.items[0]).start(self.view.data)
         kind = memory(self.items[0].type)
-        mask = None if e.mask is None else _stretched(e, e.mask, per_lane, total)
-        whole = _wide_load(e, kind, total, pointer, mask, size)
+        mask = None if e.mask is None else stretched(e, e.mask, per_lane, total)
+        whole = wide_load(e, kind, total, pointer, mask, size)
         many = vector(kind, total)
         out = []
         for item in self.items:
             first = (item.offset - self.items[0].offset) // size
-            picks = _indices(first + per_lane * lane for lane in range(w))
+            picks = indices(first + per_lane * lane for lane in range(w))
             name = e.t.ins(f"shufflevector {many} {whole}, {many} poison, {picks}")
             own = memory(item.type)
             if own != kind:
@@ -148,16 +140,23 @@ class Access:
     def load_lanes(self) -> list[X]:
         e = self.e
         if self.kind.planar:
-            each = [self.item_address(item).pointers(self.view.data) for item in self.items]
-            return [x for p, item in zip(each, self.items, strict=True) for x in _gather(e, p, [Item(0, item.type)])]
-        return _gather(e, self.at.pointers(self.view.data), self.items)
+            each = [self.pointers(self.item_address(item)) for item in self.items]
+            return [x for p, item in zip(each, self.items, strict=True) for x in gather(e, p, [Item(0, item.type)])]
+        return gather(e, self.pointers(self.at), self.items)
+
+    def pointers(self, at: Address) -> Pointers:
+        """Where the lanes point."""
+        data = self.view.data
+        if data.step == 0 and data.text is not None and not at.vectors:
+            return Pointers(self.e, None, at.start(data), at.step)
+        return Pointers(self.e, at.pointers(data))
 
     def load_own(self) -> list[X]:
         """A vector as it lies; lanes that do not run read their own memory, which harms nobody."""
         out = []
         for item in self.items:
             pointer = self.item_address(item).local_start(self.view)
-            name = _wide_load(self.e, memory(item.type), self.e.width, pointer, None, min(64, self.e.width * item.size))
+            name = wide_load(self.e, memory(item.type), self.e.width, pointer, None, min(64, self.e.width * item.size))
             out.append(from_memory(self.e, name, item.type, False))
         return out
 
@@ -165,7 +164,7 @@ class Access:
         out = []
         for item in self.items:
             pointers = self.item_address(item).local_pointers(self.view, item.size)
-            out.extend(_gather(self.e, pointers, [Item(0, item.type)]))
+            out.extend(gather(self.e, Pointers(self.e, pointers), [Item(0, item.type)]))
         return out
 
     # --- stores
@@ -207,7 +206,7 @@ class Access:
         e = self.e
         for item, x in zip(self.items, xs, strict=True):
             pointer = self.item_address(item).start(self.view.data)
-            _wide_store(e, memory(item.type), e.width, to_memory(e, x, False), pointer, e.mask, item.size)
+            wide_store(e, memory(item.type), e.width, to_memory(e, x, False), pointer, e.mask, item.size)
 
     def store_window(self, xs: list[X]) -> None:
         e, w, n = self.e, self.e.width, len(self.items)
@@ -218,16 +217,16 @@ class Access:
             text, own = to_memory(e, xs[k], False), memory(self.items[k].type)
             columns.append(text if own == kind else e.t.ins(f"bitcast {vector(own, w)} {text} to {vector(kind, w)}"))
         pointer = self.item_address(self.items[order[0]]).start(self.view.data)
-        mask = None if e.mask is None else _stretched(e, e.mask, n, n * w)
-        _wide_store(e, kind, n * w, _interleaved(e, kind, columns), pointer, mask, self.items[0].size)
+        mask = None if e.mask is None else stretched(e, e.mask, n, n * w)
+        wide_store(e, kind, n * w, interleaved(e, kind, columns), pointer, mask, self.items[0].size)
 
     def store_lanes(self, xs: list[X]) -> None:
         e = self.e
         if self.kind.planar:
             for item, x in zip(self.items, xs, strict=True):
-                _scatter(e, self.item_address(item).pointers(self.view.data), [Item(0, item.type)], [x])
+                scatter(e, self.pointers(self.item_address(item)), [Item(0, item.type)], [x])
         else:
-            _scatter(e, self.at.pointers(self.view.data), self.items, xs)
+            scatter(e, self.pointers(self.at), self.items, xs)
 
     def store_own(self, xs: list[X]) -> None:
         e = self.e
@@ -243,7 +242,7 @@ class Access:
     def store_own_lanes(self, xs: list[X]) -> None:
         for item, x in zip(self.items, xs, strict=True):
             pointers = self.item_address(item).local_pointers(self.view, item.size)
-            _scatter(self.e, pointers, [Item(0, item.type)], [x])
+            scatter(self.e, Pointers(self.e, pointers), [Item(0, item.type)], [x])
 
 
 _LOADS = {
@@ -254,144 +253,6 @@ _STORES = {
     "uniform": Access.store_uniform, "wide": Access.store_wide, "window": Access.store_window, "lanes": Access.store_lanes,
     "own": Access.store_own, "own lanes": Access.store_own_lanes, "own scalar": Access.store_own_scalar,
 }  # fmt: skip
-
-
-# --- pieces --------------------------------------------------------------------------------------------------------
-
-
-def last_lane(e: Emitter) -> str:
-    """The number of the last lane that runs, as an i64; the mask has one."""
-    if e.mask is None:
-        return str(e.width - 1)
-    kind = f"i{e.width}"
-    whole = e.t.ins(f"bitcast {e.bits} {e.mask} to {kind}")
-    e.t.declare(f"declare {kind} @llvm.ctlz.{kind}({kind}, i1)")
-    above = e.t.ins(f"call {kind} @llvm.ctlz.{kind}({kind} {whole}, i1 true)")
-    last = e.t.ins(f"sub {kind} {e.width - 1}, {above}")
-    return last if kind == "i64" else e.t.ins(f"zext {kind} {last} to i64")
-
-
-def _indices(numbers) -> str:
-    picks = [f"i32 {n}" for n in numbers]
-    return f"<{len(picks)} x i32> <{', '.join(picks)}>"
-
-
-def _stretched(e: Emitter, mask: str, each: int, total: int) -> str:
-    """Every lane of ``mask`` repeated ``each`` times, ``total`` lanes of it."""
-    return e.t.ins(f"shufflevector {e.bits} {mask}, {e.bits} poison, {_indices(k // each for k in range(total))}")
-
-
-def _wide_load(e: Emitter, kind: str, count: int, pointer: str, mask: str | None, align: int) -> str:
-    many = vector(kind, count)
-    if mask is None:
-        return e.t.ins(f"load {many}, ptr {pointer}, align {align}")
-    name = f"@llvm.masked.load.v{count}{_short(kind)}.p0"
-    bits = vector("i1", count)
-    e.t.declare(f"declare {many} {name}(ptr, i32, {bits}, {many})")
-    return e.t.ins(f"call {many} {name}(ptr {pointer}, i32 {align}, {bits} {mask}, {many} zeroinitializer)")
-
-
-def _wide_store(e: Emitter, kind: str, count: int, value: str, pointer: str, mask: str | None, align: int) -> None:
-    many = vector(kind, count)
-    plain = f"store {many} {value}, ptr {pointer}, align {align}"
-    if mask is None:
-        e.t.do(plain)
-        return
-    end = None
-    if mask in e.full and not e.unit.target.mask_registers:  # where a masked store costs more than a dozen plain ones
-        whole, part, end = e.t.label("whole"), e.t.label("part"), e.t.label("stored")
-        e.t.branch(e.full[mask], whole, part)
-        e.t.start(whole)
-        e.t.do(plain)
-        e.t.jump(end)
-        e.t.start(part)
-    name = f"@llvm.masked.store.v{count}{_short(kind)}.p0"
-    bits = vector("i1", count)
-    e.t.declare(f"declare void {name}({many}, ptr, i32, {bits})")
-    e.t.do(f"call void {name}({many} {value}, ptr {pointer}, i32 {align}, {bits} {mask})")
-    if end is not None:
-        e.t.jump(end)
-        e.t.start(end)
-
-
-def _short(kind: str) -> str:
-    return {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(kind, kind)
-
-
-def _interleaved(e: Emitter, kind: str, columns: list[str]) -> str:
-    """Lane 0 of every column, lane 1 of every column, …, as one long vector."""
-    w, n = e.width, len(columns)
-    parts, size = list(columns), w
-    while len(parts) > 2:  # pairs side by side, until two vectors hold all
-        many = vector(kind, size)
-        if len(parts) % 2:
-            parts.append("poison")
-        picks = _indices(range(2 * size))
-        parts = [
-            "poison" if a == "poison" else e.t.ins(f"shufflevector {many} {a}, {many} {b}, {picks}")
-            for a, b in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        size *= 2
-    if len(parts) == 1:
-        parts.append("poison")
-    many = vector(kind, size)
-    picks = _indices((k % n) * w + k // n for k in range(n * w))
-    return e.t.ins(f"shufflevector {many} {parts[0]}, {many} {parts[1]}, {picks}")
-
-
-def _gather(e: Emitter, pointers: str, items: list[Item]) -> list[X]:
-    """The items at ``pointers``, one vector each."""
-    w, many = e.width, vector("ptr", e.width)
-    if e.unit.target.gathers:
-        out = []
-        for item in items:
-            at = pointers if not item.offset else e.t.ins(f"getelementptr i8, {many} {pointers}, i64 {item.offset}")
-            kind = vector(memory(item.type), w)
-            name = f"@llvm.masked.gather.v{w}{_short(memory(item.type))}.v{w}p0"
-            e.t.declare(f"declare {kind} {name}({many}, i32, {e.bits}, {kind})")
-            got = e.t.ins(
-                f"call {kind} {name}({many} {at}, i32 {item.size}, {e.bits} {e.mask_text()}, {kind} zeroinitializer)"
-            )
-            out.append(from_memory(e, got, item.type, False))
-        return out
-    names = ["poison"] * len(items)
-    for lane, pointer in enumerate(each_pointer(e, pointers, items)):
-        for k, item in enumerate(items):
-            at = pointer if not item.offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {item.offset}")
-            kind = memory(item.type)
-            one = e.t.ins(f"load {kind}, ptr {at}, align {item.size}")
-            names[k] = e.t.ins(f"insertelement {vector(kind, w)} {names[k]}, {kind} {one}, i64 {lane}")
-    return [from_memory(e, name, item.type, False) for name, item in zip(names, items, strict=True)]
-
-
-def each_pointer(e: Emitter, pointers: str, items: list[Item]) -> list[str]:
-    """The pointer of each lane; of lanes that do not run, one to the dummy."""
-    many = vector("ptr", e.width)
-    if e.mask is not None:
-        dummy = e.dummy(max(i.offset + i.size for i in items))
-        filler = e.spread_dummy(dummy)
-        pointers = e.t.ins(f"select {e.bits} {e.mask}, {many} {pointers}, {many} {filler}")
-    return [e.t.ins(f"extractelement {many} {pointers}, i64 {lane}") for lane in range(e.width)]
-
-
-def _scatter(e: Emitter, pointers: str, items: list[Item], xs: list[X]) -> None:
-    """Write the items lane after lane: where two lanes meet, the later one wins, as in thread order."""
-    w, many = e.width, vector("ptr", e.width)
-    values = [to_memory(e, x, False) for x in xs]
-    if e.unit.target.scatters:
-        for item, value in zip(items, values, strict=True):
-            at = pointers if not item.offset else e.t.ins(f"getelementptr i8, {many} {pointers}, i64 {item.offset}")
-            kind = vector(memory(item.type), w)
-            name = f"@llvm.masked.scatter.v{w}{_short(memory(item.type))}.v{w}p0"
-            e.t.declare(f"declare void {name}({kind}, {many}, i32, {e.bits})")
-            e.t.do(f"call void {name}({kind} {value}, {many} {at}, i32 {item.size}, {e.bits} {e.mask_text()})")
-        return
-    for lane, pointer in enumerate(each_pointer(e, pointers, items)):
-        for item, value in zip(items, values, strict=True):
-            at = pointer if not item.offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {item.offset}")
-            kind = memory(item.type)
-            one = e.t.ins(f"extractelement {vector(kind, w)} {value}, i64 {lane}")
-            e.t.do(f"store {kind} {one}, ptr {at}, align {item.size}")
 
 
 # --- ops -----------------------------------------------------------------------------------------------------------
