@@ -2,8 +2,9 @@
 
     python benchmarks/arms.py [--quick] [--threads 2] [--worlds 2048]
 
-Constraints are off in both engines. They run in turns: treadle one launch a step, MuJoCo one ``rollout`` on ``--threads``
-threads. The figure is the median over rounds; the check is the largest difference of a joint position after 200 steps.
+Constraints are off in both engines. They run in turns: treadle one launch a step, MuJoCo one ``rollout`` on
+``--threads`` threads. The figure is the median over rounds; the check is the largest difference of a joint position
+after 200 steps.
 """
 
 from __future__ import annotations

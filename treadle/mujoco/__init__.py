@@ -1,7 +1,8 @@
 """Batched rigid-body simulation of MuJoCo models: names and arguments of MuJoCo Warp, many worlds at once.
 
     >>> import mujoco, treadle.mujoco as mjw
-    >>> xml = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+    >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+    >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
     >>> mjm = mujoco.MjModel.from_xml_string(xml)
     >>> m = mjw.put_model(mjm)
     >>> d = mjw.make_data(mjm, nworld=4)
@@ -9,9 +10,9 @@
     >>> d.qpos.shape
     (4, 1)
 
-MuJoCo compiles the MJCF and is needed for nothing else. Today: trees of hinge and slide joints with armature, damping and
-springs, affine actuators on joints, gravity, semi-implicit Euler with implicit damping. Contacts and other constraints,
-free and ball joints, tendons and sensors are refused by `put_model`, which names what it met.
+MuJoCo compiles the MJCF and is needed for nothing else. Today: trees of hinge and slide joints with armature, damping
+and springs, affine actuators on joints, gravity, semi-implicit Euler with implicit damping. Contacts and other
+constraints, free and ball joints, tendons and sensors are refused by `put_model`, which names what it met.
 """
 
 from treadle.mujoco.data import Data, get_data_into, make_data, put_data, reset_data

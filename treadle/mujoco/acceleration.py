@@ -31,7 +31,7 @@ def _actuation(real: Any) -> dict[str, wp.Kernel]:
         actuator_length: wp.array2d(dtype=real), actuator_velocity: wp.array2d(dtype=real),
         actuator_force: wp.array2d(dtype=real), qfrc_actuator: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Force of each actuator, ``gain * ctrl + bias``, both affine in length and velocity; then its share of joints."""
+        """Force of each actuator, ``gain * ctrl + bias``, both affine in length and velocity; its share of joints."""
         w = wp.tid()
         for i in range(qfrc_actuator.shape[1]):
             qfrc_actuator[w, i] = real(0.0)
@@ -73,7 +73,10 @@ def _acceleration(real: Any) -> dict[str, wp.Kernel]:
         qfrc_actuator: wp.array2d(dtype=real),
         qfrc_smooth: wp.array2d(dtype=real), qacc_smooth: wp.array2d(dtype=real), qacc: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """All smooth forces, and the acceleration they give: ``M qacc_smooth = qfrc_smooth``. Without constraints it is qacc."""
+        """All smooth forces, and the acceleration they give: ``M qacc_smooth = qfrc_smooth``.
+
+        Without constraints that is qacc.
+        """
         w = wp.tid()
         nv = qfrc_smooth.shape[1]
         for i in range(nv):

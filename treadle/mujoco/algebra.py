@@ -1,9 +1,9 @@
 """Quaternions, rotations and spatial vectors as kernel functions, for one precision.
 
-Conventions are MuJoCo's. A quaternion is stored as (w, x, y, z). A spatial vector is (rotation, translation), a motion or
-a force by use. A rigid body's inertia is ten numbers ``(Ixx Iyy Izz Ixy Ixz Iyz  mx my mz  m)``: the rotational inertia
-about a reference point, mass times the offset of the centre of mass from that point, and the mass; ten numbers because the
-inertias of bodies about one point add up component by component.
+Conventions are MuJoCo's. A quaternion is stored as (w, x, y, z). A spatial vector is (rotation, translation), a
+motion or a force by use. A rigid body's inertia is ten numbers ``(Ixx Iyy Izz Ixy Ixz Iyz  mx my mz  m)``: the
+rotational inertia about a reference point, mass times the offset of the centre of mass from that point, and the mass;
+ten numbers because the inertias of bodies about one point add up component by component.
 
 Spatial algebra follows R. Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 2.
 """
@@ -82,7 +82,7 @@ def _rotations(real: Any) -> dict[str, Any]:
 
 
 def _about_axes(real: Any, mul_quat: wp.Function, turn_quat: wp.Function) -> dict[str, Any]:
-    """``spin[k](q, axis, angle)`` turns ``q`` about an axis of its own frame, ``along[k](mat, axis)`` is where that axis points.
+    """Turn about an axis of the body, and where that axis points: ``spin[k](q, axis, angle)``, ``along[k](mat, axis)``.
 
     ``k`` is 0, 1 or 2 for the axes x, y and z, which take half the work, and -1 (the last) for any unit ``axis``.
     """
@@ -156,7 +156,7 @@ def _spatial(real: Any) -> dict[str, Any]:
 
     @wp.func
     def mul_inertia(i: inertia, v: spatial):
-        """Momentum of a body moving with ``v``: ``(I w + mc x u, m u - mc x w)`` for ``v = (w, u)`` (Featherstone 2.63)."""
+        """Momentum of a body that moves with ``v = (w, u)``: ``(I w + mc x u, m u - mc x w)`` (Featherstone 2.63)."""
         w, u = rotation(v), translation(v)
         mc = vec3(i[6], i[7], i[8])
         turned = vec3(

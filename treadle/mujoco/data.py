@@ -14,9 +14,9 @@ from treadle.mujoco.model import SIZES, Model
 class Data(Fields):
     """State, controls and results of ``nworld`` worlds.
 
-    Every array has the world as its first axis. Derived fields are those of the state from which the last step set out, as
-    in MuJoCo; a step does not store them, they are computed when they are read. So read them through ``d`` after each
-    step (``d.xpos``) and do not keep the array.
+    Every array has the world as its first axis. Derived fields are those of the state from which the last step set
+    out, as in MuJoCo; a step does not store them, they are computed when they are read. So read them through ``d``
+    after each step (``d.xpos``) and do not keep the array.
     """
 
     time = state("real", "nworld", "simulation time, s")
@@ -117,7 +117,8 @@ def make_data(
 
     Example:
         >>> import mujoco, treadle.mujoco as mjw
-        >>> xml = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
         >>> d = mjw.make_data(mujoco.MjModel.from_xml_string(xml), nworld=3)
         >>> d.qpos.shape, d.xpos.numpy().shape
         ((3, 1), (3, 2, 3))

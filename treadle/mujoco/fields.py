@@ -1,4 +1,4 @@
-"""A field is one row: type, shape by symbol, role, meaning. Allocation, binding to kernels, errors and docs all read the rows."""
+"""A field is one row: type, shape by symbol, role, meaning. Allocation, binding to kernels, errors and docs read it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from treadle.mujoco.planes import planar
 class Field:
     """One row of a table of fields; as a class attribute it is also how an instance's array is reached.
 
-    ``kind`` is ``int`` or a name in `algebra.types`; ``shape`` are symbols (``nworld``, ``nbody``, …) or numbers, ``*`` being the
-    axis along which worlds may come to differ; ``role`` is ``constant``, ``state``, ``control``, ``derived`` or ``scratch``;
-    ``stage`` is the stage that writes a derived field.
+    ``kind`` is ``int`` or a name in `algebra.types`; ``shape`` are symbols (``nworld``, ``nbody``, …) or numbers,
+    ``*`` being the axis along which worlds may come to differ; ``role`` is ``constant``, ``state``, ``control``,
+    ``derived`` or ``scratch``; ``stage`` is the stage that writes a derived field.
     """
 
     def __init__(self, role: str, kind: str, shape: str, doc: str, stage: str = ""):

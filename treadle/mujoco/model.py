@@ -31,8 +31,8 @@ class Option(Fields):
 class Model(Fields):
     """What does not change while worlds are simulated. Numbers may be set between steps: ``m.body_mass.assign(…)``.
 
-    A leading axis ``*`` has length 1: the same numbers in every world. The integer tables are the model's structure, out of
-    which the code of a step is made; they are not to be changed.
+    A leading axis ``*`` has length 1: the same numbers in every world. The integer tables are the model's structure,
+    out of which the code of a step is made; they are not to be changed.
     """
 
     qpos0 = constant("real", "* nq", "joint positions of the reference pose")
@@ -99,7 +99,7 @@ class Model(Fields):
             self.fill(row, values[:, 0] if row.name in first_only else values)
 
     def give(self, row: Field) -> wp.array:
-        """The array of a field. Whoever asks for anchors or axes may move them: the code then no longer relies on them."""
+        """The array of a field. Whoever asks for anchors or axes may move them: code then does not rely on them."""
         if row in (Model.jnt_pos, Model.jnt_axis):
             self.structure = self.structure.askew()
             self.version += 1
@@ -118,7 +118,8 @@ def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:
 
     Example:
         >>> import mujoco, treadle.mujoco as mjw
-        >>> xml = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
         >>> m = mjw.put_model(mujoco.MjModel.from_xml_string(xml))
         >>> m.nv, m.jnt_axis.shape
         (1, (1, 1))

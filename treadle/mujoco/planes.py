@@ -1,7 +1,7 @@
-"""Arrays with one plane a number: the world axis is innermost, each component of a vector or matrix lies in its own plane.
+"""Arrays in planes: the world axis is innermost, and each component of a vector or matrix has a plane of its own.
 
-A gang of W threads is W neighbouring worlds, so each number of theirs is one vector in memory. A plane is padded to an odd number
-of cache lines: with 2,048 worlds unpadded planes would all start in the same set of the cache.
+A gang of W threads is W neighbouring worlds, so each number of theirs is one vector in memory. A plane is padded to
+an odd number of cache lines: with 2,048 worlds unpadded planes would all start in the same set of the cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def plane_bytes(nworld: int, itemsize: int) -> int:
 
 
 def planar(nworld: int, cells: tuple[int, ...], dtype: Any, components: int, itemsize: int) -> wp.array:
-    """A zeroed array of shape ``(nworld, *cells)`` whose elements are of type ``dtype``: ``components`` of ``itemsize`` bytes.
+    """A zeroed array of shape ``(nworld, *cells)`` of type ``dtype``, which has ``components`` of ``itemsize`` bytes.
 
     To NumPy the array has shape ``(nworld, *cells, *component shape)``, as any other has; only the strides differ.
     """

@@ -37,7 +37,7 @@ def _kinematics(real: Any) -> dict[str, wp.Kernel]:
         xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33),
         xanchor: wp.array2d(dtype=vec3), xaxis: wp.array2d(dtype=vec3),
     ):  # fmt: skip
-        """Place every body: from its parent's frame, through its joints (MuJoCo documentation, Computation, Kinematics)."""
+        """Place every body: from its parent's frame, through its joints."""
         w = wp.tid()
         zero, one = real(0.0), real(1.0)
         xpos[w, 0] = vec3(zero, zero, zero)
@@ -107,7 +107,8 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def com_pos(
         body_parentid: ints, body_rootid: ints, body_jntadr: ints, body_jntnum: ints, jnt_type: ints, jnt_dofadr: ints,
-        body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real),
+        body_inertia: wp.array2d(dtype=vec3),
         xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33),
         xanchor: wp.array2d(dtype=vec3), xaxis: wp.array2d(dtype=vec3),
         subtree_com: wp.array2d(dtype=vec3), cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
@@ -144,7 +145,7 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
         dof_armature: wp.array2d(dtype=real), cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
         crb: wp.array2d(dtype=inertia), M: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """The mass matrix by composite rigid bodies (Featherstone, table 6.2); row i keeps the columns of i's ancestors."""
+        """The mass matrix by composite rigid bodies (Featherstone, table 6.2): of a row its ancestors' columns."""
         w = wp.tid()
         nbody = body_parentid.shape[0]
         for b in range(nbody):

@@ -54,7 +54,8 @@ def _other(field: str, normal: int) -> Callable[[mujoco.MjModel], Any]:
 JOINT, GAIN, BIAS = mujoco.mjtJoint, mujoco.mjtGain, mujoco.mjtBias
 
 REFUSALS = (
-    Refusal("joint", "type", _not_in("jnt_type", JOINT.mjJNT_HINGE, JOINT.mjJNT_SLIDE), "hinge and slide are supported"),
+    Refusal("joint", "type", _not_in("jnt_type", JOINT.mjJNT_HINGE, JOINT.mjJNT_SLIDE),
+            "hinge and slide are supported"),
     Refusal("joint", "stiffness (polynomial)", _nonzero("jnt_stiffnesspoly")),
     Refusal("joint", "damping (polynomial)", _nonzero("dof_dampingpoly")),
     Refusal("joint", "springyield", _nonzero("jnt_springyield")),
@@ -64,7 +65,8 @@ REFUSALS = (
     Refusal("body", "plugin", lambda m: m.body_plugin >= 0),
     Refusal("actuator", "joint (the transmission)", _not_in("actuator_trntype", mujoco.mjtTrn.mjTRN_JOINT),
             "actuators on joints are supported"),
-    Refusal("actuator", "dyntype", _not_in("actuator_dyntype", mujoco.mjtDyn.mjDYN_NONE), "stateless actuators are supported"),
+    Refusal("actuator", "dyntype", _not_in("actuator_dyntype", mujoco.mjtDyn.mjDYN_NONE),
+            "stateless actuators are supported"),
     Refusal("actuator", "gaintype", _not_in("actuator_gaintype", GAIN.mjGAIN_FIXED, GAIN.mjGAIN_AFFINE)),
     Refusal("actuator", "biastype", _not_in("actuator_biastype", BIAS.mjBIAS_NONE, BIAS.mjBIAS_AFFINE)),
     Refusal("actuator", "armature", _nonzero("actuator_armature")),
@@ -84,7 +86,8 @@ def check(mjm: mujoco.MjModel) -> None:
     """Raise `UnsupportedModelError` that lists everything in ``mjm`` which would not be simulated."""
     found = [*_options(mjm), *_constraints(mjm), *_elements(mjm)]
     if found:
-        raise UnsupportedModelError("this model uses what treadle.mujoco does not simulate yet:\n  " + "\n  ".join(found))
+        listed = "\n  ".join(found)
+        raise UnsupportedModelError(f"this model uses what treadle.mujoco does not simulate yet:\n  {listed}")
 
 
 def _constraints(mjm: mujoco.MjModel) -> Iterator[str]:

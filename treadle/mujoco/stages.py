@@ -107,7 +107,7 @@ def _run(names: tuple[str, ...], m: Model, d: Data) -> None:
 
 
 def kinematics(m: Model, d: Data) -> None:
-    """Place bodies, geoms, sites and joints: ``xpos xquat xmat xipos ximat xanchor xaxis geom_… site_…`` from ``qpos``."""
+    """Place bodies, joints, geoms and sites: ``xpos xquat xmat xipos ximat xanchor xaxis geom_… site_…``."""
     _run(("kinematics", "geom_frames", "site_frames"), m, d)
 
 
@@ -191,7 +191,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
 
     Example:
         >>> import mujoco, treadle.mujoco as mjw
-        >>> xml = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
         >>> m = mjw.put_model(mujoco.MjModel.from_xml_string(xml))
         >>> d = mjw.make_data(m, nworld=2)
         >>> mjw.step(m, d, nstep=100)

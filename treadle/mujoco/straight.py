@@ -1,10 +1,11 @@
 """The whole step as straight-line code, made for one kinematic structure.
 
-A model's structure (who is whose parent, which joints, which actuators, which limits) becomes part of the code: loops over
-bodies and joints are unrolled, every index is a number, and intermediate values stay in registers or in the gang's scratch.
-Its numbers (masses, lengths, gains) are read from the model's arrays, so that changing them needs no new code. The formulas
-are those of the stages in `position`, `velocity` and `acceleration`; one launch does them all, for ``nstep`` steps, and
-touches memory only for the state. All joints are hinges and slides: joint, position and degree of freedom have one index.
+A model's structure (who is whose parent, which joints, which actuators, which limits) becomes part of the code: loops
+over bodies and joints are unrolled, every index is a number, and intermediate values stay in registers or in the
+gang's scratch. Its numbers (masses, lengths, gains) are read from the model's arrays, so that changing them needs no
+new code. The formulas are those of the stages in `position`, `velocity` and `acceleration`; one launch does them all,
+for ``nstep`` steps, and touches memory only for the state. All joints are hinges and slides: joint, position and
+degree of freedom have one index.
 """
 
 from functools import cache
@@ -27,11 +28,11 @@ from treadle.mujoco.structure import Structure
 
 
 def _spread(s: Structure, real: Any) -> wp.Function:
-    """From the roots outwards: place each body, and find the force that it needs to move with ``qacc = 0`` against gravity.
+    """From the roots outwards: place each body, and find the force it needs to move with ``qacc = 0`` against gravity.
 
-    As `position.kinematics`, `velocity.com_vel` and `velocity.rne`, but spatial vectors are about the origin of the tree's
-    first body: a point that is known at once, where the centre of mass is known only after all bodies are placed.
-    Quaternions are not normalised: positions are angles and lengths, so nothing drifts.
+    As `position.kinematics`, `velocity.com_vel` and `velocity.rne`, but spatial vectors are about the origin of the
+    tree's first body: a point that is known at once, where the centre of mass is known only after all bodies are
+    placed. Quaternions are not normalised: positions are angles and lengths, so nothing drifts.
     """
     t, a = types(real), algebra(real)
     vec3, quat, mat33, spatial, inertia = t.vec3, t.quat, t.mat33, t.spatial, t.inertia
@@ -42,8 +43,9 @@ def _spread(s: Structure, real: Any) -> wp.Function:
 
     @wp.func
     def spread(
-        up: vec3, body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat), body_ipos: wp.array2d(dtype=vec3),
-        body_iquat: wp.array2d(dtype=quat), body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        up: vec3, body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat),
+        body_ipos: wp.array2d(dtype=vec3), body_iquat: wp.array2d(dtype=quat),
+        body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
         jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), qpos0: wp.array2d(dtype=real),
         q: wp.array(dtype=real), v: wp.array(dtype=real),
         xpos: wp.array(dtype=vec3), xquat: wp.array(dtype=quat), xmat: wp.array(dtype=mat33),
@@ -102,7 +104,7 @@ def _spread(s: Structure, real: Any) -> wp.Function:
 
 
 def _gather(s: Structure, real: Any) -> wp.Function:
-    """Inertias and forces run down to the root; out of them come mass matrix and bias (`position.crb`, `velocity.rne`)."""
+    """Inertias and forces run down to the root and make mass matrix and bias (`position.crb`, `velocity.rne`)."""
     t, a = types(real), algebra(real)
     spatial, inertia, mul_inertia = t.spatial, t.inertia, a.mul_inertia
     nbody, nv, moving = len(s.body_parentid), len(s.dof_bodyid), s.moving
@@ -110,7 +112,8 @@ def _gather(s: Structure, real: Any) -> wp.Function:
     @wp.func
     def gather(
         dof_armature: wp.array2d(dtype=real), cdof: wp.array(dtype=spatial),
-        crb: wp.array(dtype=inertia), cfrc: wp.array(dtype=spatial), M: wp.array(dtype=real), force: wp.array(dtype=real),
+        crb: wp.array(dtype=inertia), cfrc: wp.array(dtype=spatial),
+        M: wp.array(dtype=real), force: wp.array(dtype=real),
     ):  # fmt: skip
         for b in range(wp.static(nbody - 1), 0, -1):
             if wp.static(moving[s.body_parentid[b]]):
@@ -267,7 +270,8 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
                     force[i] = force[i] + jnt_stiffness[0, i] * (qpos_spring[0, i] - q[i])
                 if wp.static(damper):
                     force[i] = force[i] - dof_damping[0, i] * v[i]
-            spread(up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis, qpos0, q, v,
+            spread(up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis, qpos0,
+                   q, v,
                    xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
             gather(dof_armature, cdof, crb, cfrc, M, force)
             drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_ctrlrange, actuator_forcerange,

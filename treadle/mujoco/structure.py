@@ -14,8 +14,8 @@ Ints = tuple[int, ...]
 class Structure:
     """The integer tables of a model, by MuJoCo's names. Models of one structure share their code.
 
-    Two tables are of our own: ``jnt_main`` says along which axis of its body a joint's axis lies (0, 1, 2; -1 if it is askew),
-    ``jnt_centred`` whether its anchor is the body's origin.
+    Two tables are of our own: ``jnt_main`` says along which axis of its body a joint's axis lies (0, 1, 2; -1 if it
+    is askew), ``jnt_centred`` whether its anchor is the body's origin.
     """
 
     body_parentid: Ints
