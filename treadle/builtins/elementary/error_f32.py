@@ -16,6 +16,7 @@ ONE = float32(1.0)
 TWO = float32(2.0)
 INFINITY = float32(float("inf"))
 NEAR = float32(0.875)
+SMALL = float32(0.6875)
 PIVOT = float32(2.5)
 QUOTIENT = float32(1.0540318489074707)  # the quotient at the pivot, which ``scaled_erfc`` leaves out
 SLOPE = float32(0.8862269520759583)  # erfinv(x)/x at 0, which ``inverse_erf_near`` leaves out
@@ -39,12 +40,14 @@ def erfc_f32(x: float32) -> float32:
     near = rest + fma(-x, error_function(x * x), (ONE - rest) - x)
     y, n = erfc_tail(where(a > float32(10.25), float32(10.25), a))
     tail = times_any_power_of_two(y, n)
-    return where(a > NEAR, where(x < ZERO, TWO - tail, tail), near)
+    return where(a > SMALL, where(x < ZERO, TWO - tail, tail), near)
 
 
 def erfc_tail(a: float32) -> tuple[float32, int32]:
-    """``y`` and ``n`` with ``erfc(a) = 2**n y`` for ``a >= 7/8``: ``exp(-a*a) (c + p(t)) / (a + k)``, ``t = (a -
-    k)/(a + k)``; each factor keeps its tail."""
+    """``y`` and ``n`` with ``erfc(a) = 2**n y`` for ``a >= 11/16``.
+
+    ``exp(-a*a) (c + p(t)) / (a + k)`` with ``t = (a - k)/(a + k)``; each factor keeps its tail.
+    """
     square = a * a
     square_low = fma(a, a, -square)
     u, n = exponential_parts(-square)
@@ -54,10 +57,15 @@ def erfc_tail(a: float32) -> tuple[float32, int32]:
     part = d - a
     d_low = (a - (d - part)) + (PIVOT - part)
     r = ONE / d
-    v = scaled_erfc((a - PIVOT) * r)
+    over = a - PIVOT
+    t = over * r
+    t_low = fma(-t, d_low, fma(-t, d, over)) * r
+    v = scaled_erfc(t)
     quotient = QUOTIENT + v
+    slope = fma(fma(float32(-0.45), t, ONE), t, float32(-0.8))  # of the quotient, to two digits
+    quotient_low = fma(slope, t_low, v - (quotient - QUOTIENT))
     w = quotient * r
-    w_low = (fma(-w, d, quotient) + fma(-w, d_low, v - (quotient - QUOTIENT))) * r
+    w_low = (fma(-w, d, quotient) + fma(-w, d_low, quotient_low)) * r
     return fma(w, power, fma(w, power_low, w_low * power)), n
 
 

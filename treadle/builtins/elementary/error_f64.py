@@ -53,8 +53,10 @@ def erfc_f64(x: float64) -> float64:
 
 
 def erfc_tail(a: float64) -> tuple[float64, int64]:
-    """``y`` and ``n`` with ``erfc(a) = 2**n y`` for ``a >= 11/16``: ``exp(-a*a) (c + p(t)) / (a + k)``, ``t = (a -
-    k)/(a + k)``; each factor keeps its tail."""
+    """``y`` and ``n`` with ``erfc(a) = 2**n y`` for ``a >= 11/16``.
+
+    ``exp(-a*a) (c + p(t)) / (a + k)`` with ``t = (a - k)/(a + k)``; each factor keeps its tail.
+    """
     square = a * a
     square_low = fma(a, a, -square)
     u, n = exponential_parts(-square)

@@ -151,18 +151,18 @@ def minus_log_erfc(x: float32) -> float32:
 
 
 def scaled_erfc(t: float32) -> float32:
-    """``exp(a*a) erfc(a) (a + 2.5) = c + p(t)``, ``t = (a - 2.5)/(a + 2.5)``, ``a >= 7/8``. Largest error of the
-    fit, relative to the result: 2^-26.7."""
-    p = float32(-2.9812055799993686e-05)
-    p = fma(p, t, float32(0.0006506380741484463))
-    p = fma(p, t, float32(-0.00039540251600556076))
-    p = fma(p, t, float32(-0.0048106578178703785))
-    p = fma(p, t, float32(0.008385389111936092))
-    p = fma(p, t, float32(0.028361093252897263))
-    p = fma(p, t, float32(-0.17125064134597778))
-    p = fma(p, t, float32(0.4539141356945038))
+    """``exp(a*a) erfc(a) (a + 2.5) = c + p(t)``, ``t = (a - 2.5)/(a + 2.5)``, ``a >= 11/16``. Largest error of the
+    fit, relative to the result: 2^-27.0."""
+    p = float32(1.0355553968111053e-05)
+    p = fma(p, t, float32(0.0006188153056427836))
+    p = fma(p, t, float32(-0.00041098069050349295))
+    p = fma(p, t, float32(-0.004795704036951065))
+    p = fma(p, t, float32(0.008386823348701))
+    p = fma(p, t, float32(0.028358932584524155))
+    p = fma(p, t, float32(-0.1712506264448166))
+    p = fma(p, t, float32(0.45391422510147095))
     p = fma(p, t, float32(-0.8046518564224243))
-    return fma(p, t, float32(-2.8595756873528444e-08))
+    return fma(p, t, float32(-2.9245688537571368e-08))
 
 
 def inverse_erf_near(w: float32) -> float32:
