@@ -144,6 +144,13 @@ def test_composites_are_made_of_parts_of_a_fill_or_of_nothing():
     assert made(MAT33, *[1.0] * 9)[1] == ["make"]
 
 
+def test_keywords_may_repeat_what_the_type_says():
+    match = constructor(matrix(2, 3, f32), args(f32), {"shape": Arg(None, (2, 3)), "dtype": Arg(None, float)}, None)
+    assert match.types == [f32, None, None] and match.result is matrix(2, 3, f32)
+    with pytest.raises(KernelTypeError, match="argument 'length' cannot be int32"):
+        constructor(VEC3, args(f32), {"length": literal(4)}, None)
+
+
 def test_casts():
     assert made(f32, i32) == ([i32], ["cast"]) and made(i32, 2.5) == ([f32], ["cast"])
     assert made(b1, f32)[1] == ["const", "ne"] and made(u8, 300) == ([i32], ["cast"]) and made(f64, 0.1) == ([f64], [])

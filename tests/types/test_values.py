@@ -46,5 +46,6 @@ def test_open_shapes_stand_for_any_value():
 
     assert type_of(values.vector(length=Any, dtype=float)) is None
     assert type_of(values.matrix(shape=(3, Any), dtype=float)) is None
+    assert len(values.vector(length=0, dtype=float)()) == 0
     with pytest.raises(TypeError):
-        values.vector(length=0, dtype=float)
+        values.vector(length=-1, dtype=float)

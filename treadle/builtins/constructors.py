@@ -17,6 +17,7 @@ from typing import Any
 from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
+from ..types.annotations import type_of
 from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, b1, quaternion, u64, vector
 from ..types.layout import children
 from ..types.promotion import adapts, literal_type
@@ -54,6 +55,9 @@ def _in_order(t: Type, args: list[Arg], kwargs: dict[str, Arg]) -> tuple[list[Ar
     if not kwargs:
         return args, list(range(len(args)))
     names = _parameters(t)
+    told = {name: arg for name, arg in kwargs.items() if name in ("length", "shape", "dtype") and name not in names}
+    if told:
+        return _without(t, args, kwargs, told)
     for name in kwargs:
         if name not in names[len(args) :]:
             raise KernelTypeError(f"{spell(t)}: there is no argument {name!r}", hint=f"it has {', '.join(names)}")
@@ -63,6 +67,21 @@ def _in_order(t: Type, args: list[Arg], kwargs: dict[str, Arg]) -> tuple[list[Ar
         return filled, [*range(len(args)), *(where.get(name, -1) for name in names[len(args) :])]
     given = [name for name in names[len(args) :] if name in kwargs]
     return [*args, *(kwargs[name] for name in given)], [*range(len(args)), *(where[name] for name in given)]
+
+
+def _without(t: Type, args: list[Arg], kwargs: dict[str, Arg], told: dict[str, Arg]) -> tuple[list[Arg], list[int]]:
+    """As :func:`_in_order` where keywords repeat what the type says already: ``mat22(1.0, shape=(2, 2))``."""
+    known: dict[str, Any] = {}
+    if isinstance(t, Vector | Matrix):
+        known = {"length": t.n, "dtype": t.elem} if isinstance(t, Vector) else {"shape": (t.rows, t.cols), "dtype": t.elem}
+    for name, arg in told.items():
+        found = type_of(arg.value) if name == "dtype" else arg.value
+        if name not in known or found != known[name]:
+            raise KernelTypeError(f"{spell(t)}: argument {name!r} cannot be {arg.show()}")
+    rest = {name: arg for name, arg in kwargs.items() if name not in told}
+    place = [*range(len(args)), *(len(args) + i for i, name in enumerate(kwargs) if name not in told)]
+    ordered, order = _in_order(t, args, rest)
+    return ordered, [place[i] for i in order]
 
 
 def _parameters(t: Type) -> tuple[str, ...]:

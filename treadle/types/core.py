@@ -10,8 +10,8 @@ from functools import cache
 
 __all__ = [
     "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Matrix", "Scalar",
-    "Struct", "Tuple", "Type", "Vector", "View", "array", "b1", "bf16", "f16", "f32", "f64", "fixed", "i8", "i16", "i32", "i64",
-    "matrix", "quaternion", "transformation", "tuple_of", "u8", "u16", "u32", "u64", "vector", "view",
+    "Struct", "Tuple", "Type", "Vector", "View", "array", "b1", "bf16", "f16", "f32", "f64", "fixed", "i8", "i16",
+    "i32", "i64", "matrix", "quaternion", "transformation", "tuple_of", "u8", "u16", "u32", "u64", "vector", "view",
 ]  # fmt: skip
 
 
@@ -169,7 +169,9 @@ class View(Type):
     def __init__(self, elem: Type, ndim: int, strides: tuple[int | None, ...], planar: bool, space: str):
         self.elem, self.ndim, self.strides, self.planar, self.space = elem, ndim, strides, planar, space
         marks = ",".join("?" if s is None else str(s) for s in strides)
-        self.name = f"{'local' if space == 'local' else 'view'}<{elem.name},{ndim},({marks}){',planar' if planar else ''}>"
+        self.name = (
+            f"{'local' if space == 'local' else 'view'}<{elem.name},{ndim},({marks}){',planar' if planar else ''}>"
+        )
         self.size, self.align = 8 * (3 + 2 * ndim), 8
 
 
@@ -178,8 +180,9 @@ def _view(elem: Type, ndim: int, strides: tuple[int | None, ...], planar: bool, 
     return View(elem, ndim, strides, planar, space)
 
 
-def view(elem: Type, ndim: int, strides: tuple[int | None, ...] | None = None, planar: bool = False,
-         space: str = "global") -> View:
+def view(
+    elem: Type, ndim: int, strides: tuple[int | None, ...] | None = None, planar: bool = False, space: str = "global"
+) -> View:
     """The view type; without ``strides`` a row-major dense one."""
     if strides is None:
         strides = (None,) * (ndim - 1) + (elem.size,) if ndim else ()

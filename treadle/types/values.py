@@ -51,7 +51,7 @@ def vector(length: Any, dtype: Any) -> Any:
     """The class of vectors of ``length`` scalars ``dtype``.
 
     Args:
-        length: a positive int; ``Any`` in annotations of generic functions.
+        length: an int, not negative; ``Any`` in annotations of generic functions.
         dtype: a scalar type, ``float``, ``int`` or ``bool``; ``Any`` in annotations of generic functions.
 
     >>> vector(length=5, dtype=float)(1.0)[4]
@@ -60,8 +60,8 @@ def vector(length: Any, dtype: Any) -> Any:
     scalar = _scalar_of(dtype)
     if scalar is None or length is Any:
         return OpenType()
-    if not isinstance(length, int) or length < 1:
-        raise TypeError(f"length must be a positive int, not {length!r}")
+    if not isinstance(length, int) or length < 0:
+        raise TypeError(f"length must be an int, not {length!r}")
     return vector_class(length, scalar)
 
 
@@ -75,8 +75,8 @@ def matrix(shape: Any, dtype: Any) -> Any:
     if scalar is None or shape is Any or Any in tuple(shape):
         return OpenType()
     rows, cols = shape
-    if not isinstance(rows, int) or not isinstance(cols, int) or rows < 1 or cols < 1:
-        raise TypeError(f"shape must be two positive ints, not {shape!r}")
+    if not isinstance(rows, int) or not isinstance(cols, int) or rows < 0 or cols < 0:
+        raise TypeError(f"shape must be two ints, not {shape!r}")
     return matrix_class(rows, cols, scalar)
 
 
