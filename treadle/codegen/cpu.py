@@ -42,7 +42,8 @@ def machine(target: Target, width: int) -> Machine:
     attributes = "nounwind"
     if wide and width * 32 >= 512:
         attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
-    return Machine("cpu", width, gathers=wide, scatters=wide, mask_registers=wide, attributes=attributes)
+    return Machine("cpu", width, gathers=wide, scatters=wide, mask_registers=wide,
+                   slow_masked_stores=not wide and target.cpu.startswith(("znver", "bdver")), attributes=attributes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from .lanewise import Item, Pointers, gather, last_lane, scatter
 from .scalar import from_memory, to_memory
 from .text import PTR, memory, vector
 from .values import ViewX, X
-from .wide import indices, interleaved, stretched, wide_load, wide_store
+from .wide import indices, interleaved, stretched, where_full, wide_load, wide_store
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -173,7 +173,14 @@ class Access:
         """Write one number an item."""
         if self.shape == "window" and self.window() != (len(self.items), len(self.items)):
             self.shape = "lanes"  # a wide store would overwrite what lies between
-        _STORES[self.shape](self, xs)
+        e = self.e
+        if self.shape in ("wide", "window") and e.mask is not None and not e.unit.target.mask_registers:
+            for x in xs:
+                e.wide(x)  # before the branch
+            partial = Access.store_lanes if e.unit.target.slow_masked_stores and e.mask not in e.full else _STORES[self.shape]
+            where_full(e, lambda: _STORES[self.shape](self, xs), lambda: partial(self, xs))
+        else:
+            _STORES[self.shape](self, xs)
 
     def store_uniform(self, xs: list[X]) -> None:
         """All lanes at one address: the last one that runs has the last word."""

@@ -19,6 +19,7 @@ class Machine:
     """What the emitter must know of the processor.
 
     ``gathers``, ``scatters``: whether its own are worth using. ``mask_registers``: masks have registers of their own.
+    ``slow_masked_stores``: they cost more than a store for each lane.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Machine:
     gathers: bool = False
     scatters: bool = False
     mask_registers: bool = False
+    slow_masked_stores: bool = False
     attributes: str = "nounwind"
 
 

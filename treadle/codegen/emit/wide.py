@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .text import vector
@@ -35,26 +36,39 @@ def wide_load(e: Emitter, kind: str, count: int, pointer: str, mask: str | None,
 
 
 def wide_store(e: Emitter, kind: str, count: int, value: str, pointer: str, mask: str | None, align: int) -> None:
+    """Store ``count`` scalars that lie side by side, those of ``mask`` only."""
     many = vector(kind, count)
-    plain = f"store {many} {value}, ptr {pointer}, align {align}"
     if mask is None:
-        e.t.do(plain)
+        e.t.do(f"store {many} {value}, ptr {pointer}, align {align}")
         return
-    end = None
-    if mask in e.full and not e.unit.target.mask_registers:  # where a masked store costs more than a dozen plain ones
-        whole, part, end = e.t.label("whole"), e.t.label("part"), e.t.label("stored")
-        e.t.branch(e.full[mask], whole, part)
-        e.t.start(whole)
-        e.t.do(plain)
-        e.t.jump(end)
-        e.t.start(part)
     name = f"@llvm.masked.store.v{count}{short(kind)}.p0"
     bits = vector("i1", count)
     e.t.declare(f"declare void {name}({many}, ptr, i32, {bits})")
     e.t.do(f"call void {name}({many} {value}, ptr {pointer}, i32 {align}, {bits} {mask})")
-    if end is not None:
-        e.t.jump(end)
-        e.t.start(end)
+
+
+def where_full(e: Emitter, whole: Callable[[], None], part: Callable[[], None]) -> None:
+    """Code for a mask that has every lane, and for one that has not: the mask is tested when the code runs.
+
+    Without mask registers a masked store costs as much as a dozen plain ones or more, and most masks are full.
+    """
+    assert e.mask is not None
+    test = e.full.get(e.mask)
+    if test is None:
+        bits = e.t.ins(f"bitcast {e.bits} {e.mask} to i{e.width}")
+        test = e.t.ins(f"icmp eq i{e.width} {bits}, -1")
+    full, rest, end = e.t.label("whole"), e.t.label("part"), e.t.label("stored")
+    e.t.branch(test, full, rest)
+    mask = e.mask
+    e.t.start(full)
+    e.mask = None
+    whole()
+    e.t.jump(end)
+    e.t.start(rest)
+    e.mask = mask
+    part()
+    e.t.jump(end)
+    e.t.start(end)
 
 
 def interleaved(e: Emitter, kind: str, columns: list[str]) -> str:
