@@ -41,12 +41,23 @@ def install() -> None:
 def rejected() -> list[str]:
     """Assemble all texts; what ``ptxas`` says of those it does not accept."""
     with tempfile.TemporaryDirectory() as folder:
-        jobs = [(name, a, text, Path(folder, f"{k}-{a}")) for k, (name, made) in enumerate(texts.values()) for a, text in made.items()]
+        jobs = [
+            (name, a, text, Path(folder, f"{k}-{a}"))
+            for k, (name, made) in enumerate(texts.values())
+            for a, text in made.items()
+        ]
 
         def assemble(job: tuple) -> str:
             name, arch, text, path = job
             path.with_suffix(".ptx").write_bytes(text)
-            command = ["ptxas", f"-arch=sm_{arch}", "-O0", str(path.with_suffix(".ptx")), "-o", str(path.with_suffix(".cubin"))]
+            command = [
+                "ptxas",
+                f"-arch=sm_{arch}",
+                "-O0",
+                str(path.with_suffix(".ptx")),
+                "-o",
+                str(path.with_suffix(".cubin")),
+            ]
             done = subprocess.run(command, capture_output=True, text=True)
             return "" if done.returncode == 0 else f"{name} for sm_{arch}: {done.stderr.strip()[:2000]}"
 

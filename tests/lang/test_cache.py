@@ -40,11 +40,15 @@ print(out.list(), "built" if built else "kept")
 """
 
 
+def launcher(cache, path):
+    return f"import treadle as wp, runpy; wp.config.kernel_cache_dir = {str(cache)!r}; runpy.run_path({str(path)!r})"
+
+
 def run(folder, **changes):
     values = {"scale": 1.0, "inner": 2.0, "static": 4.0, "extra": "", **changes}
     path = folder / "program.py"
     path.write_text(textwrap.dedent(PROGRAM).format(**values))
-    code = f"import treadle as wp, runpy; wp.config.kernel_cache_dir = {str(folder / 'cache')!r}; runpy.run_path({str(path)!r})"
+    code = launcher(folder / "cache", path)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -70,7 +74,7 @@ def test_a_change_is_seen_and_the_first_form_is_still_kept(tmp_path, change, wan
 def test_two_processes_at_once(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(PROGRAM).format(scale=1.0, inner=2.0, static=4.0, extra=""))
-    code = f"import treadle as wp, runpy; wp.config.kernel_cache_dir = {str(tmp_path / 'cache')!r}; runpy.run_path({str(path)!r})"
+    code = launcher(tmp_path / "cache", path)
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert {p.communicate(timeout=60)[0].strip() for p in both} <= {"[7.0, 11.0] built", "[7.0, 11.0] kept"}
     assert all(p.returncode == 0 for p in both)

@@ -40,7 +40,9 @@ def test_inner_product():
     h = np.random.default_rng(2).normal(size=(2, 50, 3))
     a, b = (wp.array(x, dtype=wp.vec3d) for x in h)
     assert utils.array_inner(a, b) == pytest.approx((h[0] * h[1]).sum(), rel=1e-14)
-    assert utils.array_inner(wp.array(h[0, :, 0]), wp.array(h[1, :, 0])) == pytest.approx(h[0, :, 0] @ h[1, :, 0], rel=1e-13)
+    assert utils.array_inner(wp.array(h[0, :, 0]), wp.array(h[1, :, 0])) == pytest.approx(
+        h[0, :, 0] @ h[1, :, 0], rel=1e-13
+    )
 
 
 def test_of_nothing():

@@ -1,4 +1,4 @@
-"""One class per kind of error. The docstring of a class says the cause and the mend; messages name file, line and types."""
+"""One class per kind of error. A class's docstring says the cause and the mend; messages name file, line and types."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LaunchTypeError(TreadleError, TypeError):
 
 
 class IndexOutOfRange(TreadleError, IndexError):
-    """A kernel used an index outside an array. Mend: guard the index; the message names line, array, index and thread."""
+    """An index outside an array. Mend: guard it; the message names line, array, index and thread."""
 
 
 class KernelAssertionError(TreadleError, AssertionError):

@@ -48,7 +48,7 @@ class Options:
 
 @dataclass(slots=True)
 class Translation:
-    """What parser and passes made of a kernel. ``key``: its long key; ``kept``: manifest node and key, None if unnamable."""
+    """What parser and passes made of a kernel. ``key``: its long key; ``kept``: manifest node and key, or None."""
 
     key: str
     func: Func
@@ -63,7 +63,9 @@ class Translation:
 
         func, found, options = self.func, self.found, self.options
         made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
-        made.meta.update(rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found.unconditional))
+        made.meta.update(
+            rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found.unconditional)
+        )
         return made
 
 
@@ -87,7 +89,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
 
 
 def short_key(kernel: Kernel, types: tuple[Type, ...], options: Options) -> str | None:
-    """The key that stands for the kernel before anything is parsed; None where its code has no name for all its values."""
+    """The key that stands for the kernel before anything is parsed; None where its defaults cannot be named."""
     try:
         target = host(options.width)
         return digest(compiler_version(), code_digest(kernel.source), types_text(types), target.key(), options.key())
@@ -137,7 +139,9 @@ class Variant:
         names = [p.name for p in kernel.parameters]
         low, high, grid = 0, 2**31 - 1, 0
         if rank > 1:
-            low, high, grid = (options.width, high, ndim) if options.rows else (low, options.width - 1 if ndim > 1 else high, ndim)
+            low, high, grid = (
+                (options.width, high, ndim) if options.rows else (low, options.width - 1 if ndim > 1 else high, ndim)
+            )
         self.options = options
         self.program = Program(entry, types, kernel.key, names, options.checked, grid, low, high)
 
@@ -175,7 +179,9 @@ class Overload:
                     rank = found.program.entry.meta["rank"]
                     if 1 < rank < ndim:
                         del self.variants[key]
-                        raise LaunchError(f"kernel {kernel.key} asks for {rank} thread indices, the launch has {ndim} dimensions")
+                        raise LaunchError(
+                            f"kernel {kernel.key} asks for {rank} thread indices, the launch has {ndim} dimensions"
+                        )
         return found
 
     def translation(self) -> tuple[str | None, Translation] | None:
@@ -190,7 +196,7 @@ class Overload:
 
 
 def prepare(overloads: list[Overload]) -> None:
-    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, in several processes at once."""
+    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, in several processes."""
     from ..codegen.workers import compile_all
 
     missing = [made for made in (o.translation() for o in overloads) if made is not None]
@@ -245,7 +251,17 @@ def compiler_version() -> str:
 
     package = Path(__file__).parent.parent
     parts = [llvm_version()]
-    for room in ("types", "ir", "builtins", "builtins/elementary", "frontend", "passes", "codegen", "codegen/emit", "lang"):
+    for room in (
+        "types",
+        "ir",
+        "builtins",
+        "builtins/elementary",
+        "frontend",
+        "passes",
+        "codegen",
+        "codegen/emit",
+        "lang",
+    ):
         for path in sorted((package / room).glob("*.py")):
             facts = path.stat()
             parts.append(f"{path.name} {facts.st_size} {facts.st_mtime_ns}")

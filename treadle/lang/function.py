@@ -26,8 +26,14 @@ class Function:
     Callable from kernels; called from Python it runs as Python, its builtins evaluated as kernels do.
     """
 
-    def __init__(self, func: Any, key: str | None = None, module: Module | None = None, inline: bool | None = None,
-                 namespace: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        func: Any,
+        key: str | None = None,
+        module: Module | None = None,
+        inline: bool | None = None,
+        namespace: dict[str, Any] | None = None,
+    ):
         self.func = func
         self.key = key or func.__qualname__.rpartition(".<locals>.")[2]
         self.module = module
@@ -55,11 +61,16 @@ class Function:
         known = tuple(constants) or (None,) * len(types)
         chosen = self if len(self.overloads) == 1 else self.select(types, known)
         wanted = chosen.settle(types, known)
-        fixed = tuple(c.value if c is not None and not isinstance(t, _AT_RUN_TIME) else None for c, t in zip(known, wanted, strict=True))
+        fixed = tuple(
+            c.value if c is not None and not isinstance(t, _AT_RUN_TIME) else None
+            for c, t in zip(known, wanted, strict=True)
+        )
         key = (wanted, fixed)
         func = chosen._programs.get(key)
         if func is None:
-            func = parse(chosen.source, wanted, kind="function", constants=known, manifest=chosen._manifest, name=chosen.key)
+            func = parse(
+                chosen.source, wanted, kind="function", constants=known, manifest=chosen._manifest, name=chosen.key
+            )
             chosen._programs[key] = func
         return func
 
@@ -70,10 +81,14 @@ class Function:
     def settle(self, types: Sequence[Type | None], known: Sequence[Constant | None]) -> tuple[Type | None, ...]:
         """The parameter types for a call: the annotation where a literal takes it, else the argument's own type."""
         found = []
-        for p, declared, t, c in zip(self.source.parameters(), self.source.parameter_types(), types, known, strict=True):
+        for p, declared, t, c in zip(
+            self.source.parameters(), self.source.parameter_types(), types, known, strict=True
+        ):
             if not fits_call(t, declared, c):
-                raise KernelTypeError(f"argument {p.name!r} of {self.key} must be {spell(declared)}, not {spell(t)}",
-                                      hint=_cast_hint(declared, t))
+                raise KernelTypeError(
+                    f"argument {p.name!r} of {self.key} must be {spell(declared)}, not {spell(t)}",
+                    hint=_cast_hint(declared, t),
+                )
             found.append(declared if isinstance(declared, Scalar) else t)
         return tuple(found)
 
@@ -123,7 +138,9 @@ def _cast_hint(declared: Type | None, t: Type | None) -> str:
     return f"cast it: {spell(declared)}(…)" if both else ""
 
 
-def func(f: Any = None, *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None) -> Any:
+def func(
+    f: Any = None, *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None
+) -> Any:
     """Make ``f`` a function that kernels can call.
 
     Args:
@@ -143,7 +160,9 @@ def func(f: Any = None, *, name: str | None = None, module: Module | str | None 
 
     def declare(fn: Any) -> Function:
         home = module_of(fn, module)
-        made = Function(fn, name, home, inline, dict(frame.f_locals) if fn.__closure__ or "<locals>" in fn.__qualname__ else None)
+        made = Function(
+            fn, name, home, inline, dict(frame.f_locals) if fn.__closure__ or "<locals>" in fn.__qualname__ else None
+        )
         known = home.functions.get(made.key)
         nested = "<locals>" in fn.__qualname__
         if known is not None and not nested and known.source.parameter_types() != made.source.parameter_types():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from ..types.core import VOID, Matrix, Type, b1, f32, i32, tuple_of
+from ..types.core import Matrix, Type, b1, f32, i32, tuple_of
 from ..types.layout import children, is_composite
 from ..types.values import class_of
 

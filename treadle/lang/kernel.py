@@ -27,8 +27,14 @@ class Kernel:
     ``key`` is its name in messages, ``module`` the :class:`Module` it belongs to, ``options`` its own compile options.
     """
 
-    def __init__(self, func: Any, key: str | None = None, module: Module | None = None,
-                 options: dict[str, Any] | None = None, namespace: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        func: Any,
+        key: str | None = None,
+        module: Module | None = None,
+        options: dict[str, Any] | None = None,
+        namespace: dict[str, Any] | None = None,
+    ):
         self.func = func
         self.key = key or func.__qualname__.rpartition(".<locals>.")[2]
         self.module = module or module_of(func, None)
@@ -62,14 +68,17 @@ class Kernel:
         types = tuple(self.source.parameter_types())
         for p in self.parameters:
             if p.annotation is EMPTY:
-                raise KernelTypeError(f"parameter {p.name!r} of kernel {self.key} has no type", self.source.span,
-                                      "annotate it, for example with float or wp.array(dtype=float)")
+                raise KernelTypeError(
+                    f"parameter {p.name!r} of kernel {self.key} has no type",
+                    self.source.span,
+                    "annotate it, for example with float or wp.array(dtype=float)",
+                )
         if self.bound is not None:
             types = tuple(b if b is not None else t for b, t in zip(self.bound, types, strict=True))
         return types
 
     def bind(self, args: list[Any]) -> tuple[list[Any], tuple[Type, ...]]:
-        """Arguments converted where the language allows it, and their types. Raises naming the one that does not fit."""
+        """Arguments converted where the language allows it, and their types. Errors name the one that does not fit."""
         names = self.parameters
         if len(args) != len(names):
             args = [*args, *self._defaults(len(args))]
@@ -103,7 +112,9 @@ class Kernel:
 
     def declared_variants(self) -> list[Any]:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""
-        if not self.overloads and all(t is not None and not (isinstance(t, Array) and t.elem is None) for t in self.declared):
+        if not self.overloads and all(
+            t is not None and not (isinstance(t, Array) and t.elem is None) for t in self.declared
+        ):
             types = tuple(view(t.elem, t.ndim) if isinstance(t, Array) else t for t in self.declared)
             self.overload(types)
         return list(self.overloads.values())
@@ -158,11 +169,21 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     return arg, have
 
 
-def kernel(f: Any = None, *, name: str | None = None, enable_backward: bool | None = None,
-           module: Module | str | None = None, module_options: dict[str, Any] | None = None,
-           launch_bounds: Any = None, cuda_max_registers: int | None = None, enable_cuda_smem_spilling: bool | None = None,
-           cluster_dim: int | None = None, entry_point_abi: str | None = None, grid_stride: bool | None = None,
-           gang_width: int | None = None) -> Any:
+def kernel(
+    f: Any = None,
+    *,
+    name: str | None = None,
+    enable_backward: bool | None = None,
+    module: Module | str | None = None,
+    module_options: dict[str, Any] | None = None,
+    launch_bounds: Any = None,
+    cuda_max_registers: int | None = None,
+    enable_cuda_smem_spilling: bool | None = None,
+    cluster_dim: int | None = None,
+    entry_point_abi: str | None = None,
+    grid_stride: bool | None = None,
+    gang_width: int | None = None,
+) -> Any:
     """Make ``f`` a kernel. Nothing is compiled until it is launched.
 
     Args:
@@ -195,14 +216,19 @@ def kernel(f: Any = None, *, name: str | None = None, enable_backward: bool | No
         home = module_of(fn, module)
         if module_options:
             if module != "unique":
-                raise KernelTypeError("module_options needs module='unique'", hint="use wp.set_module_options for a module")
+                raise KernelTypeError(
+                    "module_options needs module='unique'", hint="use wp.set_module_options for a module"
+                )
             home.set_options(module_options)
         nested = "<locals>" in fn.__qualname__
         made = Kernel(fn, name, home, options, dict(frame.f_locals) if nested else None)
         returns = made.source.annotations.get("return")
         if returns not in (None, "None"):
-            raise KernelSyntaxError(f"kernel {made.key} declares a return value; kernels return nothing", made.source.span,
-                                    "write results to an array argument")
+            raise KernelSyntaxError(
+                f"kernel {made.key} declares a return value; kernels return nothing",
+                made.source.span,
+                "write results to an array argument",
+            )
         home.kernels[made.key] = made
         return made
 

@@ -15,10 +15,22 @@ from .kernel import KERNELS, Kernel
 _usual: Device | None = None  # the CPU, once known: launches on it need no look-up
 
 
-def launch(kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-           adj_inputs: Sequence[Any] = (), adj_outputs: Sequence[Any] = (), device: Any = None, stream: Any = None,
-           adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False, max_blocks: int = 0,
-           block_dim: int | None = None, checked: bool | None = None) -> Any:
+def launch(
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    adj_inputs: Sequence[Any] = (),
+    adj_outputs: Sequence[Any] = (),
+    device: Any = None,
+    stream: Any = None,
+    adjoint: bool = False,
+    record_tape: bool = True,
+    record_cmd: bool = False,
+    max_blocks: int = 0,
+    block_dim: int | None = None,
+    checked: bool | None = None,
+) -> Any:
     """Run ``kernel`` once for each thread of a grid, on every core, and wait for its end.
 
     Args:
@@ -50,8 +62,16 @@ def launch(kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (),
     try:
         quick = kernel.fast
     except AttributeError:
-        raise LaunchTypeError(f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel") from None
-    if quick is not None and not record_cmd and not adjoint and checked is None and (device is None or device == "cpu" or device is _usual):
+        raise LaunchTypeError(
+            f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel"
+        ) from None
+    if (
+        quick is not None
+        and not record_cmd
+        and not adjoint
+        and checked is None
+        and (device is None or device == "cpu" or device is _usual)
+    ):
         done = quick(dim, inputs, outputs)
         if done is None:
             return None
@@ -60,10 +80,14 @@ def launch(kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (),
     return _launch(kernel, dim, [*inputs, *outputs], device, adjoint, record_cmd, checked)
 
 
-def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, adjoint: bool, record_cmd: bool, checked: bool | None) -> Any:
+def _launch(
+    kernel: Kernel, dim: Any, args: list[Any], device: Any, adjoint: bool, record_cmd: bool, checked: bool | None
+) -> Any:
     """The way of a first launch, and of everything unusual."""
     if not isinstance(kernel, Kernel):
-        raise LaunchTypeError(f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel")
+        raise LaunchTypeError(
+            f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel"
+        )
     if adjoint:
         raise LaunchError(f"kernel {kernel.key}: adjoint launches are not there yet")
     where = get_device(device)
@@ -118,8 +142,15 @@ class Launch:
     [11.0, 11.0]
     """
 
-    def __init__(self, kernel: Kernel, device: Device, dims: tuple[int, ...], values: list[Any], types: tuple[Any, ...],
-                 checked: bool | None = None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        device: Device,
+        dims: tuple[int, ...],
+        values: list[Any],
+        types: tuple[Any, ...],
+        checked: bool | None = None,
+    ):
         self.kernel, self.device, self.checked = kernel, device, checked
         self.dim, self._values, self._types = dims, list(values), types
         self._command: Any = None

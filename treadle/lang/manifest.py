@@ -1,7 +1,7 @@
 """What a compile depended on, in a form that can be kept on disk and checked again without parsing anything.
 
-A *node* describes one user function: the digest of its code, and for each outside name (or ``wp.static`` expression) the
-parser met, the digest of the value it had, or the node of the function it was. Checking a node evaluates the names
+A *node* describes one user function: the digest of its code, and for each outside name (or ``wp.static`` expression)
+the parser met, the digest of the value it had, or the node of the function it was. Checking a node evaluates the names
 again and compares; if everything agrees, compiling again would give the same program.
 """
 
@@ -21,7 +21,8 @@ from ..types.core import Struct, Type
 from .function import Function
 from .host import Builtin
 
-Node = list  # [code digest, [[text, [[constant name, value]…], value digest or Node]…]]; plain lists, so that JSON keeps it
+# [code digest, [[text, [[constant name, value]…], value digest or Node]…]]: plain lists, so that JSON keeps it
+Node = list
 
 
 class Unknown(Exception):
@@ -32,13 +33,17 @@ def code_digest(source: Source) -> str:
     """The digest of a function's code, its place in the file, its defaults and its declared types."""
     parts = [repr(_code(source.code)), source.file, source.qualname]
     for p, t in zip(source.parameters(), source.parameter_types(), strict=True):
-        parts.append(f"{p.name}:{_type_text(t) if t is not None else '?'}={'' if p.default is EMPTY else value_digest(p.default)}")
+        parts.append(
+            f"{p.name}:{'?' if t is None else _type_text(t)}={'' if p.default is EMPTY else value_digest(p.default)}"
+        )
     parts.append(repr(source.annotations.get("return")))
     return digest(*parts)
 
 
 def _code(code: types.CodeType) -> tuple:
-    constants = tuple(_code(c) if isinstance(c, types.CodeType) else (type(c).__name__, repr(c)) for c in code.co_consts)
+    constants = tuple(
+        _code(c) if isinstance(c, types.CodeType) else (type(c).__name__, repr(c)) for c in code.co_consts
+    )
     return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_firstlineno,
             tuple(code.co_lines()))  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Modules: what belongs together because it was written in one Python file. Options are set, and kernels loaded, by module."""
+"""Modules: what was written in one Python file. Options are set, and kernels loaded, by module."""
 
 from __future__ import annotations
 
@@ -110,8 +110,13 @@ def load_kernels(kernels: list[Kernel]) -> None:
     prepare([v for kernel in kernels for v in kernel.declared_variants()])
 
 
-def load_module(module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None,
-                max_workers: int | None = None) -> None:
+def load_module(
+    module: Any = None,
+    device: Any = None,
+    recursive: bool = False,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
     """Compile and load the kernels of ``module`` now instead of at their first launch.
 
     Args:
@@ -129,8 +134,9 @@ def load_module(module: Any = None, device: Any = None, recursive: bool = False,
     load_kernels([k for m in chosen for k in m.kernels.values()])
 
 
-def force_load(device: Any = None, modules: list[Any] | None = None, block_dim: int | None = None,
-               max_workers: int | None = None) -> None:
+def force_load(
+    device: Any = None, modules: list[Any] | None = None, block_dim: int | None = None, max_workers: int | None = None
+) -> None:
     """Compile and load the kernels of ``modules`` (default: all) now instead of at their first launch."""
     if modules is None:
         chosen = list(MODULES.values())

@@ -60,4 +60,4 @@ def install_as_warp() -> None:
     sys.modules["warp"] = ours
     prefix = ours.__name__ + "."
     for name in [n for n in sys.modules if n.startswith(prefix)]:
-        sys.modules["warp." + name[len(prefix):]] = sys.modules[name]
+        sys.modules["warp." + name[len(prefix) :]] = sys.modules[name]

@@ -37,7 +37,9 @@ class StructBase:
         t = type(self).__treadle_type__
         index = t.index.get(name)
         if index is None:
-            raise KernelAttributeError(f"{type(self).__name__} has no field {name!r}", hint=f"it has {', '.join(t.index)}")
+            raise KernelAttributeError(
+                f"{type(self).__name__} has no field {name!r}", hint=f"it has {', '.join(t.index)}"
+            )
         object.__setattr__(self, name, convert(value, t.fields[index][1], f"{type(self).__name__}.{name}"))
         if _holds_views(t.fields[index][1]):
             object.__setattr__(self, "_type", None)  # the concrete type is found again when next asked for
@@ -101,10 +103,13 @@ def convert(value: Any, t: Type, what: str) -> Any:
             return None
         have = getattr(value, "type", None)
         if not isinstance(have, View):
-            raise LaunchTypeError(f"{what} must be an array of {t.elem} with {t.ndim} dimensions, not {type(value).__name__}")
+            raise LaunchTypeError(
+                f"{what} must be an array of {t.elem} with {t.ndim} dimensions, not {type(value).__name__}"
+            )
         if not fits(have, t):
-            raise LaunchTypeError(f"{what} must be an array of {t.elem} with {t.ndim} dimensions, "
-                                  f"not of {have.elem} with {have.ndim}")
+            raise LaunchTypeError(
+                f"{what} must be an array of {t.elem} with {t.ndim} dimensions, not of {have.elem} with {have.ndim}"
+            )
         return value
     cls = class_of(t)
     if isinstance(value, cls):
@@ -218,8 +223,11 @@ def _declare(c: type, module: Module | str | None, frame: Any) -> type:
         key = f"{key}#{sum(k.split('#')[0] == key for k in home.structs)}"
     t = Struct(key, tuple(fields))
     methods = {n: v for n, v in vars(c).items() if n not in ("__dict__", "__weakref__", "__annotations__", *t.index)}
-    cls = type(c.__name__, (StructBase,), {**methods, "__slots__": tuple(t.index), "__treadle_type__": t,
-                                           "__annotations__": dict(annotations)})
+    cls = type(
+        c.__name__,
+        (StructBase,),
+        {**methods, "__slots__": tuple(t.index), "__treadle_type__": t, "__annotations__": dict(annotations)},
+    )
     cls.key, cls.cls = key, cls
     home.structs[key] = cls
     special_class(t, cls)

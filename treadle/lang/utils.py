@@ -29,7 +29,13 @@ def _sum_kernel(elem: Type) -> Kernel:
 @cache
 def _inner_kernel(elem: Type) -> Kernel:
     dtype, scalar = class_of(elem), class_of(elem.elem if isinstance(elem, Vector | Matrix) else elem)
-    product = from_builtin.dot if isinstance(elem, Vector) else from_builtin.ddot if isinstance(elem, Matrix) else from_builtin.mul
+    product = (
+        from_builtin.dot
+        if isinstance(elem, Vector)
+        else from_builtin.ddot
+        if isinstance(elem, Matrix)
+        else from_builtin.mul
+    )
 
     @kernel(enable_backward=False, module="unique")
     def array_inner(a: array(dtype=dtype), b: array(dtype=dtype), out: array(dtype=scalar)):
@@ -77,7 +83,9 @@ def _reduce(run: Any, lines: list, outer: tuple[int, ...], out: array | None, el
         result = zeros(shape, dtype=dtype, device=device)
     else:
         if out.dtype is not dtype or tuple(out.shape) != shape:
-            raise ValueError(f"out must have dtype {dtype.__name__} and shape {shape}, not {out.dtype.__name__} and {out.shape}")
+            raise ValueError(
+                f"out must have dtype {dtype.__name__} and shape {shape}, not {out.dtype.__name__} and {out.shape}"
+            )
         result = out
         result.zero_()
     for i, line in enumerate(lines):
@@ -127,8 +135,10 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     11.0
     """
     if a.shape != b.shape or a.dtype is not b.dtype:
-        raise ValueError(f"array_inner needs equal shapes and dtypes, not {a.shape} {a.dtype.__name__} and "
-                         f"{b.shape} {b.dtype.__name__}")
+        raise ValueError(
+            f"array_inner needs equal shapes and dtypes, not {a.shape} {a.dtype.__name__} and "
+            f"{b.shape} {b.dtype.__name__}"
+        )
     elem = a.type.elem
     left, outer = _lines(a, axis, count)
     right, _ = _lines(b, axis, count)
