@@ -23,21 +23,22 @@ _HOMES = {
     "lang.launch": "launch Launch",
     "lang.session": "init clear_kernel_cache install_as_warp",
     "runtime.array": "array array1d array2d array3d array4d",
-    "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy dtype_to_numpy dtype_from_numpy",
+    "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "
+                         "dtype_to_numpy dtype_from_numpy",
     "runtime.copies": "copy clone",
-    "runtime.device": "Device get_device set_device get_preferred_device get_devices is_device_available is_cpu_available "
-                      "is_cuda_available get_cuda_device_count get_cuda_devices ScopedDevice",
+    "runtime.device": "Device get_device set_device get_preferred_device get_devices is_device_available "
+                      "is_cpu_available is_cuda_available get_cuda_device_count get_cuda_devices ScopedDevice",
     "runtime.streams": "Stream Event get_stream set_stream ScopedStream record_event wait_event wait_stream "
                        "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
     "runtime.timer": "ScopedTimer",
-    "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError UnassignedError "
-                   "LaunchError LaunchTypeError IndexOutOfRange KernelAssertionError IntegerDivisionError",
+    "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
+                   "UnassignedError LaunchError LaunchTypeError IndexOutOfRange KernelAssertionError IntegerDivisionError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = {"utils": "utils", "mujoco": "mujoco"}
 _CONSTANTS = {
-    "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536, "phi": 1.61803398874989484820,
-    "half_pi": 1.57079632679489661923, "ln2": 0.69314718055994530942, "ln10": 2.30258509299404568402,
+    "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
+    "phi": 1.61803398874989484820, "half_pi": 1.57079632679489661923, "ln2": 0.69314718055994530942, "ln10": 2.30258509299404568402,
     "log2e": 1.44269504088896340736, "log10e": 0.43429448190325182765, "inf": float("inf"), "nan": float("nan"),
 }  # fmt: skip
 _CONSTANTS.update({name.upper(): value for name, value in list(_CONSTANTS.items())})

@@ -1,39 +1,40 @@
 """What the compiler must know of each operation to move, drop or mask it. One table, open to builtins.
 
-Structural ops, their arguments (a view is written ``v``, indices ``i…``) and attributes:
+Structural ops: arguments (a view is written ``v``, indices ``i…``), results, attributes, meaning:
 
-    const    ()                    -> x          attrs value            a Python bool, int or float; or a str
-    poison   ()                    -> x                                 a value nobody may look at (never assigned)
-    make     (parts…)              -> c                                 a composite from its direct parts
-    extract   (c)                  -> part       attrs index            one direct part, index known
-    insert   (c, part)             -> c          attrs index            a copy of c with one part replaced
-    pick     (c, i[, j])           -> x                                 a component of a vector (matrix) at run-time indices
-    put      (c, x, i[, j])        -> c                                 a copy with that component replaced
-    cast     (x)                   -> y                                 to the result's scalar type
-    bitcast   (x)                  -> y                                 same bits, other scalar type
-    select   (c, a, b)             -> x                                 a where c, else b; both already computed
-    tid      ()                    -> i32        attrs axis             this thread's index on a grid axis
-    lanes_any (c)                  -> bool                              does any running lane of the gang hold c
-    local    ()                    -> v          attrs type (Fixed)     a thread's own array, zeroed; its view
-    load     (v, i…)               -> x                                 one element (after scalarize: one result a leaf)
-    store    (v, i…, x…)                                                (after scalarize: one argument a leaf)
-    atomic   (v, i…, x[, y])       -> old        attrs op               add sub min max and or xor exch cas (y = new value)
-    subview   (v, i…)              -> v'                                fixes the leading dimensions
-    slice    (v, start, step, len) -> v'         attrs axis             a range along one axis (already normalised)
-    field    (v)                   -> v'         attrs index            each element's part number index (static)
-    parts    (v)                   -> v'                                components of vectors or matrices as 1 or 2 new last dimensions
-    shape    (v)                   -> i32        attrs axis
-    address   (v)                  -> u64                               of the first element
-    view_at   (address, n…[, s…])  -> v                                 wp.array(ptr=…, shape=…) inside a kernel
-    if       (c)                   -> r…         regions then, else     both yield one value a result
-    for      (start, stop, step, init…) -> r…    region (i, carried…)   yields (carried…), or (stay, carried…) if attrs stays
-    while    (init…)               -> r…         region (carried…)      yields (stay, carried…)
-    call     (args…)               -> r…         attrs func (a Func)
-    print    (parts…)                            attrs format           strings are const parts
-    check    (ok, shown…)                        attrs kind, message    records a fault where ok is false (asserts, bounds)
+    const     ()                         -> x    value          a Python bool, int or float; or a str
+    poison    ()                         -> x                   a value nobody may look at (never assigned)
+    make      (parts…)                   -> c                   a composite from its direct parts
+    extract   (c)                        -> part index          one direct part, index known
+    insert    (c, part)                  -> c    index          a copy of c with one part replaced
+    pick      (c, i[, j])                -> x                   a component of a vector (matrix) at run-time indices
+    put       (c, x, i[, j])             -> c                   a copy with that component replaced
+    cast      (x)                        -> y                   to the result's scalar type
+    bitcast   (x)                        -> y                   same bits, other scalar type
+    select    (c, a, b)                  -> x                   a where c, else b; both already computed
+    tid       ()                         -> i32  axis           this thread's index on a grid axis
+    lanes_any (c)                        -> bool                does any running lane of the gang hold c
+    local     ()                         -> v    type (Fixed)   a thread's own array, zeroed; its view
+    load      (v, i…)                    -> x                   one element (after scalarize: one result a leaf)
+    store     (v, i…, x…)                                       one element (after scalarize: one argument a leaf)
+    atomic    (v, i…, x[, y])            -> old  op             add sub min max and or xor exch cas (y: new value)
+    subview   (v, i…)                    -> v'                  fixes the leading dimensions
+    slice     (v, start, step, len)      -> v'   axis           a range along one axis (already normalised)
+    field     (v)                        -> v'   index          each element's part number index (static)
+    parts     (v)                        -> v'                  components as one (vectors) or two (matrices) last axes
+    shape     (v)                        -> i32  axis
+    address   (v)                        -> u64                 of the first element
+    view_at   (address, n…[, s…])        -> v                   wp.array(ptr=…, shape=…) inside a kernel
+    if        (c)                        -> r…                  regions then, else: both yield one value a result
+    for       (start, stop, step, init…) -> r…   [stays]        region (i, carried…) yields ([stay,] carried…)
+    while     (init…)                    -> r…                  region (carried…) yields (stay, carried…)
+    call      (args…)                    -> r…   func (a Func)
+    print     (parts…)                           format         strings are const parts
+    check     (ok, shown…)                       kind, message  records a fault where ok is false (asserts, bounds)
 
 A ``for`` reads start, stop and step once. Where its block yields ``stay`` the loop ends after an iteration in which
-stay is false; so does a ``while``, whose test is the user's condition and every break. Results are the last carried values.
+stay is false; so does a ``while``, whose test is the user's condition and every break. Results are the last carried
+values.
 """
 
 from __future__ import annotations
