@@ -143,19 +143,20 @@ def run(arms: int = 2048, rounds: int = 5, threads: int = os.cpu_count() or 1) -
     rates = arms * ROUND / np.median(seconds, axis=0)
     links = np.concatenate([ours.d.xpos.numpy()[:, 1:-1], ways[-1][:, None]], axis=1)  # the gripper in place of its jaw
     picture = draw(links, ways)
-    return {"treadle": rates[0], "mujoco": rates[1], "difference": difference, "picture": picture, "threads": threads}
+    return {"treadle": rates[0], "mujoco": rates[1], "threads": threads, "steps": rounds * ROUND,
+            "difference": difference, "picture": picture}  # fmt: skip
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("."), help="folder for the picture")
     parser.add_argument("--arms", type=int, default=2048)
-    arms = parser.parse_args().arms
+    args = parser.parse_args()
     wp.init()
-    result = run(arms)
-    print(f"{arms:,} SO-101 arms, 500 steps of 2 ms each, constraints off in both engines")
+    result = run(args.arms)
+    print(f"{args.arms:,} SO-101 arms, {result['steps']} steps of 2 ms each, constraints off in both engines")
     print(f"  treadle           {result['treadle']:>12,.0f} steps/s")
     print(f"  MuJoCo, {result['threads']} threads {result['mujoco']:>12,.0f} steps/s")
     print(f"  treadle is {result['treadle'] / result['mujoco']:.1f} times faster")
-    print(f"  largest difference of a joint position after 500 steps: {result['difference']:.1e} rad")
-    print(f"  picture: {write_png(parser.parse_args().out / 'so101.png', result['picture'])}")
+    print(f"  largest difference of a joint position at the end: {result['difference']:.1e} rad")
+    print(f"  picture: {write_png(args.out / 'so101.png', result['picture'])}")

@@ -59,12 +59,36 @@ TREE = """
 """
 
 
-def tree(**options: float) -> mujoco.MjModel:
-    """The model `TREE`, with fields of its options set."""
-    mjm = mujoco.MjModel.from_xml_string(TREE)
-    for name, value in options.items():
-        setattr(mjm.opt, name, value)
-    return mjm
+# The least that has something of everything: a hinge and a slide, a spring, damping, an actuator with two clamps.
+PAIR = """
+<mujoco>
+  <default><geom contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <body pos="0 0 1">
+      <joint name="hinge" axis="0 1 0" stiffness="3" springref="0.5" damping="0.2"/>
+      <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03"/>
+      <body pos="0.4 0 0">
+        <joint name="slide" type="slide" axis="1 0 0" damping="0.5"/>
+        <geom type="box" size="0.05 0.05 0.05"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position name="servo" joint="hinge" kp="20" kv="1" ctrlrange="-0.5 0.5" forcerange="-4 4"/>
+    <motor name="push" joint="slide" gear="2"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def tree() -> mujoco.MjModel:
+    """The model `TREE`."""
+    return mujoco.MjModel.from_xml_string(TREE)
+
+
+def pair() -> mujoco.MjModel:
+    """The model `PAIR`."""
+    return mujoco.MjModel.from_xml_string(PAIR)
 
 
 def chain(links: int) -> mujoco.MjModel:
@@ -86,7 +110,7 @@ def arm() -> mujoco.MjModel:
     return mjm
 
 
-MODELS = {"arm": arm, "tree": tree, "chain": lambda: chain(5)}
+MODELS = {"arm": arm, "tree": tree, "pair": pair, "chain": lambda: chain(5)}
 
 
 def random_state(mjm: mujoco.MjModel, nworld: int, seed: int = 0) -> dict[str, np.ndarray]:

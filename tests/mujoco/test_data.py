@@ -22,7 +22,7 @@ def test_what_is_put_comes_back():
 
 
 def test_one_world_of_many_is_taken():
-    mjm = models.tree()
+    mjm = models.pair()
     m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, 5, dtype=wp.float64)
     d.qvel.numpy()[...] = np.arange(5.0)[:, None]
     mjw.step(m, d)
@@ -47,7 +47,7 @@ def test_worlds_start_at_the_reference_pose():
 
 
 def test_marked_worlds_are_reset_and_others_go_on():
-    mjm = models.tree()
+    mjm = models.pair()
     m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=4)
     d.ctrl.fill_(0.5)
     d.qfrc_applied.fill_(0.1)

@@ -53,7 +53,7 @@ def test_another_array_takes_a_fields_place_only_if_it_fits():
 
 
 def test_a_replaced_array_is_used_by_the_next_step():
-    mjm = models.tree()
+    mjm = models.pair()
     m = mjw.put_model(mjm)
     kept, swapped = mjw.make_data(m, 2), mjw.make_data(m, 2)
     mjw.step(m, swapped)

@@ -58,7 +58,7 @@ def test_a_long_chain_takes_the_general_path():
 
 
 def test_several_steps_in_one_launch_equal_single_steps():
-    mjm = models.tree()
+    mjm = models.pair()
     m = mjw.put_model(mjm)
     single, many = mjw.make_data(m, 5), mjw.make_data(m, 5)
     for d in (single, many):
@@ -72,8 +72,27 @@ def test_several_steps_in_one_launch_equal_single_steps():
     np.testing.assert_allclose(many.time.numpy(), single.time.numpy(), rtol=1e-5)
 
 
+def test_gang_width_does_not_show():
+    mjm = models.pair()
+    state = models.random_state(mjm, 37)
+    ends = []
+    width = wp.config.gang_width
+    try:
+        for wp.config.gang_width in (1, 8, 16):
+            m = mjw.put_model(mjm)
+            d = mjw.make_data(m, 37)
+            for name, values in state.items():
+                getattr(d, name).numpy()[...] = values
+            mjw.step(m, d, nstep=10)
+            ends.append(np.concatenate([d.qpos.numpy(), d.qvel.numpy(), d.qacc.numpy()], axis=1))
+    finally:
+        wp.config.gang_width = width
+    np.testing.assert_array_equal(ends[1], ends[0])
+    np.testing.assert_array_equal(ends[2], ends[0])
+
+
 def test_numbers_of_the_model_may_change_between_steps():
-    mjm = models.tree()
+    mjm = models.pair()
     m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, dtype=wp.float64)
     mjw.step(m, d)
     mjd = mujoco.MjData(mjm)
