@@ -40,7 +40,8 @@ _MODULES = {"utils": "utils", "mujoco": "mujoco"}
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
     "phi": 1.61803398874989484820, "half_pi": 1.57079632679489661923, "ln2": 0.69314718055994530942,
-    "ln10": 2.30258509299404568402, "log2e": 1.44269504088896340736, "log10e": 0.43429448190325182765, "inf": float("inf"), "nan": float("nan"),
+    "ln10": 2.30258509299404568402, "log2e": 1.44269504088896340736, "log10e": 0.43429448190325182765,
+    "inf": float("inf"), "nan": float("nan"),
 }  # fmt: skip
 _CONSTANTS.update({name.upper(): value for name, value in list(_CONSTANTS.items())})
 _GENERIC = ("Int", "Float", "Scalar")  # stand for any type of their kind in annotations
