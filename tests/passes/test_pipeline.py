@@ -7,13 +7,15 @@ import pytest
 
 from tests.random_ir import arguments, program
 from treadle.codegen import oracle
-from treadle.ir import Func
+from treadle.ir import Block, Func, Op, Value
+from treadle.ir.builder import Builder
 from treadle.ir.show import show
 from treadle.ir.verify import verify
 from treadle.ir.walk import ops_of
 from treadle.passes.fma import form_fma
 from treadle.passes.pipeline import LOWER, NORMALIZE, run
 from treadle.passes.scalarize import scalarize
+from treadle.types.core import b1, i32, view
 
 
 def bits(func: Func, seed: int) -> list[np.ndarray]:
@@ -65,3 +67,28 @@ def test_passes_are_quick():
         run(LOWER, run(NORMALIZE, func))
         best = min(best, time.process_time() - start)
     assert best / count < 60e-6  # about 5 µs for eleven passes on a quiet machine
+
+
+def test_deep_nesting_costs_no_more_than_its_size():
+    """Forty guards in a loop, each around all that follows, as ``continue`` makes them."""
+    depth = 40
+    inner = Block((), (), ())
+    test = Value(b1)
+    for _ in range(depth):
+        inner = Block((), (Op("if", (test,), (), {}, (inner, Block())), *_store().ops), ())
+    bounds = Builder()
+    args = (bounds.i32(0), bounds.i32(9), bounds.i32(1))
+    loop = Op("for", args, (), {}, (Block((Value(i32),), inner.ops, ()),))
+    array, index = _ARRAY
+    func = Func("k", "kernel", (array, index, test), Block((), (*bounds.ops, loop), ()))
+    start = time.process_time()
+    run(LOWER, run(NORMALIZE, func))
+    assert time.process_time() - start < 2.0
+
+
+_ARRAY = (Value(view(i32, 1)), Value(i32))
+
+
+def _store() -> Block:
+    array, index = _ARRAY
+    return Block((), (Op("store", (array, index, index)),), ())

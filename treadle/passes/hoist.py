@@ -108,4 +108,4 @@ def _space(load: Op) -> str:
 
 def _may_end(op: Op) -> bool:
     """Whether a thread may stop in ``op``."""
-    return op.name in ("check", "call") or any(_may_end(inner) for r in op.regions for inner in ops_of(r))
+    return any(inner.name in ("check", "call") for inner in ops_of(Block((), (op,))))
