@@ -51,6 +51,7 @@ COUNT = "%23: i32 = atomic %1, %11, %12 op='add'\n store %2, %23, %7"
         ("ordered", "%20: i32 = atomic %1, %11, %12 op='exch'"),
         ("ordered", "%20: i32 = atomic %1, %11, %11, %12 op='cas'"),
         ("ordered", "print %7 format='%f'"),
+        ("ordered", "%20: str = const value='a'\n %21: str = select %13, %20, %20\n print %21 format='%s'"),
         ("counted", COUNT),
         ("counted", f"if %13 {{\n {COUNT}\n yield\n }} {{\n yield\n }}"),
         # the amount is read from memory that nobody writes

@@ -152,22 +152,30 @@ class _Walk:
         self.bits: dict[str | int, int] = {}
         self.locals: dict[Op, str] = {}
         self.used = _read_values(func)
-        self.changed = True
+        self.deep = self.changed = False  # whether dependences matter, and whether new ones were found
 
     def run(self) -> Effects:
         for p, path in zip(self.func.params, leaf_paths(self.func)):
             self.facts[p] = Place(path, p.type.ndim) if isinstance(p.type, View) else UNIFORM
+        self.once()
+        used = any(s.used for s in self.sites)
+        if used or any(t.read and not t.own and (t.written or t.accumulated) for t in self.roots.values()):
+            self.deep = self.changed = True
         while self.changed:  # dependences through loops and own arrays: until nothing new is found
             self.changed = False
-            self.roots: dict[str, Touch] = {}
-            self.sites: list[Site] = []
-            self.unconditional: dict[tuple[str, int, str, int], None] = {}
-            self.prints, self.bounded, self.stays = False, True, 0
-            self.control, self.depth, self.loops = 0, 0, 0
-            self.block(self.func.body)
+            self.once()
         found = Effects(self.roots, tuple(self.sites), tuple(self.unconditional), self.prints, False, self.bounded)
         found.waits = any(_waited(found, source) for source in self.sources(self.stays))
         return found
+
+    def once(self) -> None:
+        """One walk over everything, from nothing but ``deps`` and ``memory``."""
+        self.roots: dict[str, Touch] = {}
+        self.sites: list[Site] = []
+        self.unconditional: dict[tuple[str, int, str, int], None] = {}
+        self.prints, self.bounded, self.stays = False, True, 0
+        self.control, self.depth, self.loops = 0, 0, 0
+        self.block(self.func.body)
 
     # ---- sources
 
@@ -178,13 +186,15 @@ class _Walk:
         return frozenset([source for source, bit in self.bits.items() if mask & bit])
 
     def mask(self, values: tuple[Value, ...]) -> int:
+        if not self.deep:
+            return 0
         deps, mask = self.deps, 0
         for v in values:
             mask |= deps.get(v, 0)
         return mask
 
     def depend(self, v: Value, mask: int) -> None:
-        if mask and mask | self.deps.get(v, 0) != self.deps.get(v, 0):
+        if self.deep and mask and mask | self.deps.get(v, 0) != self.deps.get(v, 0):
             self.deps[v] = self.deps.get(v, 0) | mask
             self.changed = True
 
@@ -202,15 +212,14 @@ class _Walk:
             if handler is not None:
                 handler(self, op)
                 continue
-            mask = self.mask(op.args)
-            pure = OPS[op.name].pure
-            for r in op.results:
-                if mask:
+            if self.deep and (mask := self.mask(op.args)):
+                for r in op.results:
                     self.depend(r, mask)
+            for r in op.results:
                 if isinstance(r.type, View):
                     facts[r] = Place(UNKNOWN, r.type.ndim)
-                else:
-                    facts[r] = UNIFORM if pure and all([_uniform(facts.get(a)) for a in op.args]) else None
+                elif getattr(r.type, "is_int", False) and OPS[op.name].pure:  # only integers become indices
+                    facts[r] = UNIFORM if all([_uniform(facts.get(a)) for a in op.args]) else None
 
     def const(self, op: Op) -> None:
         value = op.attrs["value"]
@@ -293,7 +302,7 @@ class _Walk:
 
     def remember(self, root: str, touch: Touch, op: Op) -> None:
         """What stands in an own array depends on what was put there, and on whether that happened."""
-        if touch.private:
+        if touch.private and self.deep:
             mask = self.memory.get(root, 0) | self.mask(op.args) | self.control
             if mask != self.memory.get(root, 0):
                 self.memory[root] = mask
