@@ -7,8 +7,8 @@ choice are computed and selected, and a real ``if`` stands only before a path th
 follow C99, but ``asin`` and ``acos`` take arguments beyond -1 and 1 as -1 and 1.
 
 ``BODIES[name][type]`` is the body. ``ULP[name]`` is the largest error of the float32 and of the float64 body in
-units in the last place: for float32 of one argument it was measured over all 2**32 of them, otherwise over some
-millions, with some room.
+units in the last place: what was measured at every 13th float32, and at some millions of float64 numbers and of pairs,
+with some room (``tools/fit/sweep.py``).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FILES: dict[str, str] = {
 
 ULP: dict[str, tuple[float, float]] = {
     "sin": (1.7, 1.0), "cos": (1.7, 1.0), "tan": (1.4, 1.4),
-    "asin": (1.7, 1.7), "acos": (1.4, 1.4), "atan": (1.5, 1.6), "atan2": (1.7, 1.7),
+    "asin": (1.9, 1.8), "acos": (1.4, 1.4), "atan": (1.5, 1.6), "atan2": (1.7, 1.7),
     "exp": (1.1, 1.1), "sinh": (1.8, 1.8), "cosh": (1.6, 1.6), "tanh": (1.5, 1.5),
-    "log": (1.0, 1.0), "log2": (1.0, 1.1), "log10": (1.0, 1.0),
+    "log": (1.0, 1.0), "log2": (1.1, 1.1), "log10": (1.0, 1.0),
     "pow": (0.6, 1.0), "cbrt": (1.0, 1.0),
-    "erf": (1.2, 1.2), "erfc": (1.9, 1.7), "erfinv": (1.5, 1.6), "erfcinv": (1.6, 1.6),
+    "erf": (1.3, 1.2), "erfc": (1.7, 1.7), "erfinv": (1.5, 1.6), "erfcinv": (1.6, 1.6),
 }  # fmt: skip
 
 BODIES: dict[str, dict[str, Callable]]
