@@ -47,9 +47,11 @@ IGNORED = """
 import signal, threading, os, time
 signal.signal(signal.SIGINT, lambda *_: print("mine", flush=True))
 from tests.runtime import kernels
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+from treadle.runtime import native
+program, _ = kernels.endless(), native.driver()
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
-    kernels.endless().run([], (10,))
+    program.run([], (10,))
 except KeyboardInterrupt:
     print("and the launch says so", flush=True)
 """
