@@ -136,6 +136,17 @@ def _show_pattern(p: Pattern | Type) -> str:
     return spell(p) if isinstance(p, Type) else str(p)
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A body in a file that is imported when the body is first needed."""
+
+    module: str
+    name: str
+
+    def load(self) -> Callable:
+        return getattr(importlib.import_module(self.module), self.name)
+
+
 @dataclass(frozen=True)
 class Record:
     """One builtin, or one overload of it."""
@@ -157,16 +168,18 @@ class Record:
 
     @cached_property
     def signature(self) -> Signature:
-        body = self.part("body")
-        given = self.part("sig") or body
-        found = given if isinstance(given, Signature) else Signature.of(given)
-        if body is not None:
-            body.__annotations__ = {}  # patterns mean something here only; a body is translated for given types
+        given = self.part("sig")
+        if isinstance(given, Signature):
+            return given
+        found = Signature.of(given or self.part("body"))
+        if self.kind == "body":  # patterns mean something here only; a body is translated for given types
+            self.part("body").__annotations__ = {}
         return found
 
     def part(self, name: str) -> Object:
         """A part of the definition (``ref``, ``lower``, ``body``, ``emit``, ``result`` …), or None."""
-        return vars(self.definition).get(name)
+        found = vars(self.definition).get(name)
+        return found.load() if isinstance(found, Deferred) else found
 
     # -- matching ----------------------------------------------------------------------------------------------------
 
@@ -333,7 +346,8 @@ def _build(result: Object, bound: dict) -> Result:
 # -- the registry ------------------------------------------------------------------------------------------------------
 
 RECORDS: dict[str, list[Record]] = {}
-_loading: list[str] = []
+_found: dict[tuple[str, str], tuple[Record, ...]] = {}  # the records of a name in a file that was imported
+_matches: dict[tuple, Match] = {}  # what was resolved before, for arguments that are described by types and numbers
 
 
 def builtin(group: str, name: str | None = None, info: OpInfo = PURE) -> Callable[[type], Record]:
@@ -360,9 +374,13 @@ def records(name: str) -> Iterator[Record]:
     if name not in MODULES:
         raise KernelNameError(f"there is no builtin {name!r}", hint=_near(name))
     for module in MODULES[name]:
-        importlib.import_module(f"{__package__}.{module}")
-        home = f"{__package__}.{module}"
-        yield from [r for r in RECORDS.get(name, ()) if r.definition.__module__ == home]
+        found = _found.get((name, module))
+        if found is None:
+            home = f"{__package__}.{module}"
+            importlib.import_module(home)
+            found = tuple(r for r in RECORDS.get(name, ()) if r.definition.__module__ == home)
+            _found[name, module] = found
+        yield from found
 
 
 def primitive(name: str) -> Record:
@@ -380,6 +398,31 @@ def resolve(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object)
         KernelNameError: there is no such builtin.
         KernelTypeError: none takes them; the message names argument, types and candidates.
     """
+    key = _key(name, args, context) if not kwargs else None
+    match = _matches.get(key) if key is not None else None
+    if match is None:
+        match = _resolved(name, args, kwargs, context)
+        if key is not None:
+            _matches[key] = match
+    return match
+
+
+def _key(name: str, args: list[Arg], context: Object) -> tuple | None:
+    """What decides the match, where that is types and literal numbers alone."""
+    seen: list[Object] = [name, id(context)]
+    for a in args:
+        if a.type is None or a.function is not None:
+            return None
+        if a.value is None:
+            seen.append(a.type)
+        elif a.literal and isinstance(a.value, int | float):
+            seen.append((type(a.value), a.value))
+        else:
+            return None
+    return tuple(seen)
+
+
+def _resolved(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
     failures: list[tuple[Record, Mismatch]] = []
     for record in records(name):
         try:

@@ -1,7 +1,6 @@
 """Scalar functions with machine instructions of their own: primitives. Those made of others are in ``composed``."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
@@ -187,6 +186,8 @@ class fma:
 
 def fused(a, b, c):
     """``a * b + c`` of NumPy floats of one type, rounded once, by exact rational arithmetic."""
+    from fractions import Fraction  # only the oracle and the folding of constants come here
+
     kind = type(a)
     if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
         with np.errstate(all="ignore"):
@@ -204,12 +205,14 @@ def _infinite(a, b, c):
     return product + c if not (np.isfinite(a) and np.isfinite(b)) else c
 
 
-def rounded(exact: Fraction, kind):
-    """A rational number as the nearest NumPy float of type ``kind``.
+def rounded(exact, kind):
+    """The Fraction ``exact`` as the nearest NumPy float of type ``kind``.
 
     Rounded to float64 with the last bit odd where inexact, which a second rounding to fewer bits cannot mistake for a
     tie (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
     """
+    from fractions import Fraction
+
     try:
         near = float(exact)
     except OverflowError:

@@ -3,7 +3,6 @@
 16-bit floats work in float32 and round the result.
 """
 
-from importlib import import_module
 from types import FunctionType
 
 from ..types.core import bf16, f16, f32, f64
@@ -11,7 +10,7 @@ from ..types.values import float32
 from .elementary import FILES, dsl
 from .language import Word
 from .patterns import Var
-from .registry import Param, Signature, builtin
+from .registry import Deferred, Param, Signature, builtin
 
 Short = Var("Short", (f16, bf16))
 
@@ -55,8 +54,7 @@ def _define(name: str, suffix: str, t, body) -> None:
 def define_all(suffix: str, t) -> None:
     """Register the bodies for scalar type ``t``, found in the files that end in ``suffix``."""
     for name, topic in FILES.items():
-        home = import_module(f".elementary.{topic}_{suffix}", __package__)
-        _define(name, suffix, t, getattr(home, f"{name}_{suffix}"))
+        _define(name, suffix, t, Deferred(f"{__package__}.elementary.{topic}_{suffix}", f"{name}_{suffix}"))
 
 
 def _of_one(word: Word):

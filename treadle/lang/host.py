@@ -76,13 +76,13 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
     """Evaluate builtin ``name`` on host values through the oracle, the exact interpreter of the language."""
     from ..builtins import registry
     from ..codegen import oracle
-    from ..frontend.context import Context
+    from ..frontend.context import CONTEXT
     from ..ir.builder import Builder
     from ..ir.node import Func, Value
 
     described = [argument(a) for a in args]
     named = {k: argument(v) for k, v in kwargs.items()}
-    match = registry.resolve(name, described, named, Context())
+    match = registry.resolve(name, described, named, CONTEXT)
     given = [*args, *kwargs.values()]
     params, values, passed, builder = [], [], [], Builder()
     for t, arg, value in zip(match.types, [*described, *named.values()], given, strict=False):
