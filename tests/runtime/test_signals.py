@@ -35,7 +35,7 @@ def test_ctrl_c_ends_an_endless_kernel(native):
     )
     try:
         assert child.stdout.readline() == "running\n"
-        time.sleep(0.3)
+        time.sleep(0.6)
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=20)
     finally:
