@@ -94,6 +94,27 @@ def histogram(weight: float = 1.0, out=V32) -> Program:
     return program(c, "histogram", (VI32, V32, out), {"weight": weight, "atomics": atomics})
 
 
+def histogram_and_total(weight: float = 1.0) -> Program:
+    """``out[bin[i]] += 1`` on private copies and ``sum[0] += 1`` by partial sums, of f32."""
+    c = entry("both")
+    bins, data, total_ = (c.load("ptr", "%args", k * VIEW) for k in range(3))
+    shift = c.op("sub", "i64", *(c.cast("ptrtoint", "ptr", p, "i64") for p in (c.load("ptr", "%priv"), data)))
+    item = c.load("ptr", "%priv", 8)
+    c.store("ptr", total_, item)
+    with c.for_("%end", "%begin") as i:
+        bin_ = c.cast("sext", "i32", c.load("i32", bins, c.op("shl", "i64", i, 2)), "i64")
+        slots = (
+            c.at(c.at(data, c.op("shl", "i64", bin_, 2)), shift),
+            c.at(item, c.op("add", "i64", 64, c.op("shl", "i64", c.op("and", "i64", i, 63), 2))),
+        )
+        for slot in slots:
+            c.store("float", c.op("fadd", "float", c.load("float", slot), "1.0"), slot)
+    c.ret(0)
+    fact = {"op": "add", "scalar": "f32"}
+    atomics = [{"kind": "copy", "path": [1], **fact}, {"kind": "sum", "path": [2], **fact}]
+    return program(c, "both", (VI32, V32, V32), {"weight": weight, "atomics": atomics})
+
+
 def endless() -> Program:
     """Loops until it is asked to stop."""
     c = entry("endless")

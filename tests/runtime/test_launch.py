@@ -105,6 +105,14 @@ def test_private_copies_have_the_same_bits_for_any_workers(bins):
     assert np.abs(np.frombuffer(found.pop(), np.float32) - exact).max() < 1e-2
 
 
+@pytest.mark.parametrize("size", [100, 5000, 200_000])
+def test_sums_and_copies_side_by_side(workers, size):
+    where = array((np.arange(size) % 100).astype(np.int32))
+    out, total = zeros(100), zeros(1)
+    kernels.histogram_and_total(HEAVY).run([where, out, total], (size,))
+    assert out.list() == np.bincount(where.numpy(), minlength=100).tolist() and total.list() == [size]
+
+
 def test_copies_of_a_strided_target_leave_its_gaps_alone():
     rng, size = np.random.default_rng(4), 100_000
     where = array(rng.integers(0, 100, size).astype(np.int32))

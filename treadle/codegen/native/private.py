@@ -2,8 +2,8 @@
 
 Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs
 to and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a
-merge, so there are only K of them, a power of two of at most 16: as many as leave at least two threads for each
-scalar of all copies. With K = 1 the kernel updates the target itself, in thread order.
+merge, so there are only K of them, a power of two of at most 16: as many as leave at least two threads for each scalar
+of all copies. The first chunk needs none, it updates the target itself; with K = 1 all chunks do, in thread order.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def _prepare() -> str:
     count, items = _items(c, program)
     area = c.at(memory, c.op("mul", "i64", "%i", _job(c, "stride")))
     place = c.var("ptr", c.at(area, _round64(c, c.op("mul", "i64", count, 8))))
-    in_place = c.op("icmp eq", "i64", _job(c, "copies"), 0)
+    # Chunk 0 updates the target itself: the others have copies, so nobody else touches it meanwhile.
+    copied = c.op("icmp sgt", "i64", _job(c, "copies"), 1)
+    own = c.op("and", "i1", copied, c.op("icmp ne", "i64", "%i", 0))
     low = c.var("i64", 0)
     with c.for_(count) as j:
         item, pointer = _item_at(c, items, j), c.op("mul", "i64", j, 8)
@@ -129,13 +131,15 @@ def _prepare() -> str:
                    ("i64", value))  # fmt: skip
             c.store("ptr", here, area, pointer)
             place.set(c.at(here, SUM_BYTES))
-        with c.if_(c.op("and", "i1", copy, in_place)):
-            c.store("ptr", c.load("ptr", args, c.load("i64", item, ATOMIC["view"])), area, pointer)
-        with c.if_(c.op("and", "i1", copy, c.op("xor", "i1", in_place, "true"))):
+        with c.if_(copy):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
-            c.call("void", "@fill", ("ptr", here), ("i64", nbytes), ("i64", size), ("i64", value))
-            c.store("ptr", c.at(here, c.op("sub", "i64", 0, low.get())), area, pointer)
-            place.set(c.at(here, _round64(c, nbytes)))
+            target = c.load("ptr", args, c.load("i64", item, ATOMIC["view"]))
+            shifted = c.at(here, c.op("sub", "i64", 0, low.get()))
+            c.store("ptr", c.select(own, "ptr", shifted, target), area, pointer)
+            with c.if_(own):
+                c.call("void", "@fill", ("ptr", here), ("i64", nbytes), ("i64", size), ("i64", value))
+            with c.if_(copied):
+                place.set(c.at(here, _round64(c, nbytes)))
     c.ret(area)
     return c.text()
 
@@ -241,7 +245,7 @@ def _merge_range() -> str:
     count = c.select(c.op("icmp slt", "i64", left, RANGE), "i64", left, RANGE)
     offset = c.op("mul", "i64", begin, size)
     into, first = c.at(_job(c, "args", "ptr"), offset), c.at(_job(c, "launch", "ptr"), offset)
-    with c.for_(_job(c, "copies")) as i:
+    with c.for_(_job(c, "copies"), 1) as i:
         source = c.at(first, c.op("mul", "i64", i, _job(c, "stride")))
         _merge_call(c, _job(c, "entry", "ptr"), into, source, count)
     c.ret(0)
@@ -315,7 +319,7 @@ def _merge() -> str:
                     )
                 with c.if_(c.op("xor", "i1", share, "true")), c.for_(ranges) as r:
                     c.call("i32", "@merge_range", ("ptr", inner), ("i64", r))
-            with c.if_(c.op("xor", "i1", dense, "true")), c.for_("%n") as i:
+            with c.if_(c.op("xor", "i1", dense, "true")), c.for_("%n", 1) as i:
                 source = c.at(here, c.op("mul", "i64", i, stride))
                 shifted = c.at(source, c.op("sub", "i64", 0, low.get()))
                 c.call("void", "@merge_strided", ("ptr", item), ("ptr", view), ("ptr", shifted))
