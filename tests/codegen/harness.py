@@ -109,7 +109,9 @@ class Entry:
         self.binary = cpu.build(func, self.target, options, symbol)
         library = llvm.JITLibraryBuilder().add_object_img(self.binary.code).add_current_process()
         self.tracker = library.export_symbol(symbol).link(engine(), symbol)
-        kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+        kind = ctypes.CFUNCTYPE(
+            ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+        )
         self.call = kind(self.tracker[symbol])
         self.stop = ctypes.c_int32(0)
         self.fault = (ctypes.c_int64 * 11)()
@@ -140,7 +142,8 @@ class Entry:
 
 
 class _Private:
-    """Private memory of one chunk, as the launch driver makes it: copies are the arrays themselves, sums are merged by halves."""
+    """Private memory of one chunk, as the launch driver makes it: copies are the arrays themselves, sums are merged
+    by halves."""
 
     def __init__(self, items, signature, args):
         self.items, self.sums = items, []
@@ -150,7 +153,9 @@ class _Private:
                 pointers.append(args[item["path"][0]].ctypes.data)
                 self.sums.append(None)
             else:
-                t = np.dtype({"f": "f4", "i": "i4"}[item["scalar"][0]] if item["scalar"][1:] == "32" else item["scalar"][0] + "8")
+                t = np.dtype(
+                    {"f": "f4", "i": "i4"}[item["scalar"][0]] if item["scalar"][1:] == "32" else item["scalar"][0] + "8"
+                )
                 area = np.zeros(64 + 64 * 8, np.uint8)
                 part = area[64 : 64 + 64 * t.itemsize].view(t)
                 part[:] = identity(item["op"], t)

@@ -13,11 +13,14 @@ SIZE = 64  # length of the arrays that are read at computed places
 
 
 class Program:
-    """A random kernel over arrays (ints, floats, vectors, out): what it reads it never writes, except at the own index."""
+    """A random kernel over arrays (ints, floats, vectors, out): what it reads it never writes, except at the own
+    index."""
 
     def __init__(self, seed: int):
         self.r = random.Random(seed)
-        self.k = KernelBuilder((view(i32, 1), view(f32, 1), view(vector(3, f32), 1), view(f32, 1), view(i32, 1), i32, f32))
+        self.k = KernelBuilder(
+            (view(i32, 1), view(f32, 1), view(vector(3, f32), 1), view(f32, 1), view(i32, 1), i32, f32)
+        )
         self.ints, self.floats, self.vectors, self.out, self.iout, n, x = self.k.params
         self.scope: list[Value] = [n, x]
         self.depth = 0
@@ -134,7 +137,10 @@ class Program:
 
         def run():
             self.statements(r.randint(1, 3))
-            return [r.choice([self.pick(t), v]) if r.random() < 0.3 else self.pick(t) for t, v in zip(types, values, strict=True)]
+            return [
+                r.choice([self.pick(t), v]) if r.random() < 0.3 else self.pick(t)
+                for t, v in zip(types, values, strict=True)
+            ]
 
         if r.random() < 0.5:
             return k.op("logical_not", self.condition()), self.inside(values, run)

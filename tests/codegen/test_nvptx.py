@@ -20,7 +20,9 @@ def accepted(func, tmp_path, arch) -> str:
     if PTXAS:
         path = tmp_path / "kernel.ptx"
         path.write_text(text)
-        done = subprocess.run([PTXAS, f"-arch=sm_{arch}", str(path), "-o", str(tmp_path / "out")], capture_output=True, text=True)
+        done = subprocess.run(
+            [PTXAS, f"-arch=sm_{arch}", str(path), "-o", str(tmp_path / "out")], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
     return text
 

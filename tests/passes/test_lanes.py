@@ -14,7 +14,8 @@ def test_integer_sums_keep_the_step_from_lane_to_lane():
     k, _, _, n = kernel()
     i, c = k.tid(), lambda v: k.const(v, i32)
     cases = {
-        1: k.op("add", i, n), -1: k.op("sub", n, i), 6: k.op("mul", k.op("add", i, c(5)), c(6)), 8: k.op("shl", i, c(3)),
+        1: k.op("add", i, n), -1: k.op("sub", n, i), 6: k.op("mul", k.op("add", i, c(5)), c(6)),
+        8: k.op("shl", i, c(3)),
         0: k.op("sub", k.op("add", i, n), i), 3: k.op("add", k.op("mul", c(2), i), i),
     }  # fmt: skip
     unknown = [k.op("mul", i, n), k.op("mul", i, i), k.op("mul", i, c(1 << 20)), k.cast(i, f32), k.op("min", i, n)]

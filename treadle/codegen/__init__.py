@@ -1,1 +1,2 @@
-"""Floor 6: from IR to machine code. ``emit`` writes LLVM text, ``cpu`` and ``nvptx`` build it, ``native`` has helpers."""
+"""Floor 6: from IR to machine code. ``emit`` writes LLVM text, ``cpu`` and ``nvptx`` build it, ``native`` has
+helpers."""

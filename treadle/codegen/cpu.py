@@ -42,8 +42,15 @@ def machine(target: Target, width: int) -> Machine:
     attributes = "nounwind"
     if wide and width * 32 >= 512:
         attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
-    return Machine("cpu", width, gathers=wide, scatters=wide, mask_registers=wide,
-                   slow_masked_stores=not wide and target.cpu.startswith(("znver", "bdver")), attributes=attributes)
+    return Machine(
+        "cpu",
+        width,
+        gathers=wide,
+        scatters=wide,
+        mask_registers=wide,
+        slow_masked_stores=not wide and target.cpu.startswith(("znver", "bdver")),
+        attributes=attributes,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,8 @@ class Draft:
 
 
 def build(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Binary:
-    """Object code of the scalarized kernel ``func``; see the architecture page for its entry and for ``Binary.meta``."""
+    """Object code of the scalarized kernel ``func``; see the architecture page for its entry and for
+    ``Binary.meta``."""
     return draft(func, target, options, symbol).binary()
 
 
@@ -135,7 +143,8 @@ _machines = _Machines({})
 
 
 def parse(text: str):
-    """A verified module. LLVM ends the process on malformed code that reaches its back ends, so nothing goes unverified."""
+    """A verified module. LLVM ends the process on malformed code that reaches its back ends, so nothing goes
+    unverified."""
     import llvmlite.binding as llvm
 
     try:
@@ -180,4 +189,15 @@ def assembly(text: str, target: Target) -> str:
     return machine.emit_assembly(module)
 
 
-__all__ = ["Draft", "Options", "assembly", "build", "compile_text", "draft", "host_target", "optimise", "parse", "weight"]
+__all__ = [
+    "Draft",
+    "Options",
+    "assembly",
+    "build",
+    "compile_text",
+    "draft",
+    "host_target",
+    "optimise",
+    "parse",
+    "weight",
+]

@@ -43,10 +43,11 @@ def _entry(symbol: str, size: int) -> str:
         f"  %{name[:-2]}.short = call i32 {intrinsic}()\n  %{name[:-2]} = zext i32 %{name[:-2]}.short to i64"
         for name, intrinsic in registers.items()
     )
+    record = f"ptr byval([{LAUNCH.size} x i8]) align 8 %launch"
     declarations = "\n".join(f"declare i32 {intrinsic}()" for intrinsic in registers.values())
     return f"""
 {declarations}
-define ptx_kernel void @{symbol}(ptr byval([{size} x i8]) align 8 %args, ptr byval([{LAUNCH.size} x i8]) align 8 %launch) {{
+define ptx_kernel void @{symbol}(ptr byval([{size} x i8]) align 8 %args, {record}) {{
 entry:
 {reads}
   %block = mul i64 %ctaid, %ntid

@@ -11,10 +11,12 @@ _LOOP_OPS, _KERNEL_OPS = 20, 150
 
 
 def gang_width(func: Func, native: int, wide_registers: bool, serial: bool) -> int:
-    """The gang width for ``func``. ``native``: lanes of a 32-bit vector; ``wide_registers``: there are 32 vector registers.
+    """The gang width for ``func``. ``native``: lanes of a 32-bit vector; ``wide_registers``: there are 32 vector
+    registers.
 
-    Loops that are short chains of dependent arithmetic wait for results most of the time; several vectors a gang fill the gaps.
-    It pays while their values fit the registers: two vectors with 16 registers, four with 32. Everything else loses by it.
+    Loops that are short chains of dependent arithmetic wait for results most of the time; several vectors a gang fill
+    the gaps. It pays while their values fit the registers: two vectors with 16 registers, four with 32. Everything else
+    loses by it.
     """
     if serial or any(op.name == "print" for op in ops_of(func.body)):
         return 1

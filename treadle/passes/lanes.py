@@ -1,14 +1,15 @@
 """What the lanes of a gang have in common: uniform, contiguous and varying values, and which control flow diverges.
 
-An analysis beside the IR, not a rewriting pass. Every value gets its *lane step*: 0 when all running lanes hold the same value
-(uniform), an integer k when lane l holds ``start + k·l`` (contiguous: an address in it is a wide access), None when nothing is known
-(varying). Three observations keep loops uniform:
+An analysis beside the IR, not a rewriting pass. Every value gets its *lane step*: 0 when all running lanes hold the
+same value (uniform), an integer k when lane l holds ``start + k·l`` (contiguous: an address in it is a wide access),
+None when nothing is known (varying). Three observations keep loops uniform:
 
-* **Two faces.** In a loop whose lanes leave at different times, running lanes have run equally many rounds: a counter is
-  uniform *inside* even though its value *after* the loop differs by lane.
-* **Leaving arm.** In a loop whose stay flag is false on one side of an ``if``, lanes that take that side never see the next round;
-  the results that only feed the next round need no blend and keep the lane step of the staying side.
-* **Conjunctions.** The uniform parts of ``u and v`` are told apart from the varying ones, so code can branch on the former.
+* **Two faces.** In a loop whose lanes leave at different times, running lanes have run equally many rounds: a counter
+  is uniform *inside* even though its value *after* the loop differs by lane.
+* **Leaving arm.** In a loop whose stay flag is false on one side of an ``if``, lanes that take that side never see the
+  next round; the results that only feed the next round need no blend and keep the lane step of the staying side.
+* **Conjunctions.** The uniform parts of ``u and v`` are told apart from the varying ones, so code can branch on the
+  former.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ BASE = "base"  # the lane step of a view whose pointer varies while shape and st
 class Leaving:
     """An ``if`` in a loop whose lanes leave the loop on one side.
 
-    ``stay``: the region (0 or 1) whose lanes may stay. ``free``: the results that are not blended, each with the carried
-    parameter it becomes. ``last``: nothing with an effect follows it in the loop, and every carried value that is read after the
-    loop is among ``free`` or unchanged: when no lane stays, control may go straight to the loop's exit.
+    ``stay``: the region (0 or 1) whose lanes may stay. ``free``: the results that are not blended, each with the
+    carried parameter it becomes. ``last``: nothing with an effect follows it in the loop, and every carried value that
+    is read after the loop is among ``free`` or unchanged: when no lane stays, control may go straight to the loop's
+    exit.
     """
 
     stay: int
@@ -54,11 +56,14 @@ class Lanes:
         return self.steps[value] == 0
 
 
-def analyse(func: Func, rows: bool = False, params: dict[Value, int | None | str] | None = None, width: int = 8) -> Lanes:
+def analyse(
+    func: Func, rows: bool = False, params: dict[Value, int | None | str] | None = None, width: int = 8
+) -> Lanes:
     """The lane facts of ``func`` (scalarized).
 
-    ``rows``: gangs run along the last axis of the grid, so that outer axes are uniform. ``params``: lane steps of a function's
-    parameters (a kernel's are uniform). ``width`` 1 makes everything uniform; all other widths have the same facts.
+    ``rows``: gangs run along the last axis of the grid, so that outer axes are uniform. ``params``: lane steps of a
+    function's parameters (a kernel's are uniform). ``width`` 1 makes everything uniform; all other widths have the same
+    facts.
     """
     lanes = Lanes({p: 0 if params is None else params.get(p) for p in func.params}, uses=_count_uses(func))
     for op in ops_of(func.body):
@@ -98,8 +103,10 @@ class _Analysis:
             return
         rule = _ARITHMETIC.get(op.name)
         step = None
-        if rule is not None and all(_wide_int(v) for v in (*op.args, *op.results)) and all(
-            isinstance(self.steps[a], int) for a in op.args
+        if (
+            rule is not None
+            and all(_wide_int(v) for v in (*op.args, *op.results))
+            and all(isinstance(self.steps[a], int) for a in op.args)
         ):
             step = rule(self, op)
             if step is not None and abs(step) > _LARGEST_STEP:
@@ -128,8 +135,7 @@ class _Analysis:
         source, target = op.args[0], op.results[0]
         step = self.steps[source]
         if step and not (
-            _wide_int(source) and _wide_int(target)
-            and (source.type.bits >= target.type.bits or source in self.exact)  # type: ignore[union-attr]
+            _wide_int(source) and _wide_int(target) and (source.type.bits >= target.type.bits or source in self.exact)
         ):
             step = None
         self.set(op, step)
@@ -141,7 +147,7 @@ class _Analysis:
 
     def load(self, op: Op) -> None:
         # Equal addresses give equal values, whoever stored there; a thread's own arrays differ by lane.
-        own = op.args[0].type.space == "local" and not self.single  # type: ignore[union-attr]
+        own = op.args[0].type.space == "local" and not self.single
         self.set(op, None if own or not self.all_uniform(op.args) else 0)
 
     def atomic(self, op: Op) -> None:
@@ -230,12 +236,12 @@ def _multiply(a: _Analysis, op: Op) -> int | None:
     x, y = op.args
     if x in a.constants:
         x, y = y, x
-    return a.steps[x] * a.constants[y] if y in a.constants else None  # type: ignore[operator]
+    return a.steps[x] * a.constants[y] if y in a.constants else None
 
 
 def _shift(a: _Analysis, op: Op) -> int | None:
     amount = a.constants.get(op.args[1], -1)
-    return a.steps[op.args[0]] << amount if 0 <= amount < 31 else None  # type: ignore[operator]
+    return a.steps[op.args[0]] << amount if 0 <= amount < 31 else None
 
 
 _ARITHMETIC = {
@@ -277,7 +283,9 @@ def _find_leaving(loop: Op, lanes: Lanes) -> None:
             )
 
 
-def _visit(block: Block, stay: Value, index: dict[int, int], loop: Op, carried: tuple[Value, ...], lanes: Lanes) -> None:
+def _visit(
+    block: Block, stay: Value, index: dict[int, int], loop: Op, carried: tuple[Value, ...], lanes: Lanes
+) -> None:
     """``index``: which carried value each yield of ``block`` becomes; ``stay``: the flag that ``block`` hands on."""
     made = {r: op for op in block.ops for r in op.results}
     needed = conjuncts(stay, made)

@@ -88,7 +88,9 @@ def test_compare_and_swap_runs_one_thread_at_a_time():
     func = k.func()
     order = effects(func).order
     assert order == "ordered"
-    lock, out = same_on_all_widths(func, N, lambda: (np.zeros(1, np.int32), np.zeros(N, np.int32)), Options(order=order))
+    lock, out = same_on_all_widths(
+        func, N, lambda: (np.zeros(1, np.int32), np.zeros(N, np.int32)), Options(order=order)
+    )
     assert lock[0] == N and np.array_equal(out, np.arange(N))
 
 

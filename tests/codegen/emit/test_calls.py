@@ -15,7 +15,9 @@ def function(name, types, write):
     """``write(b, *params)`` gives the results."""
     params, b = tuple(Value(t) for t in types), Builder()
     results = tuple(write(b, *params))
-    return Func(name, "function", params, b.block((), results), tuple(types), tuple(f"a{i}" for i in range(len(params))))
+    return Func(
+        name, "function", params, b.block((), results), tuple(types), tuple(f"a{i}" for i in range(len(params)))
+    )
 
 
 def call(k, func, *args):
@@ -34,7 +36,11 @@ def test_a_call_in_a_branch_touches_only_the_lanes_that_call():
     v = k.load(x, i)
     a, b = k.if_(k.op("gt", v, k.const(0.0, f32)), lambda: list(call(k, poke, y, i, v)), lambda: [v, v])
     k.store(z, (i,), k.op("sub", a, b))
-    make = lambda: (np.random.default_rng(0).normal(size=N).astype(np.float32), np.zeros(N, np.float32), np.zeros(N, np.float32))
+    make = lambda: (
+        np.random.default_rng(0).normal(size=N).astype(np.float32),
+        np.zeros(N, np.float32),
+        np.zeros(N, np.float32),
+    )
     out = same_on_all_widths(k.func(), N, make)
     agrees_with_oracle(k.func(), N, make, out[1], out[2])
 
@@ -51,7 +57,9 @@ def test_own_arrays_and_thread_indices_inside_functions():
     (own,) = k.b.op("local", (), (view(f32, 1, space="local"),), type=fixed(f32, (4,)))
     call(k, fill, own, k.load(where, i))
     call(k, fill, own, k.const(1, i32))
-    k.store(y, (i,), k.op("add", k.op("mul", k.load(own, k.const(0, i32)), k.const(3.0, f32)), k.load(own, k.const(1, i32))))
+    k.store(
+        y, (i,), k.op("add", k.op("mul", k.load(own, k.const(0, i32)), k.const(3.0, f32)), k.load(own, k.const(1, i32)))
+    )
     make = lambda: (np.random.default_rng(1).integers(0, 4, N).astype(np.int32), np.zeros(N, np.float32))
     out = same_on_all_widths(k.func(), N, make)
     agrees_with_oracle(k.func(), N, make, out[1])

@@ -159,7 +159,8 @@ def test_random_programs(seed):
     n = 21
     r = np.random.default_rng(seed)
     start = (r.integers(-50, 50, 64).astype(np.int32), r.normal(size=64).astype(np.float32),
-             r.normal(size=(64, 3)).astype(np.float32), np.zeros(n, np.float32), np.zeros(n, np.int32), 7, 1.5)  # fmt: skip
+             r.normal(size=(64, 3)).astype(np.float32), np.zeros(n, np.float32),
+             np.zeros(n, np.int32), 7, 1.5)  # fmt: skip
     func = Program(seed + 1000).func()
     expected = copy.deepcopy(start)
     oracle.run(func, expected, n)

@@ -109,7 +109,9 @@ def test_printing_kernels_run_in_thread_order_and_log_their_values():
     k.if_(k.op("gt", v, k.const(0.0, f32)), lambda: [k.b.op("print", (i, v), format="%d %g\n")][:0])
     entry = Entry(k.func(), 8)
     x = np.random.default_rng(0).normal(size=200).astype(np.float32)
-    assert entry.binary.meta["width"] == 1 and entry.binary.meta["prints"] == [{"format": "%d %g\n", "values": ["i32", "f32"]}]
+    assert entry.binary.meta["width"] == 1 and entry.binary.meta["prints"] == [
+        {"format": "%d %g\n", "values": ["i32", "f32"]}
+    ]
     assert entry(200, x) == 0
     data, used, _ = entry.log
     records = list(struct.iter_unpack("<qqd", ctypes.string_at(data, used)))

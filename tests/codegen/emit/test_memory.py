@@ -23,7 +23,9 @@ def rand(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("elem", [vector(2, f32), V3, vector(4, f32), vector(7, f32), matrix(3, 3, f32), vector(36, f32)])
+@pytest.mark.parametrize(
+    "elem", [vector(2, f32), V3, vector(4, f32), vector(7, f32), matrix(3, 3, f32), vector(36, f32)]
+)
 def test_elements_of_several_scalars_at_the_threads_index(elem):
     k = KernelBuilder((view(elem, 1), view(elem, 1)))
     x, y = k.params
@@ -79,13 +81,15 @@ def test_strided_and_permuted_places():
     x, z, where, y = k.params
     i, zero, two = k.tid(), k.const(0, i32), k.const(2, i32)
     j = k.load(where, i)
-    values = [k.load(x, i, two), k.load(z, i, two), k.load(z, zero, k.op("mod", i, k.const(3, i32))), k.load(z, j, zero),
+    values = [k.load(x, i, two), k.load(z, i, two), k.load(z, zero, k.op("mod", i, k.const(3, i32))),
+              k.load(z, j, zero),
               k.load(x, k.op("sub", k.const(N - 1, i32), i), zero)]  # fmt: skip
     total = values[0]
     for v in values[1:]:
         total = k.op("add", k.op("mul", total, k.const(3.0, f32)), v)
     k.store(y, (i,), total)
-    make = lambda: (np.asfortranarray(rand(N, 3)), rand(N, 3, seed=1), np.random.default_rng(2).permutation(N).astype(np.int32),
+    make = lambda: (np.asfortranarray(rand(N, 3)), rand(N, 3, seed=1),
+                    np.random.default_rng(2).permutation(N).astype(np.int32),
                     np.zeros(N, np.float32))  # fmt: skip
     out = same_on_all_widths(k.func(), N, make)
     agrees_with_oracle(k.func(), N, make, out[3])
@@ -176,7 +180,9 @@ def test_structs_in_arrays():
     assert np.array_equal(out[0]["flag"], ~start["flag"]) and np.array_equal(out[0]["v"][:, 0], start["a"])
 
 
-@pytest.mark.parametrize(("t", "code"), [(b1, "?"), (i8, "i1"), (u8, "u1"), (u16, "u2"), (i64, "i8"), (f64, "f8"), (f16, "f2")])
+@pytest.mark.parametrize(
+    ("t", "code"), [(b1, "?"), (i8, "i1"), (u8, "u1"), (u16, "u2"), (i64, "i8"), (f64, "f8"), (f16, "f2")]
+)
 def test_every_scalar_type_goes_in_and_out(t, code):
     k = KernelBuilder((view(t, 1), view(t, 1)))
     x, y = k.params
@@ -199,7 +205,9 @@ def test_bfloat16_is_rounded_to_the_nearest_even():
     assert np.array_equal(out, ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16))
 
 
-@pytest.mark.parametrize(("dims", "rows"), [((5, 21), True), ((5, 21), False), ((7, 3), False), ((3, 4, 19), True), ((3, 2, 3), False)])
+@pytest.mark.parametrize(
+    ("dims", "rows"), [((5, 21), True), ((5, 21), False), ((7, 3), False), ((3, 4, 19), True), ((3, 2, 3), False)]
+)
 def test_grids_of_several_axes(dims, rows):
     k = KernelBuilder((view(i32, len(dims)),), ndim=len(dims))
     (out,) = k.params

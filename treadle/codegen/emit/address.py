@@ -42,7 +42,7 @@ class Address:
         if x.const is not None:
             self.const += x.const
         elif x.step == 0:
-            self.scalars.append(x.text)  # type: ignore[arg-type]
+            self.scalars.append(x.text)
         else:
             self.vectors.append(self.e.wide(x))
 
@@ -65,7 +65,7 @@ class Address:
         if index.const is not None:
             return str(index.const)
         if index.type.bits == 64:
-            return index.text  # type: ignore[return-value]
+            return index.text
         if index.text in self.e.longs:
             return self.e.longs[index.text]
         return self.e.t.ins(f"{'sext' if index.type.is_signed else 'zext'} i{index.type.bits} {index.text} to i64")
@@ -86,7 +86,7 @@ class Address:
     def _ramp(self, step: int, stride: X) -> str:
         """Lane l's share of a contiguous index times a run-time stride, made where the stride is known."""
         e, kind = self.e, vector("i64", self.e.width)
-        return e.t.into(stride.home, f"mul {kind} {e.wide(stride)}, {e.ramp('i64', step)}")  # type: ignore[arg-type]
+        return e.t.into(stride.home, f"mul {kind} {e.wide(stride)}, {e.ramp('i64', step)}")
 
     # --- the sum
 
@@ -103,7 +103,7 @@ class Address:
     def start(self, data: X) -> str:
         """The pointer of lane 0, where ``data`` is uniform and no vector is in the sum."""
         if not self.scalars and not self.const:
-            return data.text  # type: ignore[return-value]
+            return data.text
         return self.e.t.ins(f"getelementptr i8, ptr {data.text}, i64 {self.scalar()}")
 
     def lanes(self) -> str:
@@ -112,7 +112,7 @@ class Address:
         total = e.ramp("i64", self.step) if self.step or not self.vectors else None
         for v in self.vectors:
             total = v if total is None else e.t.ins(f"add {kind} {total}, {v}")
-        return total  # type: ignore[return-value]
+        return total
 
     def pointers(self, data: X) -> str:
         """The pointers of all lanes."""

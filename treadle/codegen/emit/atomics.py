@@ -4,8 +4,8 @@ How a site is written follows from where it updates and what is done with its re
 
 * at the thread's own index (or in its own array): an ordinary read and write, a vector at a time;
 * *sum*: an address that all threads share; 64 partial results by thread index modulo 64 in private memory;
-* *copy*: addresses that vary; lane after lane on a private copy of the array. Where rounding makes the order matter and a thread
-  has several updates, they are held until the gang's end and applied thread by thread;
+* *copy*: addresses that vary; lane after lane on a private copy of the array. Where rounding makes the order matter and
+  a thread has several updates, they are held until the gang's end and applied thread by thread;
 * *serial*: results are used; lane after lane on the array itself, in a kernel that runs in thread order.
 
 Private memory is laid out and merged by the launch driver, which reads ``meta["atomics"]``.
@@ -21,7 +21,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
-from . import faults, memory
+from . import memory
 from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
@@ -30,7 +30,6 @@ from .values import ViewX, X
 
 if TYPE_CHECKING:
     from .emitter import Emitter
-    from .unit import Unit
 
 _SUMS, _FIRST_SUM = 64, 64  # partial results of an item, and the byte offset of the first
 _COMMUTES = {"add", "sub", "min", "max", "and", "or", "xor"}
@@ -38,7 +37,8 @@ _COMMUTES = {"add", "sub", "min", "max", "and", "or", "xor"}
 
 @dataclass(slots=True)
 class Plan:
-    """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it updates."""
+    """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it
+    updates."""
 
     how: str  # own, sum, copy, held, serial
     item: int = -1
@@ -80,7 +80,9 @@ def _can_be_private(func: Func, found: Effects) -> bool:
     return all(s.root != UNKNOWN and s.op in own and s.kind in _COMMUTES for s in foreign)
 
 
-def _private_plan(func: Func, site: Site, varying: list[Site], items: list[dict], shared: dict[tuple[str, str], int]) -> Plan:
+def _private_plan(
+    func: Func, site: Site, varying: list[Site], items: list[dict], shared: dict[tuple[str, str], int]
+) -> Plan:
     from ...ir.effects import leaf_paths
 
     param = leaf_paths(func).index(site.root)
@@ -154,7 +156,9 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
     """Lane after lane, as if threads came one after the other."""
     result, t = op.results[0], element.items[0].type
     if e.width == 1:
-        pointer = element.at.start(element.view.data) if element.view.base is None else element.at.local_start(element.view)
+        pointer = (
+            element.at.start(element.view.data) if element.view.base is None else element.at.local_start(element.view)
+        )
         old = _change(e, op, t, pointer, values)
         e.settle(result, old)
         return
@@ -183,7 +187,7 @@ def _shift(e: Emitter, plan: Plan) -> X:
 
 
 def _copy(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
-    element.at.scalars.append(_shift(e, plan).text)  # type: ignore[arg-type]
+    element.at.scalars.append(_shift(e, plan).text)
     _serial(e, op, element, values, plan)
 
 
@@ -203,7 +207,10 @@ def _sum(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan
     elif not e.unit.options.rows:
         _wide_sum(e, op, base, place, t, values)
     else:  # gangs along rows may begin anywhere: those that run over the end of the partial results go lane by lane
-        fits, wide, lanes, done = e.t.ins(f"icmp ule i64 {place}, {_SUMS - w}"), *(e.t.label(h) for h in ("wide", "lanes", "sums"))
+        fits, wide, lanes, done = (
+            e.t.ins(f"icmp ule i64 {place}, {_SUMS - w}"),
+            *(e.t.label(h) for h in ("wide", "lanes", "sums")),
+        )
         for x in values:
             e.wide(x)
         e.t.branch(fits, wide, lanes)
@@ -284,7 +291,7 @@ def _held(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Pla
         _copy(e, op, element, values, plan)
         return
     w, t = e.width, element.items[0].type
-    element.at.scalars.append(_shift(e, plan).text)  # type: ignore[arg-type]
+    element.at.scalars.append(_shift(e, plan).text)
     pointers = element.at.pointers(element.view.data)
     at = e.t.ins(f"call ptr @treadle_hold(ptr {_buffer(e)}, i64 {_record_size(e)})")
     e.t.do(f"store i64 {plan.number}, ptr {at}, align 8")
@@ -324,7 +331,9 @@ def end_gang(e: Emitter) -> None:
     used_at = t.ins(f"getelementptr i8, ptr {buffer}, i64 8")
     used, data = t.ins(f"load i64, ptr {used_at}, align 8"), t.ins(f"load ptr, ptr {buffer}, align 8")
     t.do(f"store i64 0, ptr {used_at}, align 8")
-    lanes, events, event, following, next_lane, done = (t.label(h) for h in ("lanes", "events", "event", "next", "nextlane", "applied"))
+    lanes, events, event, following, next_lane, done = (
+        t.label(h) for h in ("lanes", "events", "event", "next", "nextlane", "applied")
+    )
     before = t.block
     t.branch(t.ins(f"icmp eq i64 {used}, 0"), done, lanes)
     t.start(lanes)
@@ -346,7 +355,7 @@ def end_gang(e: Emitter) -> None:
     t.do(f"switch i64 {site}, label %{following} [ {cases} ]")
     for (op, _), label in zip(sites, labels, strict=True):
         t.start(label)
-        kind: Scalar = op.results[0].type  # type: ignore[assignment]
+        kind: Scalar = op.results[0].type
         first = t.ins(f"getelementptr i8, ptr {at}, i64 {16 + 8 * w}")
         own = t.ins(f"getelementptr {memory_type(kind)}, ptr {first}, i64 {lane}")
         value = from_memory(e, t.ins(f"load {memory_type(kind)}, ptr {own}, align {kind.size}"), kind, True)

@@ -147,7 +147,9 @@ def write_function(unit: Unit, func: Func) -> str:
         for x in [thing] if isinstance(thing, X) else thing.parts():
             kind = register(x.type)
             results.append(f"{kind} {x.text}" if e.width == 1 else f"{vector(kind, e.width)} {e.wide(x)}")
-    shape = "{ " + ", ".join(k for y in func.body.yields for k in _result_kinds(e, y.type)) + " }" if results else "void"
+    shape = (
+        "{ " + ", ".join(k for y in func.body.yields for k in _result_kinds(e, y.type)) + " }" if results else "void"
+    )
     packed = "zeroinitializer" if results else ""
     for k, r in enumerate(results):
         packed = text.ins(f"insertvalue {shape} {packed}, {r}, {k}")

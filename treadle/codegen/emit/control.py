@@ -9,7 +9,7 @@ from ...ir.node import Block, Op, Value
 from ...ir.ops import info
 from ...types.core import b1
 from . import faults
-from .merge import Thing, blend, merge_all, phi_text
+from .merge import Thing, blend, merge_all, part_steps, phi_text
 from .scalar import Lower
 from .values import ViewX, X
 
@@ -29,7 +29,7 @@ def weight(block: Block) -> int | None:
             arms = [weight(r) for r in op.regions]
             if None in arms:
                 return None
-            total += sum(arms) + len(op.results)  # type: ignore[arg-type]
+            total += sum(arms) + len(op.results)
         elif op.regions or not info(op.name).pure or not info(op.name).safe:
             return None
         else:
@@ -66,7 +66,9 @@ class Exit:
     label: str
     old: list[Thing] = field(default_factory=list)  # results of lanes that left before this round
     edges: list[tuple[str, list[Thing]]] = field(default_factory=list)
-    staying: dict[Value, tuple[str, bool]] = field(default_factory=dict)  # condition -> its lanes, and whether there is one
+    staying: dict[Value, tuple[str, bool]] = field(
+        default_factory=dict
+    )  # condition -> its lanes, and whether there is one
 
 
 # --- if ----------------------------------------------------------------------------------------------------------
@@ -89,12 +91,12 @@ def _if(e: Emitter, op: Op) -> None:
         return
     condition = e.number(op.args[0])
     yes, no, end = e.t.label("then"), e.t.label("else"), e.t.label("endif")
-    e.t.branch(condition.text, yes, no)  # type: ignore[arg-type]
+    e.t.branch(condition.text, yes, no)
     arms: list[tuple[str, list[Thing]]] = []
     mask, some, known = e.mask, e.some, e.known_true
     for label, region in zip((yes, no), op.regions, strict=True):
         e.t.start(label)
-        e.known_true = known | {condition.text} if label == yes else set(known)  # type: ignore[arg-type]
+        e.known_true = known | {condition.text} if label == yes else set(known)
         e.block(region)
         arms.append((e.t.block, [e.get(y) for y in region.yields]))
         e.t.jump(end)
@@ -107,13 +109,16 @@ def _if(e: Emitter, op: Op) -> None:
 
 
 def _as_conjunction(e: Emitter, op: Op) -> bool:
-    """Write ``if c {…; yield x} else {yield False}`` with few pure ops as ``c and x``; False if ``op`` is not of that form."""
+    """Write ``if c {…; yield x} else {yield False}`` with few pure ops as ``c and x``; False if ``op`` is not of
+    that form."""
     if e.width == 1 or len(op.results) != 1 or op.results[0].type is not b1 or e.lanes.steps[op.results[0]] is not None:
         return False
     then, other = op.regions
     made = e.env.get(other.yields[0])
-    false = made.const is False if isinstance(made, X) else any(
-        o.name == "const" and o.results[0] is other.yields[0] and o.attrs["value"] is False for o in other.ops
+    false = (
+        made.const is False
+        if isinstance(made, X)
+        else any(o.name == "const" and o.results[0] is other.yields[0] and o.attrs["value"] is False for o in other.ops)
     )
     if not false or not cheap(then) or not cheap(other):
         return False
@@ -136,8 +141,8 @@ def _leave(e: Emitter, op: Op) -> None:
     if condition.split is not None and leaving.stay == 0:
         u, varying = condition.split
         if u.text not in e.known_true:
-            _exit_unless(e, u.text)  # type: ignore[arg-type]
-            e.known_true = e.known_true | {u.text}  # type: ignore[arg-type]
+            _exit_unless(e, u.text)
+            e.known_true = e.known_true | {u.text}
     lanes = (e.both if leaving.stay == 0 else e.without)(e.mask, e.wide(varying))
     tested = not cheap(stay)
     if tested:
@@ -172,7 +177,8 @@ def _exit_unless(e: Emitter, condition: str) -> None:
 
 
 class _Divergent:
-    """An ``if`` whose lanes disagree: each arm under its own mask, results blended unless nobody can see the difference."""
+    """An ``if`` whose lanes disagree: each arm under its own mask, results blended unless nobody can see the
+    difference."""
 
     def __init__(self, e: Emitter, op: Op):
         self.e, self.op = e, op
@@ -320,7 +326,9 @@ class _Loop:
         e = self.e
         self.phis: list = e.t.slot()
         home = e.t.slot()
-        self.pending: list[tuple[str, int | None, X, X]] = []  # name, step, first operand, the face (its successor comes later)
+        self.pending: list[
+            tuple[str, int | None, X, X]
+        ] = []  # name, step, first operand, the face (its successor comes later)
         if self.counted:
             self.counter = self.face(self.region.params[0], self.bounds[0], home)
             e.env[self.region.params[0]] = self.counter
@@ -340,10 +348,8 @@ class _Loop:
 
     def face(self, value: Value, init: Thing, home: list) -> Thing:
         """A phi to be: ``value`` at the start of a round."""
-        e, step = self.e, self.e.lanes.steps[value]
+        step = self.e.lanes.steps[value]
         if isinstance(init, ViewX):
-            from .merge import part_steps
-
             steps = part_steps(step, len(init.parts()))
             return init.rebuilt([self.number(s, x, home) for s, x in zip(steps, init.parts(), strict=True)])
         return self.number(step, init, home)
@@ -368,13 +374,13 @@ class _Loop:
             low = Lower(e, self.bounds[0].type, b1, self.scalar)
             more, following = self.next_round(low)
             if self.scalar:
-                tests.append(more.text)  # type: ignore[arg-type]
+                tests.append(more.text)
             else:
                 mask = e.both(mask, e.wide(more))
         nexts, outs = self.successors()
         tested = mask == e.mask and self.sure
         if self.diverges and not tested:
-            tests.append(e.any(mask))  # type: ignore[arg-type]
+            tests.append(e.any(mask))
         after = e.pack(mask) if self.diverges else ""
         last = e.t.block
         if tests:
@@ -392,7 +398,9 @@ class _Loop:
             if self.kept[j] and e.lanes.steps[p] is not None:
                 self.fill(self.op.results[j], self.exit.old[j], before, self.inits[j], last, outs[j])
         if self.diverges:
-            self.phis.append(f"  {self.packed} = phi {e.carried_bits} [ {self.first_packed}, %{before} ], [ {after}, %{last} ]")
+            self.phis.append(
+                f"  {self.packed} = phi {e.carried_bits} [ {self.first_packed}, %{before} ], [ {after}, %{last} ]"
+            )
 
     sure = False
 
@@ -409,13 +417,13 @@ class _Loop:
         if x.split is not None:
             u, x = x.split
             if u.text not in e.known_true:
-                tests.append(u.text)  # type: ignore[arg-type]
+                tests.append(u.text)
         if x.step == 0 and x.text is not None:
             if x.const is not True:
                 tests.append(x.text)
             return e.mask
         if not self.diverges:
-            tests.append(x.text)  # type: ignore[arg-type]
+            tests.append(x.text)
             return e.mask
         return e.both(e.mask, e.wide(x))
 
@@ -431,7 +439,7 @@ class _Loop:
                 outs.append(new if not self.diverges else self.exit.old[j])
                 continue
             valid = e.valid.get(y, self.body_mask())
-            out = blend(e, valid, new, self.exit.old[j])  # type: ignore[arg-type]
+            out = blend(e, valid, new, self.exit.old[j])
             outs.append(out)
             nexts.append(out if e.lanes.steps[p] is None else new)
         return nexts, outs
@@ -447,7 +455,7 @@ class _Loop:
             for f, a, b in zip(face.parts(), first.parts(), following.parts(), strict=True):
                 self.fill_number(f, before, a, last, b)
         else:
-            self.fill_number(face, before, first, last, following)  # type: ignore[arg-type]
+            self.fill_number(face, before, first, last, following)
 
     def fill_number(self, face: X, before: str, first: X, last: str, following: X) -> None:
         if face.text is None:
@@ -475,7 +483,11 @@ class _Loop:
         start, stop, step = self.bounds
         signed = "s" if start.type.is_signed else "u"
         if step.const is not None:
-            return low.icmp(f"{signed}{'lt' if step.const > 0 else 'gt'}", start, stop) if step.const else low.const_of(b1, False)
+            return (
+                low.icmp(f"{signed}{'lt' if step.const > 0 else 'gt'}", start, stop)
+                if step.const
+                else low.const_of(b1, False)
+            )
         zero = low.const(0)
         up = low.binary("and", low.icmp(f"{signed}gt", step, zero), low.icmp(f"{signed}lt", start, stop))
         if signed == "u":

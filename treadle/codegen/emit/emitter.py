@@ -1,9 +1,10 @@
 """The emitter: one function of the IR, written as LLVM text for a gang.
 
-A uniform value is one scalar operand, a contiguous one a scalar start, a varying one a vector (see :mod:`values`). The *current mask*
-is the set of lanes that run the code being written: ``mask`` None means all lanes of the gang. Blends are selects; the mask
-itself appears only at memory accesses, any-tests, loop latches and calls. ``some`` tells whether the mask surely has a lane.
-With width 1 everything is uniform, nothing diverges, and the same code writes an ordinary scalar function.
+A uniform value is one scalar operand, a contiguous one a scalar start, a varying one a vector (see :mod:`values`). The
+*current mask* is the set of lanes that run the code being written: ``mask`` None means all lanes of the gang. Blends
+are selects; the mask itself appears only at memory accesses, any-tests, loop latches and calls. ``some`` tells whether
+the mask surely has a lane. With width 1 everything is uniform, nothing diverges, and the same code writes an ordinary
+scalar function.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Emitter:
             elif x.const is not None or x.home is None:
                 x.wide = f"splat ({register(x.type)} {x.text})"
             else:
-                x.wide = self.spread(x.home, register(x.type), x.text, x.step)  # type: ignore[arg-type]
+                x.wide = self.spread(x.home, register(x.type), x.text, x.step)
         return x.wide
 
     def spread(self, slot: list, kind: str, text: str, step: int | None) -> str:
@@ -105,9 +106,9 @@ class Emitter:
         return f"<{', '.join(f'{kind} {step * i}' for i in range(self.width))}>"
 
     def _unsplit(self, x: X) -> str:
-        u, v = x.split  # type: ignore[misc]
+        u, v = x.split
         kind = vector("i1", self.width)
-        return self.t.into(x.home, f"select i1 {u.text}, {kind} {self.wide(v)}, {kind} zeroinitializer")  # type: ignore[arg-type]
+        return self.t.into(x.home, f"select i1 {u.text}, {kind} {self.wide(v)}, {kind} zeroinitializer")
 
     def zero(self, value: Value) -> X | ViewX:
         """Something harmless of the type of ``value``, for lanes and paths that do not look at it."""
@@ -130,7 +131,9 @@ class Emitter:
         found = self._launch.get((offset, kind))
         if found is None:
             at = self.t.into(self.entry, f"getelementptr i8, ptr {self.place['launch']}, i64 {offset}")
-            found = self._launch[offset, kind] = self.t.into(self.entry, f"load {kind}, ptr {at}, align 8, !invariant.load !0")
+            found = self._launch[offset, kind] = self.t.into(
+                self.entry, f"load {kind}, ptr {at}, align 8, !invariant.load !0"
+            )
         return found
 
     def private(self, item: int) -> str:
@@ -189,8 +192,8 @@ class Emitter:
 
     @property
     def carried_bits(self) -> str:
-        """The type in which masks travel from block to block. Where the processor keeps masks in vector registers, LLVM would
-        pack an ``i1`` vector into 16-bit lanes at the end of a block and unpack it in the next."""
+        """The type in which masks travel from block to block. Where the processor keeps masks in vector registers, LLVM
+        would pack an ``i1`` vector into 16-bit lanes at the end of a block and unpack it in the next."""
         return self.bits if self.unit.target.mask_registers else vector("i32", self.width)
 
     def pack(self, mask: str | None) -> str:
@@ -218,7 +221,12 @@ class Emitter:
     def blend(self, condition: str, a: X, b: X) -> X:
         """``a`` where ``condition`` holds, else ``b``."""
         kind = vector(register(a.type), self.width)
-        return X(a.type, None, self.t.ins(f"select {self.bits} {condition}, {kind} {self.wide(a)}, {kind} {self.wide(b)}"), None)
+        return X(
+            a.type,
+            None,
+            self.t.ins(f"select {self.bits} {condition}, {kind} {self.wide(a)}, {kind} {self.wide(b)}"),
+            None,
+        )
 
     # --- ops
 
@@ -239,13 +247,13 @@ def primitive(e: Emitter, op: Op) -> None:
     xs = [e.number(a) for a in op.args]
     if not scalar and op.name == "bitand" and result.type is b1 and control.split(e, result, *xs):
         return
-    low = Lower(e, op.args[0].type, result.type, scalar)  # type: ignore[arg-type]
+    low = Lower(e, op.args[0].type, result.type, scalar)
     e.settle(result, lowering(op.name)(low, *xs))
 
 
 @cache
 def lowering(name: str) -> Callable[..., X]:
-    return primitive_record(name).part("lower")  # type: ignore[return-value]
+    return primitive_record(name).part("lower")
 
 
 def _const(e: Emitter, op: Op) -> None:
@@ -259,12 +267,12 @@ def _poison(e: Emitter, op: Op) -> None:
 
 def _cast(e: Emitter, op: Op) -> None:
     result = op.results[0]
-    e.settle(result, cast(e, e.number(op.args[0]), result.type, e.lanes.steps[result] is not None))  # type: ignore[arg-type]
+    e.settle(result, cast(e, e.number(op.args[0]), result.type, e.lanes.steps[result] is not None))
 
 
 def _bitcast(e: Emitter, op: Op) -> None:
     result, x = op.results[0], e.number(op.args[0])
-    e.settle(result, Lower(e, x.type, result.type, e.lanes.steps[result] is not None).bitcast(x, result.type))  # type: ignore[arg-type]
+    e.settle(result, Lower(e, x.type, result.type, e.lanes.steps[result] is not None).bitcast(x, result.type))
 
 
 def _select(e: Emitter, op: Op) -> None:
@@ -294,7 +302,7 @@ def _select(e: Emitter, op: Op) -> None:
 
 def _tid(e: Emitter, op: Op) -> None:
     axis = op.attrs["axis"]
-    e.env[op.results[0]] = e.axes[axis] if axis < len(e.axes) else e.fixed(op.results[0].type, 0)  # type: ignore[arg-type]
+    e.env[op.results[0]] = e.axes[axis] if axis < len(e.axes) else e.fixed(op.results[0].type, 0)
 
 
 def _lanes_any(e: Emitter, op: Op) -> None:
@@ -309,6 +317,6 @@ def _lanes_any(e: Emitter, op: Op) -> None:
 
 HANDLERS = {
     "const": _const, "poison": _poison, "cast": _cast, "bitcast": _bitcast, "select": _select, "tid": _tid,
-    "lanes_any": _lanes_any, **control.HANDLERS, **memory.HANDLERS, **views.HANDLERS, **atomics.HANDLERS, **faults.HANDLERS,
-    **calls.HANDLERS,
+    "lanes_any": _lanes_any, **control.HANDLERS, **memory.HANDLERS, **views.HANDLERS, **atomics.HANDLERS,
+    **faults.HANDLERS, **calls.HANDLERS,
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """Checks, prints and the stop flag: what a running kernel tells the host.
 
-A lane that fails a check is *dead*: it takes no further part, and the gang ends its entry when it is through. ``alive`` is a register
-in memory with a bit a lane; masks are refreshed from it after whatever may contain a check.
+A lane that fails a check is *dead*: it takes no further part, and the gang ends its entry when it is through. ``alive``
+is a register in memory with a bit a lane; masks are refreshed from it after whatever may contain a check.
 """
 
 from __future__ import annotations
@@ -150,7 +150,9 @@ def poll(e: Emitter, op: Op) -> None:
 
 def _check(e: Emitter, op: Op) -> None:
     shown = [e.number(a) for a in op.args[1:] if isinstance(a.type, Scalar)]
-    site = e.unit.site(op, op.attrs["kind"], text=op.attrs.get("message", ""), types=[x.type.name for x in shown[:_SHOWN]])
+    site = e.unit.site(
+        op, op.attrs["kind"], text=op.attrs.get("message", ""), types=[x.type.name for x in shown[:_SHOWN]]
+    )
     demand(e, e.number(op.args[0]), site, shown)
 
 
@@ -158,7 +160,7 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
     """Record a fault where ``ok`` is false, and let those lanes go no further."""
     fail, go = e.t.label("fault"), e.t.label("fine")
     if e.width == 1:
-        e.t.branch(ok.text, go, fail)  # type: ignore[arg-type]
+        e.t.branch(ok.text, go, fail)
         e.t.start(fail)
         _record(e, site, shown, None)
         e.t.jump(e.abort())
@@ -227,7 +229,7 @@ def bounds(e: Emitter, op: Op, view: ViewX, indices: list[X]) -> None:
     if ok is None:
         return
     if scalar:
-        ok = e.uniform(b1, ok.text)  # type: ignore[arg-type]
+        ok = e.uniform(b1, ok.text)
     demand(e, ok, site, [*indices, *shape])
 
 
@@ -235,7 +237,8 @@ def bounds(e: Emitter, op: Op, view: ViewX, indices: list[X]) -> None:
 
 
 def _print(e: Emitter, op: Op) -> None:
-    """Append a record to the log: the site, then the values, floats as f64. Kernels that print run one thread at a time."""
+    """Append a record to the log: the site, then the values, floats as f64. Kernels that print run one thread at a
+    time."""
     if e.unit.target.kind != "cpu":
         return
     e.unit.helper(_LOG)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .emitter import Emitter
     from .unit import Unit
 
-# A body is written twice, once for full gangs and once with a mask for the rest of a row, if it has at most this many ops
-# and is ruled by memory: masked accesses are what it costs to write it once.
+# A body is written twice, once for full gangs and once with a mask for the rest of a row, if it has at most this many
+# ops and is ruled by memory: masked accesses are what it costs to write it once.
 TWICE, MEMORY_SHARE = 400, 0.04
 _DIMS = 8  # offset of dim0 in the launch record
 
@@ -69,7 +69,8 @@ def _path(t, path: tuple[int, ...]) -> list[str]:
 
 
 def axes(e: Emitter, ndim: int, thread: str, row: str | None = None, column: str | None = None) -> list[X]:
-    """``tid`` on each grid axis, from the linear index of lane 0, or from its ``row`` (all axes but the last) and ``column``."""
+    """``tid`` on each grid axis, from the linear index of lane 0, or from its ``row`` (all axes but the last) and
+    ``column``."""
     single = e.width == 1
     if ndim <= 1:
         return [_axis(e, thread, 0 if single else 1)]
@@ -96,7 +97,8 @@ def _axis(e: Emitter, number: str, step: int) -> X:
 
 
 def _carried(e: Emitter, ndim: int, first: list[str]) -> list[X]:
-    """Grid axes of lanes that run over the ends of rows: from the last axis on, what exceeds it is carried to the next."""
+    """Grid axes of lanes that run over the ends of rows: from the last axis on, what exceeds it is carried to the
+    next."""
     low = Lower(e, i32, i32, False)
     out: list[X] = [e.fixed(i32, 0)] * ndim
     carry: X | None = None
@@ -108,7 +110,9 @@ def _carried(e: Emitter, ndim: int, first: list[str]) -> list[X]:
             break
         size = e.uniform(i32, e.t.ins(f"trunc i64 {e.launch_word(_DIMS + 8 * axis)} to i32"))
         # Exact in float64: both are below 2³², and a quotient that is no whole number is at least 2⁻³² away from one.
-        ratio = Lower(e, f64, f64, False).binary("fdiv", low._conv("uitofp", total, f64), low._conv("uitofp", size, f64))
+        ratio = Lower(e, f64, f64, False).binary(
+            "fdiv", low._conv("uitofp", total, f64), low._conv("uitofp", size, f64)
+        )
         carry = low._conv("fptoui", ratio, i32)
         out[axis] = low.binary("sub", total, low.binary("mul", carry, size))
     return out
@@ -202,7 +206,8 @@ def _gangs(e: Emitter, func: Func, begin: str, end: str, place_of) -> None:
 
 
 def _one_by_one(e: Emitter, func: Func, begin: str, end: str, place_of, done: str) -> None:
-    """The last few threads of a launch as gangs of one: that is done once, and is half as much to compile as a masked gang."""
+    """The last few threads of a launch as gangs of one: that is done once, and is half as much to compile as a
+    masked gang."""
     lanes, width = e.lanes, e.width
     e.lanes, e.width = analyse(func, width=1), 1
     _one_loop(e, func, begin, end, place_of, e.t.label("ones"), e.t.label("one"), done)
@@ -237,7 +242,8 @@ def _lanes_below(e: Emitter, place: str, end: str) -> str:
 
 
 def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mask: str | None) -> None:
-    """The body for one gang. ``where``: the thread in lane 0, and its row and column in the grid if gangs run along rows."""
+    """The body for one gang. ``where``: the thread in lane 0, and its row and column in the grid if gangs run along
+    rows."""
     env, place = dict(e.env), dict(e.place)
     e.place["thread"] = where[0]
     e.mask, e.some, e.valid, e.known_true = mask, True, {}, set()
@@ -254,7 +260,9 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
         go = e.t.label("alive")
         e.t.branch(e.t.ins(f"icmp eq i{e.width} {alive}, -1"), go, e.abort())
         e.t.start(go)
-    place.update((key, text) for key, text in e.place.items() if key not in ("thread", *place))  # made at the function's top
+    place.update(
+        (key, text) for key, text in e.place.items() if key not in ("thread", *place)
+    )  # made at the function's top
     e.env, e.place = env, place
 
 

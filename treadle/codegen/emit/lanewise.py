@@ -1,7 +1,7 @@
 """Accesses lane by lane: gathers and scatters, and elements of several scalars as rows.
 
-A lane whose element has two or more scalars side by side moves up to four of them at once, as a *row*; four rows are turned into
-columns, one vector a component, by the usual transposition. Lanes that do not run access a dummy.
+A lane whose element has two or more scalars side by side moves up to four of them at once, as a *row*; four rows are
+turned into columns, one vector a component, by the usual transposition. Lanes that do not run access a dummy.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def last_lane(e: Emitter) -> str:
     return last if kind == "i64" else e.t.ins(f"zext {kind} {last} to i64")
 
 
-# --- how an element falls into rows ------------------------------------------------------------------------------------
+# --- how an element falls into rows
+# ------------------------------------------------------------------------------------
 
 
 def rows_of(items: list[Item], overlap: bool) -> list[list[int]]:
@@ -119,7 +120,8 @@ def _bits(item: Item) -> str:
 
 
 def _turned(e: Emitter, kind: str, four: list[str]) -> list[str]:
-    """The transposition of 4 × 4 blocks: of four vectors, block by block, the first, second, third and fourth elements."""
+    """The transposition of 4 × 4 blocks: of four vectors, block by block, the first, second, third and fourth
+    elements."""
     w, many = e.width, vector(kind, e.width)
     blocks = range(0, w, 4)
 
@@ -184,7 +186,8 @@ def _recast(e: Emitter, name: str, source: str, target: str) -> str:
     return e.t.ins(f"bitcast {many} {name} to {other}")
 
 
-# --- gathers and scatters ----------------------------------------------------------------------------------------------
+# --- gathers and scatters
+# ----------------------------------------------------------------------------------------------
 
 
 def gather(e: Emitter, pointers: Pointers, items: list[Item]) -> list[X]:
@@ -211,7 +214,9 @@ def _hardware_gather(e: Emitter, pointers: str, item: Item) -> str:
     at = pointers if not item.offset else e.t.ins(f"getelementptr i8, {many} {pointers}, i64 {item.offset}")
     name = f"@llvm.masked.gather.v{w}{short(memory(item.type))}.v{w}p0"
     e.t.declare(f"declare {kind} {name}({many}, i32, {e.bits}, {kind})")
-    return e.t.ins(f"call {kind} {name}({many} {at}, i32 {item.size}, {e.bits} {e.mask_text()}, {kind} zeroinitializer)")
+    return e.t.ins(
+        f"call {kind} {name}({many} {at}, i32 {item.size}, {e.bits} {e.mask_text()}, {kind} zeroinitializer)"
+    )
 
 
 def _insert_each(e: Emitter, pointers: list[str], item: Item) -> str:

@@ -1,9 +1,9 @@
 """Loads, stores and a thread's own arrays.
 
-The shape of an access decides its code. All lanes at one address: a scalar access. Lane after lane without gaps: one wide access. Lane after
-lane with a known step, elements of several scalars: wide accesses to the whole window and shuffles (eight times faster than gathers).
-Everything else: gathers and scatters, by hardware where it is good at it, else lane by lane; lanes that do not run then
-access a dummy, which costs less than a branch each.
+The shape of an access decides its code. All lanes at one address: a scalar access. Lane after lane without gaps: one
+wide access. Lane after lane with a known step, elements of several scalars: wide accesses to the whole window and
+shuffles (eight times faster than gathers). Everything else: gathers and scatters, by hardware where it is good at it,
+else lane by lane; lanes that do not run then access a dummy, which costs less than a branch each.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Access:
         step, low = self.at.step, self.items[0].offset
         if self.kind.planar or step <= 0 or step % size or step // size > widest or 2 * len(self.items) * size < step:
             return None
-        if any(i.size != size or (i.offset - low) % size or i.offset < low for i in self.items) or any(i.type is PTR for i in self.items):
+        if any(i.size != size or (i.offset - low) % size or i.offset < low for i in self.items) or any(
+            i.type is PTR for i in self.items
+        ):
             return None
         last = max(i.offset for i in self.items) - low
         return (step // size, last // size + 1) if last < step else None
@@ -112,13 +114,13 @@ class Access:
         out = []
         for item in self.items:
             pointer = self.item_address(item).start(self.view.data)
-            out.append(from_memory(self.e, wide_load(self.e, memory(item.type), self.e.width, pointer, self.e.mask, item.size),
-                                   item.type, False))  # fmt: skip
+            name = wide_load(self.e, memory(item.type), self.e.width, pointer, self.e.mask, item.size)
+            out.append(from_memory(self.e, name, item.type, False))
         return out
 
     def load_window(self) -> list[X]:
         e, w = self.e, self.e.width
-        per_lane, reach = self.window()  # type: ignore[misc]
+        per_lane, reach = self.window()
         size = self.items[0].size
         total = (w - 1) * per_lane + reach
         pointer = self.item_address(self.items[0]).start(self.view.data)
@@ -177,7 +179,9 @@ class Access:
         if self.shape in ("wide", "window") and e.mask is not None and not e.unit.target.mask_registers:
             for x in xs:
                 e.wide(x)  # before the branch
-            partial = Access.store_lanes if e.unit.target.slow_masked_stores and e.mask not in e.full else _STORES[self.shape]
+            partial = (
+                Access.store_lanes if e.unit.target.slow_masked_stores and e.mask not in e.full else _STORES[self.shape]
+            )
             where_full(e, lambda: _STORES[self.shape](self, xs), lambda: partial(self, xs))
         else:
             _STORES[self.shape](self, xs)
@@ -241,7 +245,9 @@ class Access:
             pointer, kind = self.item_address(item).local_start(self.view), vector(memory(item.type), e.width)
             align = min(64, e.width * item.size)
             value = to_memory(e, x, False)
-            if e.mask is not None and e.mask != e.born.get(self.view.base, ""):  # else no lane outside the mask has the array
+            if e.mask is not None and e.mask != e.born.get(
+                self.view.base, ""
+            ):  # else no lane outside the mask has the array
                 old = e.t.ins(f"load {kind}, ptr {pointer}, align {align}")
                 value = e.t.ins(f"select {e.bits} {e.mask}, {kind} {value}, {kind} {old}")
             e.t.do(f"store {kind} {value}, ptr {pointer}, align {align}")
@@ -257,8 +263,9 @@ _LOADS = {
     "own": Access.load_own, "own lanes": Access.load_own_lanes, "own scalar": Access.load_own_scalar,
 }  # fmt: skip
 _STORES = {
-    "uniform": Access.store_uniform, "wide": Access.store_wide, "window": Access.store_window, "lanes": Access.store_lanes,
-    "own": Access.store_own, "own lanes": Access.store_own_lanes, "own scalar": Access.store_own_scalar,
+    "uniform": Access.store_uniform, "wide": Access.store_wide, "window": Access.store_window,
+    "lanes": Access.store_lanes, "own": Access.store_own, "own lanes": Access.store_own_lanes,
+    "own scalar": Access.store_own_scalar,
 }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def merge_all(e: Emitter, values: list[tuple[Value, list[Edge]]]) -> list[Thing]
         if all(thing is first for _, thing in edges):
             out.append(first)
         elif isinstance(first, X):
-            out.append(_phi(e, step, [(b, x) for b, x in edges], pending))  # type: ignore[arg-type,misc]
+            out.append(_phi(e, step, [(b, x) for b, x in edges], pending))
         else:
             out.append(_merge_views(e, step, edges, pending))
     home = e.t.slot()
@@ -82,14 +82,15 @@ def phi_text(e: Emitter, step: int | None | str, edges: list[tuple[str, X]]) -> 
 
 
 def blend(e: Emitter, condition: str, a: Thing, b: Thing) -> Thing:
-    """``a`` in the lanes of ``condition``, ``b`` elsewhere; no code where they are the same or ``a`` keeps ``b`` there."""
+    """``a`` in the lanes of ``condition``, ``b`` elsewhere; no code where they are the same or ``a`` keeps ``b``
+    there."""
     if a is b or a.kept is b:
         return a
     if isinstance(a, ViewX):
         assert isinstance(b, ViewX)
         if a.base != b.base:
             raise InternalError("two different arrays of a thread meet in one name")
-        return a.rebuilt([blend(e, condition, x, y) for x, y in zip(a.parts(), b.parts(), strict=True)])  # type: ignore[misc]
+        return a.rebuilt([blend(e, condition, x, y) for x, y in zip(a.parts(), b.parts(), strict=True)])
     assert isinstance(b, X)
     if a.text is not None and a.text == b.text and a.step == b.step:
         return a

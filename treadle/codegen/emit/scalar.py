@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class Lower:
-    """``type``: of the first operand; ``result_type``: of the result. ``scalar``: one value for the gang, else one a lane.
+    """``type``: of the first operand; ``result_type``: of the result. ``scalar``: one value for the gang, else one a
+    lane.
 
     float16 and bfloat16 are computed in float32 and rounded after each operation.
     """
@@ -28,7 +29,7 @@ class Lower:
         return Lower(self.e, type, self.result_type, self.scalar)
 
     def operand(self, x: X) -> str:
-        return x.text if self.scalar else self.e.wide(x)  # type: ignore[return-value]
+        return x.text if self.scalar else self.e.wide(x)
 
     def llvm(self, t: Scalar) -> str:
         return register(t) if self.scalar else vector(register(t), self.e.width)
@@ -56,7 +57,9 @@ class Lower:
     def unary(self, opcode: str, a: X) -> X:
         """``fneg``, the only one there is."""
         if a.type is bf16:
-            return self._ins(bf16, f"xor {self.llvm(bf16)} {self.operand(a)}, {self.operand(self.const_of(bf16, -0.0))}")
+            return self._ins(
+                bf16, f"xor {self.llvm(bf16)} {self.operand(a)}, {self.operand(self.const_of(bf16, -0.0))}"
+            )
         return self._ins(a.type, f"{opcode} {self.llvm(a.type)} {self.operand(a)}")
 
     def icmp(self, predicate: str, a: X, b: X) -> X:
@@ -69,7 +72,9 @@ class Lower:
 
     def select(self, c: X, a: X, b: X) -> X:
         t, kind = a.type, self.llvm(a.type)
-        return self._ins(t, f"select {self.llvm(b1)} {self.operand(c)}, {kind} {self.operand(a)}, {kind} {self.operand(b)}")
+        return self._ins(
+            t, f"select {self.llvm(b1)} {self.operand(c)}, {kind} {self.operand(a)}, {kind} {self.operand(b)}"
+        )
 
     def intrinsic(self, name: str, *xs: X) -> X:
         """``name`` of LLVM on operands of one type, which is the type of its result too."""
@@ -150,7 +155,8 @@ class Lower:
         return self._ins(t, rhs)
 
     def _to_odd(self, x: X) -> X:
-        """float64 to float32 "to odd": rounding that again to 16 bits gives what one rounding would (Boldo, Melquiond 2008)."""
+        """float64 to float32 "to odd": rounding that again to 16 bits gives what one rounding would (Boldo,
+        Melquiond 2008)."""
         one, zero = self.const_of(i32, 1), self.const_of(i32, 0)
         near = self._conv("fptrunc", x, f32)
         back = self.intrinsic("llvm.fabs", self._conv("fpext", near, f64))
@@ -196,4 +202,4 @@ def to_memory(e: Emitter, x: X, scalar: bool) -> str:
     if x.type.kind == "b":
         source, target = ("i1", "i8") if scalar else (vector("i1", e.width), vector("i8", e.width))
         return e.t.ins(f"zext {source} {text} to {target}")
-    return text  # type: ignore[return-value]
+    return text

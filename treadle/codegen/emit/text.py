@@ -69,8 +69,9 @@ def bfloat_bits(value: float) -> int:
 class Text:
     """The lines of one LLVM function under construction.
 
-    ``slot`` leaves a place behind, into which lines may still be put later: what is written there runs (and is known) wherever
-    the code after the slot runs. Values are widened there, so that a loop does not widen what it found outside.
+    ``slot`` leaves a place behind, into which lines may still be put later: what is written there runs (and is known)
+    wherever the code after the slot runs. Values are widened there, so that a loop does not widen what it found
+    outside.
     """
 
     __slots__ = ("block", "count", "lines", "needs")

@@ -8,16 +8,20 @@ from ...types.core import Scalar, View
 
 
 class X:
-    """A number. ``text`` is the scalar operand if the value is uniform (``step`` 0) or contiguous (lane l holds ``text +
-    step·l``); ``wide`` the vector operand once somebody needed it, written into ``home``. A varying value has ``wide`` alone.
+    """A number. ``text`` is the scalar operand if the value is uniform (``step`` 0) or contiguous (lane l holds ``text
+    + step·l``); ``wide`` the vector operand once somebody needed it, written into ``home``. A varying value has
+    ``wide`` alone.
 
     ``const``: the Python number of a constant. ``split``: a truth value that is ``uniform and varying``, as these two.
-    ``kept``: the value that lanes outside this value's own mask hold, if that is known (then it needs no blend with it again).
+    ``kept``: the value that lanes outside this value's own mask hold, if that is known (then it needs no blend with it
+    again).
     """
 
     __slots__ = ("const", "home", "kept", "split", "step", "text", "type", "wide")
 
-    def __init__(self, type: Scalar, text: str | None = None, wide: str | None = None, step: int | None = 0, const=None):
+    def __init__(
+        self, type: Scalar, text: str | None = None, wide: str | None = None, step: int | None = 0, const=None
+    ):
         self.type, self.text, self.wide, self.step, self.const = type, text, wide, step, const
         self.home: list | None = None
         self.split: tuple[X, X] | None = None
@@ -30,8 +34,8 @@ class ViewX:
 
     ``data``: an :class:`X` of type ``PTR`` (of a thread's own array: an i64, the byte offset of the element as if there
     were one lane). ``strides`` in bytes and ``shape``: an X of type i64 each, or None until read from ``lazy``.
-    ``component``: the run-time component stride of a planar view. ``base``: the memory of a thread's own array, else None.
-    ``path``: where the view came from, for those who ask which array was meant.
+    ``component``: the run-time component stride of a planar view. ``base``: the memory of a thread's own array, else
+    None. ``path``: where the view came from, for those who ask which array was meant.
     """
 
     type: View
@@ -51,4 +55,6 @@ class ViewX:
     def rebuilt(self, parts: list[X]) -> ViewX:
         """The same kind of view from other numbers."""
         n = self.type.ndim
-        return ViewX(self.type, parts[0], parts[1], parts[2 : 2 + n], parts[2 + n : 2 + 2 * n], parts[-1], self.base, self.path)
+        return ViewX(
+            self.type, parts[0], parts[1], parts[2 : 2 + n], parts[2 + n : 2 + 2 * n], parts[-1], self.base, self.path
+        )

@@ -58,7 +58,7 @@ def choose(e: Emitter, c: X, a: ViewX, b: ViewX) -> ViewX:
             parts.append(x)
         elif c.step == 0 and x.step == 0 and y.step == 0:
             low = Lower(e, x.type, x.type, True)
-            parts.append(e.uniform(x.type, low.select(c, x, y).text))  # type: ignore[arg-type]
+            parts.append(e.uniform(x.type, low.select(c, x, y).text))
         else:
             parts.append(Lower(e, x.type, x.type, False).select(c, x, y))
     return a.rebuilt(parts)
@@ -77,8 +77,16 @@ def _subview(e: Emitter, op: Op) -> None:
     view = e.get(op.args[0])
     assert isinstance(view, ViewX)
     indices = [e.number(a) for a in op.args[1:]]
-    at = offset_of(e, view, indices)
-    e.env[op.results[0]] = moved(e, view, op.results[0].type, at, len(indices))  # type: ignore[arg-type]
+    first = op.attrs.get("axis", 0)
+    if not first:
+        at = offset_of(e, view, indices)
+        e.env[op.results[0]] = moved(e, view, op.results[0].type, at, len(indices))
+        return
+    at = offset_of(e, view, [e.fixed(i32, 0)] * first + indices)
+    out, last = moved(e, view, view.type, at, 0), first + len(indices)
+    out.type = op.results[0].type
+    out.shape, out.strides = view.shape[:first] + view.shape[last:], view.strides[:first] + view.strides[last:]
+    e.env[op.results[0]] = out
 
 
 def _slice(e: Emitter, op: Op) -> None:
@@ -106,7 +114,7 @@ def to_i64(e: Emitter, x: X) -> X:
         return x
     scalar = x.step == 0 and x.text is not None
     made = cast(e, x, i64, scalar)
-    return e.uniform(i64, made.text) if scalar else made  # type: ignore[arg-type]
+    return e.uniform(i64, made.text) if scalar else made
 
 
 def product(e: Emitter, a: X, b: X) -> X:
@@ -115,7 +123,7 @@ def product(e: Emitter, a: X, b: X) -> X:
         return e.fixed(i64, a.const * b.const)
     scalar = a.step == 0 and b.step == 0
     made = Lower(e, i64, i64, scalar).binary("mul", a, b)
-    return e.uniform(i64, made.text) if scalar else made  # type: ignore[arg-type]
+    return e.uniform(i64, made.text) if scalar else made
 
 
 def _field(e: Emitter, op: Op) -> None:
@@ -135,8 +143,8 @@ def _parts(e: Emitter, op: Op) -> None:
     view, t = e.get(op.args[0]), op.results[0].type
     assert isinstance(view, ViewX) and isinstance(t, View)
     elem = view.type.elem
-    sizes = [elem.rows, elem.cols] if isinstance(elem, Matrix) else [elem.n]  # type: ignore[union-attr]
-    unit = view.component if view.type.planar else e.fixed(i64, elem.elem.size)  # type: ignore[union-attr]
+    sizes = [elem.rows, elem.cols] if isinstance(elem, Matrix) else [elem.n]
+    unit = view.component if view.type.planar else e.fixed(i64, elem.elem.size)
     inner = [product(e, unit, e.fixed(i64, sizes[1])), unit] if len(sizes) == 2 else [unit]
     shape = [*view.shape, *[e.fixed(i64, n) for n in sizes]]
     strides = [*view.strides, *inner]
@@ -149,9 +157,9 @@ def _shape(e: Emitter, op: Op) -> None:
     assert isinstance(view, ViewX)
     x = view.shape[op.attrs["axis"]]
     if x.const is not None:
-        e.env[result] = e.fixed(result.type, x.const)  # type: ignore[arg-type]
+        e.env[result] = e.fixed(result.type, x.const)
     else:
-        e.settle(result, cast(e, x, result.type, x.step == 0))  # type: ignore[arg-type]
+        e.settle(result, cast(e, x, result.type, x.step == 0))
 
 
 def _address(e: Emitter, op: Op) -> None:
