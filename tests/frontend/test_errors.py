@@ -66,7 +66,8 @@ y = wp.static(1, 2)
 return x
 a[0, 1] = 2.0
 y = a[1:2, 3:4]
-y = a[::n]
+y = a[::0]
+y = a[::1.5]
 y = v[0][n:]
 y = v[0].w
 y = a.colour

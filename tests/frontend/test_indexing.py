@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.frontend.language import error, outputs, program, run, struct, wp
-from treadle.base.errors import KernelAttributeError
+from treadle.base.errors import KernelAssertionError, KernelAttributeError
 from treadle.ir.walk import ops_of
 from treadle.types.core import f32, i32, matrix, quaternion, transformation, vector, view
 
@@ -81,6 +81,56 @@ def test_slices_follow_python(cut):
     assert out[: 1 + len(want)].tolist() == [len(want), *want]
     if both:
         assert out[10] == len(want)
+
+
+@pytest.mark.parametrize("bounds", [(0, 7, 2), (6, -8, -1), (-1, 1, -3), (5, 2, 1), (1, 99, 4), (-99, 3, 1)])
+def test_slices_with_a_step_at_run_time(bounds):
+    def kernel(a, bounds, out):
+        c = a[bounds[0] : bounds[1] : bounds[2]]
+        d = a[:: bounds[2]]
+        out[0] = c.shape[0]
+        for i in range(c.shape[0]):
+            out[1 + i] = c[i]
+        out[10] = d[0]
+
+    a, out = np.arange(100, 107, dtype=np.int32), np.zeros(11, np.int32)
+    run(kernel, [a, np.array(bounds, np.int32), out])
+    want = a[slice(*bounds)].tolist()
+    assert out[: 1 + len(want)].tolist() == [len(want), *want]
+    assert out[10] == a[:: bounds[2]][0]
+    with pytest.raises(KernelAssertionError, match="step of a slice"):
+        run(kernel, [a, np.array([0, 1, 0], np.int32), out])
+
+
+def test_an_index_behind_a_slice():
+    def kernel(a, out):
+        column = a[:, 1]
+        column[2] = 5.0
+        out[0] = column[0] + float(column.shape[0] * 100)
+        last = a[1:, -1]
+        out[1] = last[0]
+
+    a, out = np.arange(12, dtype=np.float32).reshape(4, 3), np.zeros(2, np.float32)
+    run(kernel, [a, out])
+    assert out.tolist() == [401.0, 5.0]
+    assert a[2, 1] == 5.0
+
+
+def test_views_of_different_layout_meet():
+    def kernel(a, b, out):
+        i = wp.tid()
+        if i > 0:
+            c = a[::2]
+        else:
+            c = b
+        out[i] = c[1]
+        d = b
+        d = a[::-1]
+        out[2 + i] = d[0]
+
+    a, b, out = np.arange(4, dtype=np.float32), np.arange(10, 14, dtype=np.float32), np.zeros(4, np.float32)
+    run(kernel, [a, b, out], dim=2)
+    assert out.tolist() == [11.0, 2.0, 3.0, 3.0]
 
 
 def test_slices_of_two_dimensions():

@@ -355,8 +355,11 @@ def _atomic(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 
 def _subview(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     v, *indices = xs
-    n = len(indices)
-    return (replace(v, data=_locate(v, indices, op), shape=v.shape[n:], strides=v.strides[n:]),)
+    first = op.attrs.get("axis", 0)
+    last = first + len(indices)
+    cut = replace(v, shape=v.shape[first:], strides=v.strides[first:])
+    return (replace(v, data=_locate(cut, indices, op), shape=(*v.shape[:first], *v.shape[last:]),
+                    strides=(*v.strides[:first], *v.strides[last:])),)  # fmt: skip
 
 
 def _slice(thread: _Thread, op: Op, xs: list[Any]) -> tuple:

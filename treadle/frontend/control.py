@@ -17,7 +17,7 @@ from ..ir.node import Op, Value
 from ..types.core import Scalar, Type, b1, tuple_of
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand
-from .core import Core
+from .core import Core, common_view
 from .environment import FLOW, RESULT, Broken, Cascade, Environment, TypeNeeded, Unsettled, Variable
 from .facts import NONE, Names
 
@@ -181,7 +181,10 @@ class Control(Core):
         if t is None and isinstance(b.operand, Value):
             b.operand.type = t = s
         if s is not t and s is not None and t is not None:
-            self.two_types(name, a, t, b.span, node)
+            both = common_view(s, t)
+            if both is None:
+                self.two_types(name, a, t, b.span, node)
+            return both
         return s if t is not None else None
 
     def two_types(self, name: str, known: Variable, other: Type, where: Any, node: ast.AST) -> None:
@@ -261,7 +264,9 @@ class Results:
             p.builder = arm.builder
             arm.builder.span = span
             ready = [
-                arm.builder.one("poison", (), r.type) if y is None else p.value(y, self.node, r.type)
+                arm.builder.one("poison", (), r.type)
+                if y is None
+                else p.laid_out(p.value(y, self.node, r.type), r.type, self.node)
                 for y, r in zip(arm.yields, self.values, strict=True)
             ]
             blocks.append(arm.builder.block((), tuple(ready)))

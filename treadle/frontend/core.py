@@ -12,7 +12,7 @@ from ..builtins import registry
 from ..ir.builder import Builder
 from ..ir.node import Op, Value
 from ..ir.ops import info
-from ..types.core import Scalar, Type, View, b1, i32, i64, u64
+from ..types.core import Scalar, Type, View, b1, i32, i64, u64, view
 from ..types.spelling import spell
 from . import constants
 from .constants import Constant, Operand, describe
@@ -99,6 +99,13 @@ class Core:
         except KernelTypeError as error:
             raise self.placed(error, node) from None
 
+    def laid_out(self, v: Value, t: Type, node: ast.AST) -> Value:
+        """``v`` as a ``t``; a view whose strides the type knows becomes one whose strides it does not."""
+        if v.type is t or not isinstance(t, View):
+            return v
+        b = self.here(node)
+        return b.one("slice", (v, b.i32(0), b.i32(1), b.one("shape", (v,), i32, axis=0)), t, axis=0)
+
     def typed(self, x: Operand | None, t: Type, node: ast.AST, what: str) -> Value:
         """``x`` as a value of exactly type ``t``; ``what`` names the place that asks for it."""
         v = self.value(x, node, t)
@@ -144,6 +151,15 @@ class Core:
         if t.bits == 64 or t is i32:
             return x
         return self.here(node).one("cast", (x,), i64 if t.bits == 32 else i32)
+
+
+def common_view(s: Type | None, t: Type | None) -> Type | None:
+    """The type that views of types ``s`` and ``t`` both fit: equal but for their strides, which it leaves open."""
+    if not (isinstance(s, View) and isinstance(t, View)) or not s.ndim:
+        return None
+    if (s.elem, s.ndim, s.planar, s.space) != (t.elem, t.ndim, t.planar, t.space) or s.space == "local":
+        return None
+    return view(s.elem, s.ndim, (None,) * s.ndim, s.planar, s.space)
 
 
 def cast_hint(have: Type, want: Type) -> str:

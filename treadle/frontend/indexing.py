@@ -20,7 +20,6 @@ from ..types.core import (
     Type,
     Vector,
     View,
-    b1,
     i32,
     matrix,
     quaternion,
@@ -33,8 +32,9 @@ from ..types.spelling import spell
 from .constants import Constant, Operand, constant_of, describe, parts_of
 from .control import operand_type
 from .environment import Broken, Cascade
-from .expressions import RULES, Expressions
+from .expressions import RULES
 from .names import near
+from .slicing import Slicing, below
 
 
 class Reference:
@@ -95,7 +95,7 @@ class Several(Reference):
 COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
-class Indexing(Expressions):
+class Indexing(Slicing):
     """Translation of subscripts and attributes."""
 
     def _access(self, node: ast.Subscript | ast.Attribute) -> Operand:
@@ -304,7 +304,7 @@ class Indexing(Expressions):
         if isinstance(t, View):
             v = self.value(self.read(base, node), node)
             if any(isinstance(i, ast.Slice) for i in items):
-                return Given(self._slices(v, items, node))
+                return Given(self.slices(v, items, node))
             return self._element(v, (), items, node)
         if isinstance(t, Vector):
             return self._component(base, t, items, node)
@@ -323,6 +323,8 @@ class Indexing(Expressions):
         k = self.operand(node.slice)
         if not isinstance(k, Constant):
             return None
+        if k.value in range(t.ndim, 4):  # in the field a shape has four numbers
+            return Constant(0, i32)
         v = self.value(self.read(owner, node), node)
         return self.here(node).one("shape", (v,), i32, axis=self._static_index(k, t.ndim, node))
 
@@ -353,15 +355,6 @@ class Indexing(Expressions):
         except (LookupError, TypeError) as error:
             self.fail(node, f"{type(error).__name__}: {error}")
 
-    def index(self, item: ast.expr, v: Value | None, axis: int) -> Value:
-        """A run-time index; a known negative one counts from the end of ``axis`` of ``v``."""
-        k = self.operand(item)
-        if isinstance(k, Constant) and v is not None and isinstance(k.value, int) and k.value < 0:
-            b = self.here(item)
-            length = b.one("shape", (v,), i32, axis=axis)
-            return b.one("add", (length, b.i32(k.value)), i32)
-        return self.index_type(self.value(k, item), item)
-
     def element(self, v: Value, indices: tuple[Value, ...]) -> Reference:
         """What ``v[indices]`` refers to."""
         return Memory(v, indices)
@@ -382,62 +375,6 @@ class Indexing(Expressions):
         self.fail(
             node, f"an array of {t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}"
         )
-
-    def _slices(self, v: Value, items: list[ast.expr], node: ast.Subscript) -> Value:
-        """``v[a:b, i, :]``: ranges keep a dimension, integers take it away."""
-        if len(items) > v.type.ndim:
-            self.fail(
-                node, f"an array of {v.type.ndim} dimensions takes at most as many indices, here are {len(items)}"
-            )
-        leading: list[Value] = []
-        while items and not isinstance(items[0], ast.Slice):
-            leading.append(self.index(items.pop(0), v, len(leading)))
-        if leading:
-            v = self.here(node).one("subview", (v, *leading), below(v.type, len(leading)))
-        for axis, item in enumerate(items):
-            if not isinstance(item, ast.Slice):
-                self.fail(item, "an index behind a slice is not possible", "take the row first, as in a[i][1:n]")
-            v = self._slice(v, axis, item)
-        return v
-
-    def _slice(self, v: Value, axis: int, item: ast.Slice) -> Value:
-        """One range along ``axis``, by Python's rules: bounds clipped, negative ones counted from the end."""
-        if item.lower is None and item.upper is None and item.step is None:
-            return v
-        t, b = v.type, self.here(item)
-        step = self.operand(item.step) if item.step is not None else Constant(1, i32, True)
-        if not isinstance(step, Constant) or not isinstance(step.value, int) or step.value == 0:
-            self.fail(item, "the step of a slice must be a constant other than 0")
-        length = b.one("shape", (v,), i32, axis=axis)
-        low, high = (b.i32(0), length) if step.value > 0 else (b.i32(-1), b.one("sub", (length, b.i32(1)), i32))
-        start = self._bound(item.lower, low if step.value > 0 else high, length, low, high)
-        stop = self._bound(item.upper, high if step.value > 0 else low, length, low, high)
-        b = self.here(item)
-        first, last = (start, stop) if step.value > 0 else (stop, start)
-        span = b.one("sub", (last, first), i32)
-        if abs(step.value) != 1:  # ceil((last - first) / |step|)
-            rounded = b.one("add", (span, b.i32(abs(step.value) - 1)), i32)
-            span = b.one("div", (rounded, b.i32(abs(step.value))), i32)
-        count = b.one("max", (span, b.i32(0)), i32)
-        strides = t.strides if step.value == 1 else (*t.strides[:axis], None, *t.strides[axis + 1 :])
-        return b.one(
-            "slice", (v, start, b.i32(step.value), count), view(t.elem, t.ndim, strides, t.planar, t.space), axis=axis
-        )
-
-    def _bound(self, item: ast.expr | None, default: Value, length: Value, low: Value, high: Value) -> Value:
-        if item is None:
-            return default
-        x = self.operand(item)
-        b = self.here(item)
-        if isinstance(x, Constant) and isinstance(x.value, int):
-            at = b.one("add", (length, b.i32(x.value)), i32) if x.value < 0 else b.i32(x.value)
-        else:
-            at = self.index_type(self.value(x, item), item)
-            if at.type is not i32:
-                at = b.one("cast", (at,), i32)
-            negative = b.one("lt", (at, b.i32(0)), b1)
-            at = b.one("select", (negative, b.one("add", (at, length), i32), at), i32)
-        return b.one("min", (b.one("max", (at, low), i32), high), i32)
 
     # -- components ----------------------------------------------------------------------------------------------------
 
@@ -513,11 +450,6 @@ class Indexing(Expressions):
         b = self.here(node)
         at = tuple(b.i32(k) if isinstance(k, int) else k for k in (r, c))
         return self._at_run_time(base, t, at, node)
-
-
-def below(t: View, n: int) -> View:
-    """The view that is left when the first ``n`` dimensions of ``t`` are fixed."""
-    return view(t.elem, t.ndim - n, t.strides[n:], t.planar, t.space)
 
 
 def _each(pick: range | Value) -> list[int] | list[Value]:

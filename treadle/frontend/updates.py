@@ -37,9 +37,11 @@ class _Views:
             self.axes[op.results[0]] = op.attrs["axis"]
         elif name in ("field", "parts", "subview", "slice") and op.args[0] in self.origin:
             root, fixed = self.origin[op.args[0]]
-            if name == "subview" and fixed is not None:
+            if name == "slice" or op.attrs.get("axis"):
+                fixed = None
+            elif name == "subview" and fixed is not None:
                 fixed = (*fixed, *[self.axes.get(i) for i in op.args[1:]])
-            self.origin[op.results[0]] = (root, None if name == "slice" else fixed)
+            self.origin[op.results[0]] = (root, fixed)
         elif name == "extract" and op.args[0] in self.origin:
             root, _ = self.origin[op.args[0]]
             self.origin[op.results[0]] = (root and (root[0], (*root[1], op.attrs["index"])), ())

@@ -251,7 +251,7 @@ class _Walk:
     def subview(self, op: Op) -> None:
         v, *indices = op.args
         place = self.place(v)
-        fixed = None if place.fixed is None else (*place.fixed, *[self.facts.get(i) for i in indices])
+        fixed = None if place.fixed is None or op.attrs.get("axis") else (*place.fixed, *[self.facts.get(i) for i in indices])
         self.facts[op.result] = Place(place.root, place.rank, fixed)
         self.depend(op.result, self.mask(op.args))
 
