@@ -7,6 +7,7 @@ again and compares; if everything agrees, compiling again would give the same pr
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import types
 from collections.abc import Iterable
@@ -84,7 +85,7 @@ def _text(value: Any, depth: int) -> str:
         return f"class:{value.__module__}.{value.__qualname__}"
     if isinstance(value, Type):
         return f"type:{_type_text(value)}"
-    if isinstance(value, Builtin):
+    if isinstance(value, Builtin) or hasattr(value, "__treadle_builtin__"):  # wp.zeros has two meanings, one in a kernel
         return f"builtin:{value.__name__}"
     if isinstance(value, types.ModuleType):
         return f"module:{value.__name__}"
@@ -109,6 +110,9 @@ def _object_text(value: Any, depth: int) -> str:
     if isinstance(value, Function):
         nodes = [node_of(o.source, o.manifest()) for o in value.overloads]
         return f"function:{nodes!r}"
+    if dataclasses.is_dataclass(value):
+        content = ",".join(_text(getattr(value, f.name), depth + 1) for f in dataclasses.fields(value))
+        return f"{type(value).__module__}.{type(value).__qualname__}:({content})"
     raise Unknown
 
 
