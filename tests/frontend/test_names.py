@@ -60,3 +60,16 @@ def test_the_manifest_names_what_was_found():
     assert look_up(source, "factor", {}) == 4
     assert look_up(source, "no_such_name", {}) is MISSING
     assert look_up(source, "wp.pi.nothing", {}) is MISSING
+
+
+def test_the_languages_own_names_need_no_module():
+    def kernel(out):
+        v = vec3(1.0, 2.0, 3.0)  # noqa: F821
+        out[0] = max(sqrt(v[1] + 2.0), 0.5)  # noqa: F821
+        out[1] = float(v.length)
+        m = mat22(1.0, 2.0, 3.0, 4.0)  # noqa: F821
+        out[2] = float(m.shape[1])
+        u = v.dtype(3)
+        out[3] = u
+
+    assert outputs(kernel, 4) == [2.0, 3.0, 2.0, 3.0]

@@ -11,6 +11,7 @@ from ..builtins import registry
 from ..builtins.registry import Arg, Match
 from ..ir.builder import Builder
 from ..ir.node import Value
+from ..types import values
 from ..types.core import STR, Scalar, Type, b1
 from ..types.promotion import adapts
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, fold, plain
@@ -98,9 +99,11 @@ class Expressions(Control):
     def _outside(self, node: ast.Name) -> Operand:
         """A name that the function does not assign."""
         name = node.id
-        bare = name not in self.outside.globals and name not in self.outside.closure and registry.exists(name)
-        if bare and (self.builtin or not hasattr(builtins, name)):  # builtins are known everywhere by their bare names
-            return Constant(BareName(name), None)
+        if name not in self.outside.globals and name not in self.outside.closure:  # the language's own names
+            if registry.exists(name) and (self.builtin or not hasattr(builtins, name)):
+                return Constant(BareName(name), None)
+            if name in values.names():
+                return Constant(values.names()[name], None)
         found = self.outer.get(name)
         if found is None:
             try:

@@ -207,8 +207,9 @@ class Indexing(Slicing):
             return self.part(base, t.index[name], node)
         if isinstance(t, Vector):
             return self._vector_attribute(base, t, name, node)
-        if isinstance(t, Matrix) and name == "dtype":
-            return Given(Constant(t.elem, None))
+        if isinstance(t, Matrix) and name in ("dtype", "shape"):
+            sizes = (Constant(t.rows, i32), Constant(t.cols, i32))
+            return Given(Constant(t.elem, None) if name == "dtype" else sizes)
         x = self.read(base, node)
         if isinstance(x, Constant) and isinstance(x.value, Enum) and name in ("name", "value"):
             return Given(constant_of(getattr(x.value, name)))
@@ -263,8 +264,8 @@ class Indexing(Slicing):
             if k is not None and k < t.n:
                 return self.part(base, k, node)
             names = list(COMPONENTS)[: t.n]
-        if name == "dtype":
-            return Given(Constant(t.elem, None))
+        if name in ("dtype", "length"):
+            return Given(Constant(t.elem, None) if name == "dtype" else Constant(t.n, i32))
         hint = f"it has {', '.join(names)}" if t.n <= 4 or t.tag != "vec" else "use an index"
         self.fail(node, f"{spell(t)} has no component {name!r}", hint, KernelAttributeError)
 
