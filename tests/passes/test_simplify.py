@@ -49,20 +49,6 @@ def test_a_known_condition_chooses():
     assert after(text.format("false")) == "\n  store %0, %1, %2\n  store %0, %1, %3\n"
 
 
-def test_cheap_arms_become_selects():
-    assert after("%10: f32 = if %4 {\n %9: f32 = add %2, %3\n yield %9\n } {\n yield %2\n }\n store %0, %1, %10") == """
-  %8: f32 = add %2, %3
-  %9: f32 = select %4, %8, %2
-  store %0, %1, %9
-"""
-
-
-def test_arms_with_effects_stay():
-    assert "if" in after("if %4 {\n store %0, %1, %2\n yield\n } {\n yield\n }")
-    assert "if" in after("%9: f32 = if %4 {\n %10: f32 = load %0, %1\n yield %10\n } {\n yield %2\n }\n"
-                         " store %0, %1, %9")
-
-
 def test_truth_values_choose_themselves():
     text = (
         "%9: bool = if %4 {{\n %10: bool = const value={}\n yield %10\n }} {{\n %11: bool = const value={}\n"

@@ -8,7 +8,7 @@ from treadle.ir.read import read
 from treadle.ir.show import show
 from treadle.ir.verify import verify
 
-for _name in "add sub mul div neg min max mod shl bitand bitor bitxor eq ne lt le logical_not fma abs".split():
+for _name in "add sub mul div neg min max mod shl bitand bitor bitxor eq ne lt le gt logical_not fma abs".split():
     primitive(_name)
 
 HEAD = (

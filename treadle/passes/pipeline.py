@@ -9,6 +9,7 @@ from ..ir.verify import verify as check
 from .bounds import mark_bounded
 from .cse import share_common
 from .dce import remove_dead
+from .flatten import flatten_cheap
 from .fma import form_fma
 from .fold import fold
 from .hoist import hoist_unchanging
@@ -25,8 +26,8 @@ NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remov
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 LOWER: tuple[Pass, ...] = (
-    place_large, scalarize, form_fma, fold, simplify, share_common, hoist_unchanging, remove_dead,
-    mark_bounded,
+    place_large, scalarize, form_fma, fold, simplify, share_common, flatten_cheap, hoist_unchanging,
+    remove_dead, mark_bounded,
 )  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..builtins.registry import primitive
 from ..ir.node import Func, Op, Value
-from ..ir.ops import OPS
 from ..types.core import Fixed, Matrix, Type, Vector, b1
 from .rewrite import Rewriter, Rule, rewrite
 
@@ -133,43 +132,13 @@ def _if(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     known = rw.consts.get(c)
     if known is not None:
         return rw.splice(then if known else other)
-    if _cheap(then.ops + other.ops):
-        rw.splice(then)
-        rw.splice(other)
-        return tuple([_either(rw, c, a, b) for a, b in zip(then.yields, other.yields)])
-    # A result that both sides agree on needs no branch; remove_dead then drops it here.
+    # A result that both sides agree on, or that is the condition, needs no branch; remove_dead then drops it here.
     for r, a, b in zip(op.results, then.yields, other.yields):
         if a is b:
             rw.env[r] = a
+        elif truth := _truth(rw, c, a, b):
+            (rw.env[r],) = truth
     return None
-
-
-# What may run on both sides at once; three of them cost less than a branch, or than a mask.
-_CHEAP = frozenset(
-    ("add sub mul neg min max abs eq ne lt le gt ge logical_not bitand bitor bitxor shl shr "
-     "select cast make extract").split()  # fmt: skip
-)
-
-
-def _cheap(ops: tuple[Op, ...]) -> bool:
-    budget = 3
-    for op in ops:
-        if op.name == "const" or op.name == "poison":
-            continue
-        if op.name not in _CHEAP or not OPS[op.name].safe:
-            return False
-        budget -= 1
-    return budget >= 0
-
-
-def _either(rw: Rewriter, c: Value, a: Value, b: Value) -> Value:
-    """``a`` where ``c``, else ``b``; what nobody may look at gives way to the other."""
-    if a is b or _is_poison(rw, b):
-        return a
-    if _is_poison(rw, a):
-        return b
-    found = _truth(rw, c, a, b)
-    return found[0] if found else rw.emit("select", (c, a, b), a.type)
 
 
 # ---- loops
