@@ -176,6 +176,11 @@ class Record:
             self.part("body").__annotations__ = {}
         return found
 
+    @cached_property
+    def by_type(self) -> bool:
+        """Whether the types of arguments decide all: the record asks for no value known while compiling."""
+        return self.part("match") is None and not any(isinstance(p.pattern, Known) for p in self.signature.params)
+
     def part(self, name: str) -> Object:
         """A part of the definition (``ref``, ``lower``, ``body``, ``emit``, ``result`` …), or None."""
         found = vars(self.definition).get(name)
@@ -191,12 +196,9 @@ class Record:
         slots = self._slots(args, kwargs)
         bound: dict[str, Object] = {}
         types: dict[tuple[int, int], Type | None] = {}
-        order = [(i, j) for i, arguments in enumerate(slots) for j in range(len(arguments))]
-        for rank in range(4):  # what has a type binds variables first; then float, int and bool literals
-            for i, j in order:
-                arg = slots[i][j][0]
-                if _rank(arg) == rank:
-                    types[i, j] = _fit(self.signature.params[i], arg, bound)
+        order = [(_rank(arg), i, j) for i, arguments in enumerate(slots) for j, (arg, _) in enumerate(arguments)]
+        for _, i, j in sorted(order):  # what has a type binds variables first; then float, int and bool literals
+            types[i, j] = _fit(self.signature.params[i], slots[i][j][0], bound)
         result = self._result(slots, types, bound, context)
         given = self._given_types(slots, types, len(args) + len(kwargs))
         emit = self._emitter(slots, types, result, context)
@@ -400,36 +402,36 @@ def resolve(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object)
     """
     key = _key(name, args, context) if not kwargs else None
     match = _matches.get(key) if key is not None else None
-    if match is None:
-        match = _resolved(name, args, kwargs, context)
-        if key is not None:
+    if match is not None:
+        return match
+    failures: list[tuple[Record, Mismatch]] = []
+    by_type = True
+    for record in records(name):
+        by_type = by_type and record.by_type
+        try:
+            match = record.match(args, kwargs, context)
+        except Mismatch as failure:
+            failures.append((record, failure))
+            continue
+        if by_type and key is not None:
             _matches[key] = match
-    return match
+        return match
+    raise _no_match(name, args, kwargs, failures)
 
 
 def _key(name: str, args: list[Arg], context: Object) -> tuple | None:
-    """What decides the match, where that is types and literal numbers alone."""
+    """What decides the match of records that look at types alone: types, and the literals, which adapt."""
     seen: list[Object] = [name, id(context)]
     for a in args:
         if a.type is None or a.function is not None:
             return None
-        if a.value is None:
+        if not a.literal:
             seen.append(a.type)
-        elif a.literal and isinstance(a.value, int | float):
-            seen.append((type(a.value), a.value))
+        elif isinstance(a.value, float):
+            seen.append("float")
         else:
-            return None
+            seen.append((type(a.value), a.value))
     return tuple(seen)
-
-
-def _resolved(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:
-    failures: list[tuple[Record, Mismatch]] = []
-    for record in records(name):
-        try:
-            return record.match(args, kwargs, context)
-        except Mismatch as failure:
-            failures.append((record, failure))
-    raise _no_match(name, args, kwargs, failures)
 
 
 def as_written(body: Callable) -> bool:
