@@ -323,3 +323,33 @@ def test_lengths_are_known_while_compiling():
     out = np.zeros(4, np.float32)
     run(kernel, [np.zeros((1, 3), np.float32), out], [view(vector(3, f32), 1), view(f32, 1)])
     assert out.tolist() == [18.0, 18.0, 2.0, 6.0]
+
+
+@struct
+class Complex:
+    real: float
+    imag: float
+
+
+@wp.func
+def mul(a: Complex, b: Complex):
+    return Complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+
+@wp.func
+def neg(a: Complex):
+    return Complex(-a.real, -a.imag)
+
+
+def test_operators_of_structs_are_the_users_functions():
+    def kernel(out):
+        a = Complex(1.0, 2.0)
+        b = -(a * a)
+        out[0] = b.real
+        out[1] = b.imag
+
+    def none(out):
+        out[0] = (Complex() + Complex()).real
+
+    assert outputs(kernel, 2) == [3.0, -4.0]
+    assert "'+' cannot take Complex and Complex" in str(error(none, [view(f32, 1)]))

@@ -75,7 +75,7 @@ class Binding(Indexing):
             found.append(self.read(self.element(v, (at,)), node))
         return tuple(found)
 
-    def bound(self, target: Any, given: Arguments, node: ast.Call) -> list[tuple[Operand, ast.AST]]:
+    def bound(self, target: Any, given: Arguments, node: ast.expr) -> list[tuple[Operand, ast.AST]]:
         """Arguments in the order of the parameters, defaults filled in; for the latest overload that takes as many."""
         overloads = list(reversed(getattr(target, "overloads", None) or [target]))
         for candidate in overloads[:-1]:
@@ -85,24 +85,28 @@ class Binding(Indexing):
                 continue
         return self._bind(overloads[-1].treadle_parameters, given, node)
 
-    def _bind(self, params: tuple[Parameter, ...], given: Arguments, node: ast.Call) -> list[tuple[Operand, ast.AST]]:
+    def _bind(self, params: tuple[Parameter, ...], given: Arguments, node: ast.expr) -> list[tuple[Operand, ast.AST]]:
         args, kwargs, places = given
-        name = ast.unparse(node.func)
         if len(args) > len(params):
-            self.fail(node, f"{name} takes {len(params)} arguments, here are {len(args)}")
+            self.fail(node, f"{called(node)} takes {len(params)} arguments, here are {len(args)}")
         named = dict(zip(kwargs, zip(kwargs.values(), places[len(args) :], strict=True), strict=True))
         bound: list[tuple[Operand, ast.AST]] = list(zip(args, places, strict=False))
         for p in params[: len(args)]:
             if p.name in named:
-                self.fail(node, f"argument {p.name!r} of {name} is given twice")
+                self.fail(node, f"argument {p.name!r} of {called(node)} is given twice")
         for p in params[len(args) :]:
             if p.name in named:
                 bound.append(named.pop(p.name))
             elif p.default is not EMPTY:
                 bound.append((constant_of(p.default), node))
             else:
-                self.fail(node, f"argument {p.name!r} of {name} is missing")
+                self.fail(node, f"argument {p.name!r} of {called(node)} is missing")
         if named:
             unknown = next(iter(named))
-            self.fail(node, f"{name} has no parameter {unknown!r}", near(unknown, [p.name for p in params]))
+            self.fail(node, f"{called(node)} has no parameter {unknown!r}", near(unknown, [p.name for p in params]))
         return bound
+
+
+def called(node: ast.expr) -> str:
+    """What a call calls, as written."""
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)

@@ -13,6 +13,7 @@ from ..ir.node import Func, Value
 from ..types import values
 from ..types.core import STR, Matrix, Scalar, Tuple, Type, Vector, i32
 from ..types.spelling import spell
+from .arguments import Arguments, called
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
 from .context import CONTEXT
 from .control import operand_type
@@ -39,7 +40,7 @@ class Calls(Printing):
         if t is not None:
             return self._construct(t, node)
         if hasattr(target, "treadle_function"):
-            return self._call_user(target, node)
+            return self.call_user(target, self.arguments(node), node)
         name = getattr(target, "__treadle_builtin__", None) or self._python_name(target)
         if name is None and self.builtin and isinstance(target, FunctionType):
             return self._call_body(target, node)
@@ -72,7 +73,7 @@ class Calls(Printing):
 
     def _not_callable(self, target: Any, node: ast.Call) -> None:
         name = getattr(target, "__name__", None) or type(target).__name__
-        shown = ast.unparse(node.func)
+        shown = called(node)
         if target is range:
             self.no_syntax(node, "range outside of a for statement", "write for i in range(n)")
         if hasattr(target, "declared_variants") or type(target).__name__ == "Kernel":
@@ -203,14 +204,14 @@ class Calls(Printing):
 
     # -- user functions ------------------------------------------------------------------------------------------------
 
-    def _call_user(self, target: Any, node: ast.Call) -> Operand | None:
+    def call_user(self, target: Any, arguments: Arguments, node: ast.expr) -> Operand | None:
         """Call a function of the user.
 
         ``target.treadle_parameters`` are its parameters (:class:`Parameter`). ``target.treadle_function(types,
         constants)`` gives its program for these argument types, where ``constants[i]`` is the :class:`Constant` given
         there, or None.
         """
-        given = self.bound(target, self.arguments(node), node)
+        given = self.bound(target, arguments, node)
         types, constants = [], []
         for x, place in given:
             constants.append(x if isinstance(x, Constant) else None)
@@ -224,7 +225,7 @@ class Calls(Printing):
         try:
             func: Func = target.treadle_function(tuple(types), tuple(constants))
         except RecursionError:
-            raise KernelSyntaxError(f"{ast.unparse(node.func)} calls itself without end", self.span(node)) from None
+            raise KernelSyntaxError(f"{called(node)} calls itself without end", self.span(node)) from None
         except TreadleError as error:
             raise self.placed(error, node) from None
         if func.facts.get("ndim"):
@@ -235,6 +236,14 @@ class Calls(Printing):
             ready.append(self.typed(x, t, place, f"argument {name!r} of {func.name}"))
         results = self.here(node).op("call", tuple(ready), tuple(y.type for y in func.body.yields), func=func)
         return results if len(results) > 1 else results[0] if results else None
+
+    def overloaded(self, name: str, operands: list[Operand], node: ast.expr) -> Operand:
+        """An operator on structs: the user's function of the operator's name, such as ``mul``, if there is one."""
+        target = self.outside.name(name, None)
+        if not hasattr(target, "treadle_function"):
+            return self.builtin_call(name, operands, {}, node, [node] * len(operands))
+        made = self.call_user(target, Arguments(operands, {}, [node] * len(operands)), node)
+        return self.operand_of(made, node)
 
     def _known_only(self, x: Operand) -> bool:
         """Whether an argument exists only while compiling: a function, a type, a text."""

@@ -12,7 +12,7 @@ from ..builtins.registry import Arg, Match
 from ..ir.builder import Builder
 from ..ir.node import Value
 from ..types import values
-from ..types.core import STR, Scalar, Type, b1
+from ..types.core import STR, Scalar, Struct, Type, b1
 from ..types.promotion import adapts
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, fold, plain
 from .context import CONTEXT
@@ -54,7 +54,10 @@ class Expressions(Control):
 
     def operand(self, node: ast.expr) -> Operand:
         """As :meth:`expression`, where something must be there."""
-        x = self.expression(node)
+        return self.operand_of(self.expression(node), node)
+
+    def operand_of(self, x: Operand | None, node: ast.AST) -> Operand:
+        """``x``, which must be there."""
         if x is None:
             self.fail(node, "this call returns nothing", "give the function a return statement")
         return x
@@ -128,6 +131,8 @@ class Expressions(Control):
         """The operator called ``name``, folded where both sides are known and that is worth knowing."""
         if isinstance(left, tuple) or isinstance(right, tuple):
             self.fail(node, f"several values at once cannot be an operand: {describe(left)} and {describe(right)}")
+        if isinstance(left.type, Struct) or isinstance(right.type, Struct):
+            return self.overloaded(name, [left, right], node)
         if isinstance(left, Constant) and isinstance(right, Constant):
             made = fold(name, left, right)
             if made is not None:
@@ -158,6 +163,8 @@ class Expressions(Control):
                 return constant_of(-x.value) if x.literal else Constant(plain(-x.value, x.type), x.type)
             if name == "invert" and x.type.is_int:
                 return constant_of(~x.value) if x.literal else Constant(plain(~x.value, x.type), x.type)
+        if isinstance(x.type, Struct):
+            return self.overloaded(name, [x], node)
         return self.builtin_call(name, [x], {}, node, [node.operand])
 
     def negation(self, x: Value | bool, node: ast.AST) -> Operand:

@@ -12,7 +12,6 @@ from ..types.layout import children
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
 from .control import Flow, operand_type
-from .core import common_view
 from .environment import RESULT, RETURNED, STAY, Broken, Variable
 from .facts import Names
 from .indexing import Memory
@@ -96,7 +95,8 @@ class Statements(Loops):
         span = self.span(node)
         if before is not None and not isinstance(before, Broken):
             old, new = operand_type(before.operand), operand_type(x)
-            if old is not None and new is not None and old is not new and common_view(old, new) is None:
+            other_view = isinstance(old, View) and isinstance(new, View)
+            if old is not None and new is not None and old is not new and not other_view:
                 self.two_types(name, before, new, span, node)
             span = before.span
         self.env[name] = Variable(x, True, span)
