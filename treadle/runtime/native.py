@@ -126,7 +126,10 @@ class Driver:
             while self.threads < wanted - 1:
                 index = self.threads + 1
                 args = (self.pool.address, index)
-                threading.Thread(target=self.worker, args=args, daemon=True, name=f"treadle-{index}").start()
+                try:
+                    threading.Thread(target=self.worker, args=args, daemon=True, name=f"treadle-{index}").start()
+                except RuntimeError:  # the system gives no more threads: those there are do the work
+                    break
                 self.threads += 1
             self.set_workers(self.pool.address, wanted, 0)
 
