@@ -38,7 +38,7 @@ class Core:
     def __init__(self, source: Source, options: Any, kind: str, manifest: Manifest, builtin: bool = False):
         self.source, self.options, self.kind, self.builtin = source, options, kind, builtin
         self.tree = source.tree
-        self.facts = Facts(self.tree, source.code)
+        self.facts = Facts(self.tree, *source.updates())
         self.manifest = manifest
         self.outside = Outside(source, manifest)
         self.builder = Builder(source.span)

@@ -323,8 +323,8 @@ class Expressions(Control):
         for place, new in zip(match.updates, parts[count:], strict=True):
             target = nodes[place]
             if isinstance(target, ast.Name) and target.id in self.env or isinstance(target, ast.Attribute):
-                if match.name not in self.facts.updating:
-                    self.fail(target, f"{match.name} changes its argument", "import it under its own name")
+                if target not in self.facts.updated:
+                    self.fail(target, f"{match.name} changes its argument", "call it by its own name")
                 self.assign(target, new, target)
         return parts[:count] if count > 1 else parts[0] if count else None
 

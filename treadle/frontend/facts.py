@@ -9,9 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import CodeType
-
-from ..builtins.names import UPDATING
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -54,12 +51,14 @@ class Facts:
     """The facts of a whole function.
 
     ``locals``: every name the function assigns. ``of[s]``: :class:`BlockFacts` of statement ``s``. ``after[s]``: names
-    live after ``s``. ``head[s]``: names live at the head of loop ``s``.
+    live after ``s``. ``head[s]``: names live at the head of loop ``s``. ``updated``: arguments that calls change.
+
+    ``updating``: the names under which the function calls builtins that change their first argument.
     """
 
-    def __init__(self, tree: ast.FunctionDef, code: CodeType | None = None):
-        self.updating: Names = UPDATING.intersection(code.co_names) if code is not None else NONE
-        self.names: Names = frozenset([*code.co_varnames, *code.co_cellvars]) if code is not None else NONE
+    def __init__(self, tree: ast.FunctionDef, names: Names = NONE, updating: Names = NONE):
+        self.names, self.updating = names, updating
+        self.updated: set[ast.expr] = set()
         self.of: dict[ast.stmt, BlockFacts] = {}
         self.after: dict[ast.stmt, Names] = {}
         self.head: dict[ast.stmt, Names] = {}
@@ -114,6 +113,7 @@ class Facts:
                 if isinstance(node, ast.Call) and node.args and _last_name(node.func) in self.updating:
                     root = root_name(node.args[0])
                     if root in self.names:
+                        self.updated.add(node.args[0])
                         _assign(node.args[0], facts)
 
     def loop_exits(self, s: ast.For | ast.While) -> BlockFacts:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import KernelSyntaxError
 from ..base.span import Span
+from ..builtins.names import UPDATING
 from ..types.core import Type
 
 EMPTY = inspect.Parameter.empty
@@ -75,6 +76,16 @@ class Source:
     def span(self) -> Span:
         """The line of the ``def``."""
         return Span(self.file, self.tree.lineno, self.tree.col_offset, self.tree.col_offset + 4 + len(self.tree.name))
+
+    def updates(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The function's own variables, and the names by which it may call builtins that change their argument."""
+        code, captured = self.code, self.closure if self.code.co_freevars else {}
+        called = UPDATING.intersection(code.co_names)
+        for name in (*code.co_names, *code.co_freevars):
+            found = captured.get(name, self.globals.get(name))
+            if getattr(found, "__treadle_builtin__", None) in UPDATING:
+                called |= {name}
+        return frozenset([*code.co_varnames, *code.co_cellvars]), called
 
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in order.

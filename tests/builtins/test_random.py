@@ -1,0 +1,106 @@
+"""Random numbers: the published generator, its known values, and even distributions."""
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+def pcg(state: np.ndarray) -> np.ndarray:
+    """The PCG hash in NumPy (Jarzynski and Olano, 2020)."""
+    state = state.astype(np.uint64)
+    mask = np.uint64(0xFFFFFFFF)
+    b = (state * np.uint64(747796405) + np.uint64(2891336453)) & mask
+    c = (((b >> ((b >> np.uint64(28)) + np.uint64(4))) ^ b) * np.uint64(277803737)) & mask
+    return (c >> np.uint64(22)) ^ c
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_a_seed_gives_the_same_numbers_everywhere(width):
+    @wp.kernel(gang_width=width)
+    def k(o: wp.array(dtype=float), state: wp.array(dtype=wp.uint32)):
+        s = wp.rand_init(42, 7)
+        o[0] = wp.randf(s)
+        o[1] = float(wp.randi(s))
+        o[2] = float(wp.randi(s, 3, 9))
+        o[3] = wp.randn(s)
+        o[4] = wp.randf(s, 2.0, 3.0)
+        o[5] = float(wp.randu(s))
+        o[6] = float(wp.randu(s, wp.uint32(3), wp.uint32(77)))
+        state[0] = s
+
+    o, state = wp.zeros(7, dtype=float), wp.zeros(1, dtype=wp.uint32)
+    wp.launch(k, dim=1, inputs=[o, state])
+    wanted = [0.49427831, 1413447399, 3, -1.2310697, 2.5558300, 492205119, 61]
+    assert np.allclose(o.numpy(), wanted, rtol=1e-6)
+    s = pcg(np.array([42 + pcg(np.array([7]))[0] & 0xFFFFFFFF]))
+    for _ in range(8):
+        s = pcg(s)
+    assert state.numpy()[0] == s[0]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_a_state_moves_on_in_loops_and_branches(width):
+    @wp.kernel(gang_width=width)
+    def k(o: wp.array(dtype=float), n: wp.array(dtype=int)):
+        i = wp.tid()
+        state = wp.rand_init(5, i)
+        total = float(0.0)
+        for _ in range(n[i]):
+            total += wp.randf(state)
+        if i % 2 == 0:
+            total += wp.randf(state)
+        o[i] = total + wp.randf(state)
+
+    count = 40
+    n = np.arange(count, dtype=np.int32) % 7
+    o = wp.zeros(count, dtype=float)
+    wp.launch(k, dim=count, inputs=[o, wp.array(n, dtype=int)])
+    for i in range(count):
+        s, total = pcg((5 + pcg(np.array([i]))) & np.uint64(0xFFFFFFFF)), np.float32(0)
+        for _ in range(n[i] + (i % 2 == 0) + 1):
+            s = pcg(s)
+            total = np.float32(total + np.float32(s[0] >> np.uint64(8)) * np.float32(2**-24))
+        assert o.numpy()[i] == total
+
+
+SAMPLES = 20000
+
+
+def drawn(name: str, size: int) -> np.ndarray:
+    """Many points of one of the samplers."""
+    kind = {1: wp.float32, 2: wp.vec2, 3: wp.vec3}[size]
+    sampler = getattr(wp, name)
+
+    @wp.kernel
+    def k(o: wp.array(dtype=kind)):
+        i = wp.tid()
+        state = wp.rand_init(123, i)
+        o[i] = sampler(state)
+
+    o = wp.zeros(SAMPLES, dtype=kind)
+    wp.launch(k, dim=SAMPLES, inputs=[o])
+    return o.numpy()
+
+
+def test_normal_numbers_have_the_moments_of_a_normal_distribution():
+    x = drawn("randn", 1)
+    assert abs(x.mean()) < 0.03 and abs(x.std() - 1) < 0.02 and abs((x**3).mean()) < 0.06 and abs((x**4).mean() - 3) < 0.2
+
+
+@pytest.mark.parametrize(("name", "size", "mean", "second"), [
+    ("sample_unit_ring", 2, (0, 0), 1), ("sample_unit_disk", 2, (0, 0), 1 / 2), ("sample_unit_square", 2, (0, 0), 1 / 6),
+    ("sample_unit_cube", 3, (0, 0, 0), 1 / 4), ("sample_unit_sphere_surface", 3, (0, 0, 0), 1),
+    ("sample_unit_sphere", 3, (0, 0, 0), 3 / 5), ("sample_unit_hemisphere_surface", 3, (0, 0, 1 / 2), 1),
+    ("sample_unit_hemisphere", 3, (0, 0, 3 / 8), 3 / 5), ("sample_triangle", 2, (1 / 3, 1 / 3), 1 / 3),
+])  # fmt: skip
+def test_points_are_evenly_distributed(name, size, mean, second):
+    p = drawn(name, size)
+    assert np.allclose(p.mean(0), mean, atol=0.02)
+    assert abs((p**2).sum(1).mean() - second) < 0.01  # the mean squared distance from the origin
+    if "surface" in name or "ring" in name:
+        assert np.allclose((p**2).sum(1), 1, atol=1e-6)
+    if "hemisphere" in name:
+        assert p[:, 2].min() >= 0
+    if "triangle" in name:
+        assert p.min() >= 0 and p.sum(1).max() <= 1 + 1e-6
