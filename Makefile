@@ -4,7 +4,7 @@
 #   make test     lint and all tests
 #   make lint     ruff alone
 #   make bench    repeat the figures of the README
-#   make docs     run every code block of the documentation
+#   make docs     write the reference of builtins and fields into docs_out/, run every program of the documentation
 
 PYTHON ?= python3
 VENV   := .venv
@@ -28,10 +28,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/arms.py
 
 docs: $(READY)
+	$(BIN)/python docs/reference.py docs_out
 	$(BIN)/python -m pytest tests/docs
 
 clean:
-	rm -rf $(VENV) build dist demo_out *.egg-info
+	rm -rf $(VENV) build dist demo_out docs_out *.egg-info
 
 # The stamp is written last, so an interrupted set-up starts again and a finished one is not repeated.
 # The arm's package brings its MJCF file; what it would install beside that (a learning stack) is not needed.
