@@ -21,7 +21,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
-from . import memory
+from . import held, memory
 from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
@@ -40,7 +40,7 @@ class Plan:
     """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it
     updates."""
 
-    how: str  # own, sum, copy, held, serial
+    how: str  # own, sum, copy, noted, listed, serial
     item: int = -1
     param: int = -1
     number: int = 0  # among the held sites
@@ -59,7 +59,7 @@ def plan(func: Func, order: str) -> tuple[str, dict[Op, Plan], list[dict]]:
     if order == "counted" and not found.single:
         order = "ordered"
     varying = [s for s in found.sites if not s.uniform and not found.roots[s.root].own]
-    held = 0
+    waiting: list[Plan] = []
     for site in found.sites:
         if found.roots[site.root].own:
             plans[site.op] = Plan("own")
@@ -67,9 +67,13 @@ def plan(func: Func, order: str) -> tuple[str, dict[Op, Plan], list[dict]]:
             plans[site.op] = Plan("serial")
         else:
             made = _private_plan(func, site, varying, items, shared)
-            if made.how == "held":
-                made.number, held = held, held + 1
+            if made.how == "noted":
+                made.number = len(waiting)
+                waiting.append(made)
             plans[site.op] = made
+    if any(s.loop and plans[s.op].how == "noted" for s in found.sites):
+        for made in waiting:
+            made.how = "listed"
     return order, plans, items
 
 
@@ -96,7 +100,7 @@ def _private_plan(
         items.append({"kind": "copy", **fact})
         shared[site.root, kind] = len(items) - 1
     several = site.loop or sum(1 for s in varying if s.root == site.root) > 1
-    return Plan("held" if site.type.is_float and several else "copy", shared[site.root, kind], param)
+    return Plan("noted" if site.type.is_float and several else "copy", shared[site.root, kind], param)
 
 
 # --- sites -----------------------------------------------------------------------------------------------------------
@@ -144,7 +148,7 @@ def _lane_values(e: Emitter, x: X, lane: int) -> X:
     return X(x.type, e.t.ins(f"extractelement {kind} {e.wide(x)}, i64 {lane}"))
 
 
-def _change(e: Emitter, op: Op, t: Scalar, pointer: str, values: list[X]) -> X:
+def change(e: Emitter, op: Op, t: Scalar, pointer: str, values: list[X]) -> X:
     """Read, change and write one scalar; the old value."""
     old = from_memory(e, e.t.ins(f"load {memory_type(t)}, ptr {pointer}, align {t.size}"), t, True)
     new = update(Lower(e, t, t, True), op.attrs["op"], old, values)
@@ -159,14 +163,14 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
         pointer = (
             element.at.start(element.view.data) if element.view.base is None else element.at.local_start(element.view)
         )
-        old = _change(e, op, t, pointer, values)
+        old = change(e, op, t, pointer, values)
         e.settle(result, old)
         return
     pointers = element.at.pointers(element.view.data)
     used = e.lanes.uses.get(result, 0) > 0
     kind, olds = vector(register(t), e.width), "poison"
     for lane, pointer in enumerate(each_pointer(e, pointers, t.size)):
-        old = _change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
+        old = change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
         if used:
             olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")
     e.env[result] = X(t, None, olds, None) if used else e.zero(result)
@@ -203,7 +207,7 @@ def _sum(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan
     e.t.do(f"store ptr {element.at.start(element.view.data)}, ptr {base}, align 8")
     place = e.t.ins(f"and i64 {e.place['thread']}, {_SUMS - 1}")
     if w == 1:
-        _change(e, op, t, _partial(e, base, place, t), values)
+        change(e, op, t, _partial(e, base, place, t), values)
     elif not e.unit.options.rows:
         _wide_sum(e, op, base, place, t, values)
     else:  # gangs along rows may begin anywhere: those that run over the end of the partial results go lane by lane
@@ -249,132 +253,17 @@ def _lane_sums(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: lis
         if e.mask is not None:
             runs = e.t.ins(f"extractelement {e.bits} {e.mask}, i64 {lane}")
             pointer = e.t.ins(f"select i1 {runs}, ptr {pointer}, ptr {e.dummy(t.size)}")
-        _change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
-
-
-# --- held updates ----------------------------------------------------------------------------------------------------
-
-_HOLD = """
-define internal ptr @treadle_hold(ptr %buffer, i64 %bytes) noinline {
-entry:
-  %up = getelementptr i8, ptr %buffer, i64 8
-  %cp = getelementptr i8, ptr %buffer, i64 16
-  %used = load i64, ptr %up, align 8
-  %capacity = load i64, ptr %cp, align 8
-  %data = load ptr, ptr %buffer, align 8
-  %after = add i64 %used, %bytes
-  store i64 %after, ptr %up, align 8
-  %fits = icmp ule i64 %after, %capacity
-  br i1 %fits, label %ready, label %grow
-grow:
-  %twice = shl i64 %after, 1
-  %more = call ptr @PyMem_RawRealloc(ptr %data, i64 %twice)
-  store ptr %more, ptr %buffer, align 8
-  store i64 %twice, ptr %cp, align 8
-  br label %ready
-ready:
-  %from = phi ptr [ %data, %entry ], [ %more, %grow ]
-  %at = getelementptr i8, ptr %from, i64 %used
-  ret ptr %at
-}
-"""
-
-
-def _record_size(e: Emitter) -> int:
-    """Bytes of a held update of a gang: site, mask, then a pointer and a value a lane."""
-    return 16 + 16 * e.width
+        change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
 
 
 def _held(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
-    """Note where, what and for which lanes; :func:`end_gang` does it."""
+    """A copy whose order matters: the gang's end does it."""
     if e.width == 1:  # threads come one after the other anyway
         _copy(e, op, element, values, plan)
         return
-    w, t = e.width, element.items[0].type
     element.at.scalars.append(_shift(e, plan).text)
-    pointers = element.at.pointers(element.view.data)
-    at = e.t.ins(f"call ptr @treadle_hold(ptr {_buffer(e)}, i64 {_record_size(e)})")
-    e.t.do(f"store i64 {plan.number}, ptr {at}, align 8")
-    runs = e.t.ins(f"getelementptr i8, ptr {at}, i64 8")
-    whole = e.t.ins(f"bitcast {e.bits} {e.mask_text()} to i{w}")
-    e.t.do(f"store i64 {whole if w == 64 else e.t.ins(f'zext i{w} {whole} to i64')}, ptr {runs}, align 8")
-    where = e.t.ins(f"getelementptr i8, ptr {at}, i64 16")
-    e.t.do(f"store {vector('ptr', w)} {pointers}, ptr {where}, align 8")
-    what = e.t.ins(f"getelementptr i8, ptr {at}, i64 {16 + 8 * w}")
-    e.t.do(f"store {vector(memory_type(t), w)} {to_memory(e, values[0], False)}, ptr {what}, align 8")
+    (held.note if plan.how == "noted" else held.append)(e, op, element.pointers(element.at), values[0], plan)
     e.env[op.results[0]] = e.zero(op.results[0])
-
-
-def _buffer(e: Emitter) -> str:
-    """The list of held updates: data, bytes used, capacity."""
-    if "held" not in e.place:
-        e.unit.helper(_HOLD)
-        e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
-        e.t.declare("declare void @PyMem_RawFree(ptr)")
-        e.place["held"] = e.t.into(e.entry, "alloca [3 x i64], align 8")
-        e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        e.entry.append(f"  call void @llvm.memset.p0.i64(ptr align 8 {e.place['held']}, i8 0, i64 24, i1 false)")
-    return e.place["held"]
-
-
-def _held_sites(e: Emitter) -> list[tuple[Op, Plan]]:
-    return [(op, p) for op, p in e.unit.plans.items() if p.how == "held"] if e.width > 1 else []
-
-
-def end_gang(e: Emitter) -> None:
-    """Apply the held updates: thread after thread, each thread's in the order in which it made them."""
-    sites = _held_sites(e)
-    if not sites:
-        return
-    t, w, size = e.t, e.width, _record_size(e)
-    buffer = _buffer(e)
-    used_at = t.ins(f"getelementptr i8, ptr {buffer}, i64 8")
-    used, data = t.ins(f"load i64, ptr {used_at}, align 8"), t.ins(f"load ptr, ptr {buffer}, align 8")
-    t.do(f"store i64 0, ptr {used_at}, align 8")
-    lanes, events, event, following, next_lane, done = (
-        t.label(h) for h in ("lanes", "events", "event", "next", "nextlane", "applied")
-    )
-    before = t.block
-    t.branch(t.ins(f"icmp eq i64 {used}, 0"), done, lanes)
-    t.start(lanes)
-    lane, lane_after, place, place_after = t.name(), t.name(), t.name(), t.name()
-    t.do(f"{lane} = phi i64 [ 0, %{before} ], [ {lane_after}, %{next_lane} ]")
-    t.jump(events)
-    t.start(events)
-    t.do(f"{place} = phi i64 [ 0, %{lanes} ], [ {place_after}, %{following} ]")
-    at = t.ins(f"getelementptr i8, ptr {data}, i64 {place}")
-    runs = t.ins(f"load i64, ptr {t.ins(f'getelementptr i8, ptr {at}, i64 8')}, align 8")
-    bit = t.ins(f"trunc i64 {t.ins(f'lshr i64 {runs}, {lane}')} to i1")
-    t.branch(bit, event, following)
-    t.start(event)
-    site = t.ins(f"load i64, ptr {at}, align 8")
-    where = t.ins(f"getelementptr i8, ptr {at}, i64 16")
-    pointer = t.ins(f"load ptr, ptr {t.ins(f'getelementptr ptr, ptr {where}, i64 {lane}')}, align 8")
-    labels = [t.label("apply") for _ in sites]
-    cases = " ".join(f"i64 {p.number}, label %{label}" for (_, p), label in zip(sites, labels, strict=True))
-    t.do(f"switch i64 {site}, label %{following} [ {cases} ]")
-    for (op, _), label in zip(sites, labels, strict=True):
-        t.start(label)
-        kind: Scalar = op.results[0].type
-        first = t.ins(f"getelementptr i8, ptr {at}, i64 {16 + 8 * w}")
-        own = t.ins(f"getelementptr {memory_type(kind)}, ptr {first}, i64 {lane}")
-        value = from_memory(e, t.ins(f"load {memory_type(kind)}, ptr {own}, align {kind.size}"), kind, True)
-        _change(e, op, kind, pointer, [value])
-        t.jump(following)
-    t.start(following)
-    t.do(f"{place_after} = add i64 {place}, {size}")
-    t.branch(t.ins(f"icmp ult i64 {place_after}, {used}"), events, next_lane)
-    t.start(next_lane)
-    t.do(f"{lane_after} = add i64 {lane}, 1")
-    t.branch(t.ins(f"icmp ult i64 {lane_after}, {w}"), lanes, done)
-    t.start(done)
-
-
-def free_buffer(e: Emitter) -> None:
-    """At the end of an entry."""
-    if "held" in e.place:
-        data = e.t.ins(f"load ptr, ptr {e.place['held']}, align 8")
-        e.t.do(f"call void @PyMem_RawFree(ptr {data})")
 
 
 # --- other machines --------------------------------------------------------------------------------------------------
@@ -425,5 +314,5 @@ def _compare_and_swap(e: Emitter, op: Op, pointer: str, t: Scalar, values: list[
     e.settle(op.results[0], old)
 
 
-_HOW = {"own": _own, "sum": _sum, "copy": _copy, "held": _held, "serial": _serial}
+_HOW = {"own": _own, "sum": _sum, "copy": _copy, "noted": _held, "listed": _held, "serial": _serial}
 HANDLERS = {"atomic": _atomic}

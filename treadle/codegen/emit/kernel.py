@@ -10,7 +10,7 @@ from ...ir.walk import ops_of
 from ...passes.lanes import analyse
 from ...types.core import Scalar, View, f64, i32, i64
 from ...types.layout import leaves, pack
-from . import atomics, faults, views
+from . import faults, held, views
 from .scalar import Lower, from_memory
 from .text import Text, memory
 from .values import ViewX, X
@@ -136,11 +136,11 @@ def write_kernel(unit: Unit, func: Func) -> str:
         _rows(e, func)
     else:
         _gangs(e, func, "%begin", "%end", lambda t: (t, None, None))
-        atomics.free_buffer(e)
+        held.free_list(e)
         text.do("ret i32 0")
     if e.abort_label is not None:
         text.start(e.abort_label)
-        atomics.free_buffer(e)
+        held.free_list(e)
         text.do("ret i32 1")
     # On a GPU an entry of another kind calls it, and takes it in.
     linkage, inline = ("internal ", " alwaysinline") if unit.target.kind == "nvptx" else ("", "")
@@ -172,7 +172,7 @@ def _rows(e: Emitter, func: Func) -> None:
     phi.append(f"  {place} = phi i64 [ %begin, %{before} ], [ {following}, %{t.block} ]")
     t.jump(row_start)
     t.start(done)
-    atomics.free_buffer(e)
+    held.free_list(e)
     t.do("ret i32 0")
 
 
@@ -253,8 +253,9 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
     fails = faults.func_fails(e.unit, func)
     if "alive" in e.place:
         e.t.do(f"store i{e.width} -1, ptr %alive, align 8")
+    held.begin_gang(e)
     e.block(func.body)
-    atomics.end_gang(e)
+    held.end_gang(e)
     if fails and e.width > 1:
         alive = e.t.ins(f"load i{e.width}, ptr %alive, align 8")
         go = e.t.label("alive")
