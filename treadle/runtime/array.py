@@ -63,8 +63,8 @@ class array:
 
     >>> import treadle as wp
     >>> a = wp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=wp.vec3)
-    >>> a.shape, a.numpy()[1, 2]
-    ((2,), np.float32(6.0))
+    >>> a.shape, a[1]
+    ((2,), vec3f([4.0, 5.0, 6.0]))
     """
 
     # `_owner`, `_capacity` and `_retain_grad` are left unset where nothing is to be said.

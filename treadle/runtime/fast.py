@@ -17,13 +17,12 @@ from typing import Any
 
 from ..base.errors import TreadleError
 from ..types.core import SCALARS, Matrix, Vector, View, b1, bf16, f16, f32, vector
-from ..types.records import LAUNCHER, PARAM, PARAM_KINDS, REPORT, Memory
+from ..types.records import ARGS_BYTES, LAUNCHER, PARAM, PARAM_KINDS, REPORT, Memory
 from ..types.values import class_of
 from . import native
 from .array import array
 from .launch import Program, table
 
-ARGS_BYTES = 2048  # what the launcher keeps on its stack
 MAX_PROGRAMS = 16
 Launcher = Callable[[Any, Any, Any], Any]
 

@@ -74,6 +74,8 @@ OWN = words("extent axis index")
 PARAM = words("kind offset view ndim")
 PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite".split())}
 
+ARGS_BYTES = 8192  # a native launcher packs arguments on its stack; more of them go the slow way
+
 # What a native launcher is bound to: the environment and the first program to try.
 LAUNCHER = words("env first")
 
