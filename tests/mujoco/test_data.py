@@ -68,11 +68,3 @@ def test_marked_worlds_are_reset_and_others_go_on():
 def test_a_world_without_worlds_is_refused():
     with pytest.raises(ValueError, match="nworld is at least 1"):
         mjw.make_data(models.tree(), nworld=0)
-
-
-def test_forces_on_bodies_are_refused():
-    mjm = models.tree()
-    mjd = mujoco.MjData(mjm)
-    mjd.xfrc_applied[2, 0] = 1.0
-    with pytest.raises(ValueError, match="xfrc_applied"):
-        mjw.put_data(mjm, mjd)

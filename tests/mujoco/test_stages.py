@@ -41,6 +41,28 @@ def test_every_derived_field_equals_mujoco(name, dtype, tolerance):
             assert_field(d, field, mjd, world, tolerance)
 
 
+@pytest.mark.parametrize("straight", [True, False])
+def test_forces_on_bodies_push_them(straight, monkeypatch):
+    if not straight:
+        monkeypatch.setattr("treadle.mujoco.stages.STRAIGHT_DOFS", 0)
+    mjm = models.tree()
+    m, d, state = put(mjm, 2, wp.float64)
+    mjw.step(m, d)  # nobody is pushed yet
+    pushes = np.random.default_rng(5).uniform(-1, 1, (2, mjm.nbody, 6))
+    d.xfrc_applied.numpy()[...] = pushes
+    mjw.step(m, d, nstep=5)
+    mjw.step(m, d)
+    d.xfrc_applied.zero_()
+    for world in range(2):
+        mjd = models.reference(mjm, state, world)
+        mujoco.mj_step(mjm, mjd)
+        mjd.xfrc_applied[:] = pushes[world]
+        mujoco.mj_step(mjm, mjd, nstep=6)
+        np.testing.assert_allclose(d.qpos.numpy()[world], mjd.qpos, rtol=0, atol=1e-11)
+        for field in ("qfrc_smooth", "qacc", "qfrc_bias"):
+            assert_field(d, field, mjd, world, 1e-11)
+
+
 def test_stages_one_by_one_equal_forward():
     mjm = models.tree()
     m, d, _ = put(mjm, 2, wp.float64)

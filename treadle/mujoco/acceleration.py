@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import types
+from treadle.mujoco.algebra import algebra, types
 from treadle.mujoco.constants import ACTUATION, BIAS_AFFINE, CLAMPCTRL, DAMPER, EULERDAMP, GAIN_AFFINE
 from treadle.mujoco.factor import factorisation
 
@@ -64,13 +64,17 @@ def _actuation(real: Any) -> dict[str, wp.Kernel]:
 
 
 def _acceleration(real: Any) -> dict[str, wp.Kernel]:
+    t, a = types(real), algebra(real)
+    vec3, spatial, push_at = t.vec3, t.spatial, a.push_at
     solve = factorisation(real).solve
 
     @wp.kernel
     def fwd_acceleration(
+        pushed: bool, body_parentid: ints, body_rootid: ints, body_dofadr: ints, body_dofnum: ints,
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
         qfrc_applied: wp.array2d(dtype=real), qfrc_bias: wp.array2d(dtype=real), qfrc_passive: wp.array2d(dtype=real),
-        qfrc_actuator: wp.array2d(dtype=real),
+        qfrc_actuator: wp.array2d(dtype=real), xfrc_applied: wp.array2d(dtype=spatial),
+        xipos: wp.array2d(dtype=vec3), subtree_com: wp.array2d(dtype=vec3), cdof: wp.array2d(dtype=spatial),
         qfrc_smooth: wp.array2d(dtype=real), qacc_smooth: wp.array2d(dtype=real), qacc: wp.array2d(dtype=real),
     ):  # fmt: skip
         """All smooth forces, and the acceleration they give: ``M qacc_smooth = qfrc_smooth``.
@@ -80,9 +84,17 @@ def _acceleration(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         nv = qfrc_smooth.shape[1]
         for i in range(nv):
-            force = qfrc_passive[w, i] - qfrc_bias[w, i] + qfrc_applied[w, i] + qfrc_actuator[w, i]
-            qfrc_smooth[w, i] = force
-            qacc_smooth[w, i] = force
+            qfrc_smooth[w, i] = qfrc_passive[w, i] - qfrc_bias[w, i] + qfrc_applied[w, i] + qfrc_actuator[w, i]
+        if pushed:  # a force on a body acts on every joint between the body and the world
+            for b in range(1, body_parentid.shape[0]):
+                push = push_at(xfrc_applied[w, b], xipos[w, b] - subtree_com[w, body_rootid[b]])
+                above = b
+                while above > 0:
+                    for i in range(body_dofadr[above], body_dofadr[above] + body_dofnum[above]):
+                        qfrc_smooth[w, i] = qfrc_smooth[w, i] + wp.dot(cdof[w, i], push)
+                    above = body_parentid[above]
+        for i in range(nv):
+            qacc_smooth[w, i] = qfrc_smooth[w, i]
         solve(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv, qacc_smooth)
         for i in range(nv):
             qacc[w, i] = qacc_smooth[w, i]

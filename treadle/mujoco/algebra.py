@@ -167,6 +167,12 @@ def _spatial(real: Any) -> dict[str, Any]:
         return pair(turned + wp.cross(mc, u), i[9] * u - wp.cross(mc, w))
 
     @wp.func
+    def push_at(xfrc: spatial, offset: vec3):
+        """MuJoCo's (force, torque) at ``offset`` from the reference point, as a spatial force about that point."""
+        force, torque = rotation(xfrc), translation(xfrc)
+        return pair(torque + wp.cross(offset, force), force)
+
+    @wp.func
     def place_inertia(principal: vec3, mat: mat33, offset: vec3, mass: real):
         """Ten numbers of a body: principal moments along the axes of ``mat``, centre of mass at ``offset``.
 
@@ -196,5 +202,6 @@ def _spatial(real: Any) -> dict[str, Any]:
         cross_motion=cross_motion,
         cross_force=cross_force,
         mul_inertia=mul_inertia,
+        push_at=push_at,
         place_inertia=place_inertia,
     )

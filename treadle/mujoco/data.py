@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 import treadle as wp
+from treadle.mujoco.algebra import types
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import SIZES, Model
 
@@ -25,6 +26,7 @@ class Data(Fields):
 
     ctrl = control("real", "nworld nu", "actuator controls")
     qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")
+    xfrc_applied = control("spatial", "nworld nbody", "forces and torques applied to bodies at their centres of mass")
 
     xpos = derived("kinematics", "vec3", "nworld nbody", "positions of bodies in the world's frame, m")
     xquat = derived("kinematics", "quat", "nworld nbody", "orientations of bodies, (w, x, y, z)")
@@ -71,15 +73,29 @@ class Data(Fields):
     start_qvel = scratch("real", "nworld nv", "qvel from which the last step set out")
     start_ctrl = scratch("real", "nworld nu", "ctrl of the last step")
     start_qfrc_applied = scratch("real", "nworld nv", "qfrc_applied of the last step")
+    start_xfrc_applied = scratch("spatial", "nworld nbody", "xfrc_applied of the last step")
 
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         if nworld < 1:
             raise ValueError(f"nworld is at least 1, not {nworld}")
         super().__init__(real, {**sizes, "nworld": nworld})
         self.nworld = nworld
+        self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
         self._pending: set[str] = set()  # stages whose fields the last step passed by
         self._model: Model | None = None  # the model of that step
         self._plan: Any = None  # how the last step was launched (`stages.Plan`)
+
+    def give(self, row: Field) -> wp.array:
+        """The array of a field, for the user."""
+        if row is Data.xfrc_applied and not self.pushed:
+            self.pushed = True
+            self.version += 1
+        return self.read(row)
+
+    def assign(self, row: Field, value: wp.array) -> None:
+        """Put another array in a field's place."""
+        super().assign(row, value)
+        self.pushed = self.pushed or row is Data.xfrc_applied
 
     def read(self, row: Field) -> wp.array:
         """The array of a field; a derived one is computed first if the last step passed it by."""
@@ -137,17 +153,12 @@ def put_data(
     njmax: int | None = None,
     dtype: Any = None,
 ) -> Data:
-    """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`.
-
-    Raises:
-        ValueError: ``mjd`` has forces in ``xfrc_applied``, which are not simulated.
-    """
-    if np.any(mjd.xfrc_applied):
-        raise ValueError("xfrc_applied is not zero, and forces on bodies are not supported yet; use qfrc_applied")
+    """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`."""
     d = Data(_precision(mjm, dtype), _sizes(mjm), nworld)
     for row in Data.rows():
         if row.role != "scratch" and hasattr(mjd, row.name):
             d.fill(row, getattr(mjd, row.name))
+    d.pushed = bool(np.any(mjd.xfrc_applied))
     return d
 
 
@@ -184,22 +195,21 @@ def reset_data(m: Model, d: Data, reset: wp.array | None = None) -> None:
         reset = wp.full(d.nworld, True, dtype=wp.bool)
     elif tuple(reset.shape) != (d.nworld,):
         raise ValueError(f"reset has shape {tuple(reset.shape)}, not ({d.nworld},)")
-    wp.launch(
-        reset_kernel(d.real),
-        dim=d.nworld,
-        inputs=[reset, m.qpos0, d.time, d.qpos, d.qvel, d.ctrl, d.qfrc_applied],
-    )
+    states = [d.time, d.qpos, d.qvel, d.ctrl, d.qfrc_applied, d.read(Data.xfrc_applied)]
+    wp.launch(reset_kernel(d.real), dim=d.nworld, inputs=[reset, m.qpos0, *states, d.pushed])
 
 
 @cache
 def reset_kernel(real: Any) -> wp.Kernel:
     """The kernel behind `reset_data`."""
+    spatial = types(real).spatial
 
     @wp.kernel
     def reset_worlds(
         reset: wp.array(dtype=wp.bool), qpos0: wp.array2d(dtype=real), time: wp.array(dtype=real),
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
-        ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real),
+        ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real), xfrc_applied: wp.array2d(dtype=spatial),
+        pushed: bool,
     ):  # fmt: skip
         w = wp.tid()
         if reset[w]:
@@ -211,5 +221,8 @@ def reset_kernel(real: Any) -> wp.Kernel:
                 qfrc_applied[w, i] = real(0.0)
             for u in range(ctrl.shape[1]):
                 ctrl[w, u] = real(0.0)
+            if pushed:
+                for b in range(xfrc_applied.shape[1]):
+                    xfrc_applied[w, b] = spatial()
 
     return reset_worlds

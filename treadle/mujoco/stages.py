@@ -39,8 +39,8 @@ def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
     def argument(name: str) -> Any:
         if name in other:
             return other[name]
-        if name == "opt_disableflags":
-            return m.opt.disableflags
+        if name in ("opt_disableflags", "pushed"):
+            return d.pushed if name == "pushed" else m.opt.disableflags
         if name.startswith("opt_"):
             return m.opt.field(name[4:])
         return (m if hasattr(Model, name) else d).field(name)
@@ -53,7 +53,7 @@ class Plan:
 
     def __init__(self, m: Model, d: Data):
         check_match(m, d)
-        self.kernel = step_kernel(m.structure, m.real)
+        self.kernel = step_kernel(m.structure, m.real, d.pushed)
         self.inputs = bind(self.kernel, m, d, nstep=1)
         self.model, self.versions = m, (m.version, m.opt.version, d.version)
 
@@ -79,7 +79,7 @@ def catch_up(m: Model, d: Data, name: str) -> None:
     Binding the kernel reads the fields that it needs, so the stages before it catch up first.
     """
     d._pending.discard(name)
-    start = {"qpos": d.start_qpos, "qvel": d.start_qvel, "ctrl": d.start_ctrl, "qfrc_applied": d.start_qfrc_applied}
+    start = {row: d.field("start_" + row) for row in ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied")}
     run_stage(name, m, d, **start)
 
 

@@ -27,7 +27,7 @@ from treadle.mujoco.constants import (
 from treadle.mujoco.structure import Structure
 
 
-def _spread(s: Structure, real: Any) -> wp.Function:
+def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
     """From the roots outwards: place each body, and find the force it needs to move with ``qacc = 0`` against gravity.
 
     As `position.kinematics`, `velocity.com_vel` and `velocity.rne`, but spatial vectors are about the origin of the
@@ -38,16 +38,16 @@ def _spread(s: Structure, real: Any) -> wp.Function:
     vec3, quat, mat33, spatial, inertia = t.vec3, t.quat, t.mat33, t.spatial, t.inertia
     mul_quat, quat_to_mat, place_inertia, mul_inertia = a.mul_quat, a.quat_to_mat, a.place_inertia, a.mul_inertia
     pair, cross_motion, cross_force = a.pair, a.cross_motion, a.cross_force
-    spin, along = a.spin, a.along
+    spin, along, push_at = a.spin, a.along, a.push_at
     nbody, moving = len(s.body_parentid), s.moving
 
     @wp.func
     def spread(
-        up: vec3, body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat),
+        w: int, up: vec3, body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat),
         body_ipos: wp.array2d(dtype=vec3), body_iquat: wp.array2d(dtype=quat),
         body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
         jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), qpos0: wp.array2d(dtype=real),
-        q: wp.array(dtype=real), v: wp.array(dtype=real),
+        xfrc_applied: wp.array2d(dtype=spatial), q: wp.array(dtype=real), v: wp.array(dtype=real),
         xpos: wp.array(dtype=vec3), xquat: wp.array(dtype=quat), xmat: wp.array(dtype=mat33),
         anchor: wp.array(dtype=vec3), axis: wp.array(dtype=vec3), cdof: wp.array(dtype=spatial),
         cvel: wp.array(dtype=spatial), cacc: wp.array(dtype=spatial),
@@ -99,6 +99,8 @@ def _spread(s: Structure, real: Any) -> wp.Function:
                 offset = pos - origin + mat * body_ipos[0, b]
                 crb[b] = place_inertia(body_inertia[0, b], principal, offset, body_mass[0, b])
                 cfrc[b] = mul_inertia(crb[b], acc) + cross_force(vel, mul_inertia(crb[b], vel))
+                if wp.static(pushed):
+                    cfrc[b] = cfrc[b] - push_at(xfrc_applied[w, b], offset)
 
     return spread
 
@@ -145,10 +147,10 @@ def _drive(s: Structure, real: Any) -> wp.Function:
         actuator_biasprm: wp.array3d(dtype=real), actuator_ctrlrange: wp.array2d(dtype=vec2),
         actuator_forcerange: wp.array2d(dtype=vec2), jnt_actfrcrange: wp.array2d(dtype=vec2),
         ctrl: wp.array2d(dtype=real), q: wp.array(dtype=real), v: wp.array(dtype=real),
-        pushed: wp.array(dtype=real), force: wp.array(dtype=real),
+        drives: wp.array(dtype=real), force: wp.array(dtype=real),
     ):  # fmt: skip
         for i in range(nv):
-            pushed[i] = real(0.0)
+            drives[i] = real(0.0)
         for u in range(driven):
             j = wp.static(s.actuator_trnid[u])
             gear = actuator_gear[0, u]
@@ -166,9 +168,9 @@ def _drive(s: Structure, real: Any) -> wp.Function:
                 push = push + actuator_biasprm[0, u, 1] * length + actuator_biasprm[0, u, 2] * speed
             if wp.static(s.actuator_forcelimited[u] != 0):
                 push = wp.clamp(push, actuator_forcerange[0, u][0], actuator_forcerange[0, u][1])
-            pushed[j] = pushed[j] + gear * push
+            drives[j] = drives[j] + gear * push
         for i in range(nv):
-            share = pushed[i]
+            share = drives[i]
             if wp.static(s.jnt_actfrclimited[i] != 0):
                 share = wp.clamp(share, jnt_actfrcrange[0, i][0], jnt_actfrcrange[0, i][1])
             force[i] = force[i] + share
@@ -205,11 +207,12 @@ def _solve(s: Structure, real: Any) -> wp.Function:
 
 
 @cache
-def step_kernel(s: Structure, real: Any) -> wp.Kernel:
-    """The kernel that steps a world of structure ``s`` in precision ``real``."""
+def step_kernel(s: Structure, real: Any, pushed: bool) -> wp.Kernel:
+    """The kernel that steps a world of structure ``s`` in precision ``real``; ``pushed``: with forces on bodies."""
     t = types(real)
     vec2, vec3, quat, mat33, spatial, inertia = t.vec2, t.vec3, t.quat, t.mat33, t.spatial, t.inertia
-    spread, gather, drive, solve = (part(s, real) for part in (_spread, _gather, _drive, _solve))
+    spread = _spread(s, real, pushed)
+    gather, drive, solve = (part(s, real) for part in (_gather, _drive, _solve))
     nbody, nv, nC, nu = len(s.body_parentid), len(s.dof_bodyid), len(s.M_colind), len(s.actuator_trnid)
     spring = not s.disableflags & SPRING
     damper = not s.disableflags & DAMPER
@@ -228,10 +231,11 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
         actuator_gear: wp.array2d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_ctrlrange: wp.array2d(dtype=vec2),
         actuator_forcerange: wp.array2d(dtype=vec2),
-        ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real),
+        ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real), xfrc_applied: wp.array2d(dtype=spatial),
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
         start_qpos: wp.array2d(dtype=real), start_qvel: wp.array2d(dtype=real),
         start_ctrl: wp.array2d(dtype=real), start_qfrc_applied: wp.array2d(dtype=real),
+        start_xfrc_applied: wp.array2d(dtype=spatial),
     ):  # fmt: skip
         w = wp.tid()
         q = wp.zeros(shape=(nv,), dtype=real)
@@ -247,7 +251,7 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
         crb = wp.zeros(shape=(nbody,), dtype=inertia)
         cfrc = wp.zeros(shape=(nbody,), dtype=spatial)
         M = wp.zeros(shape=(nC,), dtype=real)
-        pushed = wp.zeros(shape=(nv,), dtype=real)
+        drives = wp.zeros(shape=(nv,), dtype=real)
         force = wp.zeros(shape=(nv,), dtype=real)
 
         h = opt_timestep[0]
@@ -260,6 +264,9 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
             start_qfrc_applied[w, i] = qfrc_applied[w, i]
         for u in range(nu):
             start_ctrl[w, u] = ctrl[w, u]
+        for b in range(nbody):
+            if wp.static(pushed):
+                start_xfrc_applied[w, b] = xfrc_applied[w, b]
 
         for _ in range(nstep):
             for i in range(nv):
@@ -270,12 +277,11 @@ def step_kernel(s: Structure, real: Any) -> wp.Kernel:
                     force[i] = force[i] + jnt_stiffness[0, i] * (qpos_spring[0, i] - q[i])
                 if wp.static(damper):
                     force[i] = force[i] - dof_damping[0, i] * v[i]
-            spread(up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis, qpos0,
-                   q, v,
-                   xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
+            spread(w, up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis,
+                   qpos0, xfrc_applied, q, v, xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
             gather(dof_armature, cdof, crb, cfrc, M, force)
             drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_ctrlrange, actuator_forcerange,
-                  jnt_actfrcrange, ctrl, q, v, pushed, force)  # fmt: skip
+                  jnt_actfrcrange, ctrl, q, v, drives, force)  # fmt: skip
             for i in range(nv):
                 if wp.static(implicit):  # the damping that the end of the step will have (`acceleration.euler`)
                     last = wp.static(s.row(i)[1])
