@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..base.span import Span
 from ..types.core import Scalar, Struct, View
 from ..types.layout import children, leaves
 from .node import Block, Func, Op, Value
@@ -85,8 +86,9 @@ class Effects:
     """What a program does to memory.
 
     ``unconditional``: accesses that every thread makes, for one check at the launch instead of one in each thread:
-    (root, dimension, "tid", axis of the grid) or (root, dimension, "const", index). ``rounds``, for order "counted":
-    which sites are counted in which round; ``single``: each counted array has one site, outside loops.
+    (root, dimension, "tid", axis of the grid) or (root, dimension, "const", index); ``spans``: their places.
+    ``rounds``, for order "counted": which sites are counted in which round; ``single``: each counted array has one
+    site, outside loops.
     """
 
     roots: dict[str, Touch]
@@ -98,6 +100,7 @@ class Effects:
     order: str = ""
     rounds: tuple[tuple[int, ...], ...] = ()
     single: bool = False
+    spans: tuple[Span, ...] = ()
 
 
 def effects(func: Func) -> Effects:
@@ -165,6 +168,7 @@ class _Walk:
             self.changed = False
             self.once()
         found = Effects(self.roots, tuple(self.sites), tuple(self.unconditional), self.prints, False, self.bounded)
+        found.spans = tuple(self.unconditional.values())
         found.waits = any(_waited(found, source) for source in self.sources(self.stays))
         return found
 
@@ -172,7 +176,7 @@ class _Walk:
         """One walk over everything, from nothing but ``deps`` and ``memory``."""
         self.roots: dict[str, Touch] = {}
         self.sites: list[Site] = []
-        self.unconditional: dict[tuple[str, int, str, int], None] = {}
+        self.unconditional: dict[tuple[str, int, str, int], Span] = {}
         self.prints, self.bounded, self.stays = False, True, 0
         self.control, self.depth, self.loops = 0, 0, 0
         self.block(self.func.body)
@@ -279,7 +283,7 @@ class _Walk:
         if not self.depth and not touch.private and place.root != UNKNOWN:
             for axis, i in enumerate(indices):
                 if i is not None and i.kind != "uniform":
-                    self.unconditional[place.root, axis, i.kind, i.n] = None
+                    self.unconditional.setdefault((place.root, axis, i.kind, i.n), op.span)
         return place.root, touch
 
     def own_place(self, indices: list[Index | None]) -> tuple[int, ...] | None:

@@ -64,7 +64,7 @@ class Translation:
         func, found, options = self.func, self.found, self.options
         made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
         made.meta.update(
-            rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found.unconditional)
+            rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found)
         )
         return made
 
@@ -208,15 +208,16 @@ def prepare(overloads: list[Overload]) -> None:
         o.variant((1,))
 
 
-def own_index(func: Func, unconditional: Any) -> list[dict[str, Any]]:
+def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:
     """The accesses that a launch checks once, as the runtime reads them."""
     from ..ir.effects import leaf_paths
     from ..types.layout import leaves
 
     paths, found = leaf_paths(func), []
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
-    for root, axis, kind, n in unconditional:
-        place = {"path": where[paths.index(root)], "axis": axis, "array": root}
+    for (root, axis, kind, n), span in zip(effects.unconditional, effects.spans, strict=True):
+        place = {"path": where[paths.index(root)], "axis": axis, "array": root, "file": span.file, "line": span.line,
+                 "column": span.column, "end_column": span.end_column}
         rank = func.facts.get("ndim", 0)
         found.append({**place, "grid": n if rank > 1 else -1} if kind == "tid" else {**place, "index": n})
     return found
