@@ -17,6 +17,7 @@ from .inline import inline_small
 from .large import place_large
 from .scalarize import scalarize
 from .simplify import simplify
+from .sink import sink_stores
 
 __all__ = ["LOWER", "NORMALIZE", "Pass", "run"]
 
@@ -26,7 +27,7 @@ NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remov
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 LOWER: tuple[Pass, ...] = (
-    place_large, scalarize, form_fma, fold, simplify, share_common, flatten_cheap, hoist_unchanging,
+    place_large, scalarize, form_fma, fold, simplify, share_common, sink_stores, flatten_cheap, hoist_unchanging,
     remove_dead, mark_bounded,
 )  # fmt: skip
 
