@@ -73,7 +73,8 @@ def _without(t: Type, args: list[Arg], kwargs: dict[str, Arg], told: dict[str, A
     """As :func:`_in_order` where keywords repeat what the type says already: ``mat22(1.0, shape=(2, 2))``."""
     known: dict[str, Any] = {}
     if isinstance(t, Vector | Matrix):
-        known = {"length": t.n, "dtype": t.elem} if isinstance(t, Vector) else {"shape": (t.rows, t.cols), "dtype": t.elem}
+        known = {"length": t.n} if isinstance(t, Vector) else {"shape": (t.rows, t.cols)}
+        known["dtype"] = t.elem
     for name, arg in told.items():
         found = type_of(arg.value) if name == "dtype" else arg.value
         if name not in known or found != known[name]:

@@ -1,0 +1,45 @@
+"""Rotations against the formulas of Euler and Rodrigues."""
+
+import numpy as np
+
+from treadle.types.core import matrix, quaternion, vector
+
+from .kernels import run
+from .samples import COUNT, PRECISIONS, near, random, rotation, unit
+
+
+@PRECISIONS
+def test_rotations(t):
+    q, v = quaternion(t), vector(3, t)
+    a, b, x = unit(random((4,), t, 1)), unit(random((4,), t, 2)), random((3,), t, 3)
+    a[:4] = np.eye(4)[[3, 0, 1, 2]]  # no turn, and half turns about the axes
+    found = run(
+        ["wp.quat_to_matrix(x0)", "wp.quat_to_matrix(x0 * x1)", "wp.quat_rotate(x0, x2)", "wp.quat_rotate_inv(x0, x2)",
+         "wp.quat_rotate(wp.quat_inverse(x0), x2)", "wp.quat_to_matrix(wp.quat_from_matrix(wp.quat_to_matrix(x0)))",
+         "wp.normalize(3.0 * x0)", "wp.length(x0)", "wp.quat_slerp(x0, x1, 0.0)",
+         "wp.quat_to_matrix(wp.quat_slerp(x0, x1, 1.0))"],
+        [(q, a), (q, b), (v, x)],
+        [matrix(3, 3, t), matrix(3, 3, t), v, v, v, matrix(3, 3, t), q, t, q, matrix(3, 3, t)],
+    )  # fmt: skip
+    r, s = rotation(a), rotation(b)
+    forth, back = np.einsum("nij,nj->ni", r, x), np.einsum("nji,nj->ni", r, x)
+    wanted = [r, r @ s, forth, back, back, r, a, np.ones(COUNT), a, s]
+    for f, w in zip(found, wanted, strict=True):
+        near(f, w, t)
+
+
+@PRECISIONS
+def test_axis_and_angle(t):
+    q, v = quaternion(t), vector(3, t)
+    axis = unit(random((3,), t, 1))
+    angle = np.linspace(0.1, 6.2, COUNT).astype(axis.dtype)
+    (made,) = run(["wp.quat_from_axis_angle(x0, x1)"], [(v, axis), (t, angle)], [q])
+    near(made, np.concatenate([axis * np.sin(angle / 2)[:, None], np.cos(angle / 2)[:, None]], 1), t)
+    found_axis, found_angle = run(["a", "b"], [(q, made)], [v, t], before="a, b = wp.quat_to_axis_angle(x0)")
+    small = angle <= np.pi
+    near(found_angle, np.where(small, angle, 2 * np.pi - angle), t)
+    near(found_axis, np.where(small[:, None], axis, -axis), t)
+    (rpy,) = run(["wp.quat_rpy(x0, 0.5 * x0, -x0)"], [(t, angle)], [q])
+    turn = lambda i, a: np.concatenate([np.eye(3)[i] * np.sin(a / 2)[:, None], np.cos(a / 2)[:, None]], 1)
+    wanted = rotation(turn(2, -angle)) @ rotation(turn(1, angle / 2)) @ rotation(turn(0, angle))
+    near(rotation(rpy), wanted, t)

@@ -1,0 +1,43 @@
+"""Rigid transforms against 4 × 4 matrices."""
+
+import numpy as np
+
+from treadle.types.core import f32, matrix, transformation, vector
+
+from .kernels import run
+from .samples import COUNT, PRECISIONS, near, random, rotation, unit
+
+
+@PRECISIONS
+def test_transforms(t):
+    kind, v = transformation(t), vector(3, t)
+    a, b, x = random((7,), t, 1), random((7,), t, 2), random((3,), t, 3)
+    a[:, 3:], b[:, 3:] = unit(a[:, 3:]), unit(b[:, 3:])
+
+    def homogeneous(p):
+        m = np.zeros((COUNT, 4, 4), p.dtype)
+        m[:, :3, :3], m[:, :3, 3], m[:, 3, 3] = rotation(p[:, 3:]), p[:, :3], 1
+        return m
+
+    found = run(
+        ["wp.transform_to_matrix(x0 * x1)", "wp.transform_to_matrix(wp.transform_inverse(x0))",
+         "wp.transform_point(x0, x2)", "wp.transform_vector(x0, x2)",
+         "wp.transform_point(wp.transform_to_matrix(x0), x2)",
+         "wp.transform_to_matrix(wp.transform_from_matrix(wp.transform_to_matrix(x0)))",
+         "wp.transform_compose(wp.transform_get_translation(x0), wp.transform_get_rotation(x0), x2)"],
+        [(kind, a), (kind, b), (v, x)],
+        [matrix(4, 4, t), matrix(4, 4, t), v, v, v, matrix(4, 4, t), matrix(4, 4, t)],
+    )  # fmt: skip
+    m, n = homogeneous(a), homogeneous(b)
+    point = np.einsum("nij,nj->ni", m[:, :3, :3], x) + a[:, :3]
+    scale = np.concatenate([x, np.ones((COUNT, 1))], 1)[:, None, :]
+    wanted = [m @ n, np.linalg.inv(m), point, point - a[:, :3], point, m, m * scale]
+    for f, w in zip(found, wanted, strict=True):
+        near(f, w, t)
+
+
+def test_transforms_are_changed_in_place():
+    kind, v = transformation(f32), vector(3, f32)
+    a, x = random((7,), f32, 1), random((3,), f32, 2)
+    (found,) = run(["x0"], [(kind, a), (v, x)], [kind], before="wp.transform_set_translation(x0, x1)")
+    assert np.array_equal(found, np.concatenate([x, a[:, 3:]], 1))
