@@ -17,7 +17,8 @@ def test_vectors(t):
     lengths = np.linalg.norm(a, axis=1)
     found = run(
         ["wp.dot(x0, x1)", "wp.cross(x0, x1)", "wp.length(x0)", "wp.length_sq(x0)", "wp.normalize(x0)",
-         "wp.outer(x0, x1)", "wp.cw_mul(x0, x1)", "wp.cw_div(x0, x1)", "wp.min(x0)", "wp.max(x0)", "wp.min(x0, x1)", "wp.argmin(x0)",
+         "wp.outer(x0, x1)", "wp.cw_mul(x0, x1)", "wp.cw_div(x0, x1)",
+         "wp.min(x0)", "wp.max(x0)", "wp.min(x0, x1)", "wp.argmin(x0)",
          "wp.argmax(x0)", "wp.lerp(x0, x1, 0.25)", "wp.norm_l1(x0)", "x0 / 2.0 - 3.0 * x1"],
         [(v, a), (v, b)],
         [t, v, t, t, v, matrix(3, 3, t), v, v, t, t, v, u32, u32, v, t, v],

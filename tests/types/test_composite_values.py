@@ -1,6 +1,5 @@
 """Vectors, matrices, rotations and transforms on the host."""
 
-
 import numpy as np
 import pytest
 

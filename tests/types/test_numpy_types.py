@@ -1,6 +1,5 @@
 """How NumPy sees values and types."""
 
-
 import numpy as np
 
 from treadle.types import values

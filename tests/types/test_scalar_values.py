@@ -1,6 +1,5 @@
 """Numbers of a given type on the host."""
 
-
 import pytest
 
 from treadle.types import values
