@@ -1,0 +1,80 @@
+"""Building for processors: this one and others."""
+
+import pytest
+
+from tests.codegen.harness import Entry, KernelBuilder
+from tests.codegen.programs import Program
+from treadle.base.errors import InternalError
+from treadle.base.target import Target
+from treadle.codegen import cpu
+from treadle.codegen.emit.unit import Options
+from treadle.types.core import b1, f32, f64, i32, vector, view
+
+MACHINES = {
+    "avx512": Target("cpu", "x86_64-unknown-linux-gnu", "znver4", "+avx512f,+avx512vl,+avx512bw,+avx512dq", 16),
+    "avx2": Target("cpu", "x86_64-pc-windows-msvc", "x86-64-v3", "+avx2,+fma,+f16c", 8),
+    "sse2": Target("cpu", "x86_64-unknown-linux-gnu", "x86-64", "", 4),
+    "neon": Target("cpu", "aarch64-unknown-linux-gnu", "neoverse-n1", "", 4),
+    "apple": Target("cpu", "arm64-apple-darwin23", "apple-m1", "", 4),
+}
+
+
+def sums():
+    k = KernelBuilder((view(vector(3, f32), 1), view(f32, 1)))
+    x, y = k.params
+    i = k.tid()
+    a, b, c = k.load(x, i)
+    k.store(y, (i,), k.op("add", k.op("add", a, b), c))
+    return k.func()
+
+
+def escape(scalar=f32):
+    """A short loop of arithmetic alone."""
+    k = KernelBuilder((view(scalar, 1),))
+    (x,) = k.params
+    i = k.tid()
+    v = k.load(x, i)
+
+    def round_(z, n):
+        go = k.op("lt", k.op("mul", z, z), k.const(4.0, scalar))
+        rest = lambda: [k.op("add", k.op("mul", z, z), v), k.op("add", n, k.const(1, i32))]
+        return [k.op("bitand", go, k.op("lt", n, k.const(50, i32))), *k.if_(go, rest, lambda: [z, n])]
+
+    _, n = k.while_([k.const(0.0, scalar), k.const(0, i32)], round_)
+    k.store(x, (i,), k.cast(n, scalar))
+    return k.func()
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_processor_gets_an_object(name, seed):
+    func = (sums, escape, Program(7).func)[seed]()
+    binary = cpu.build(func, MACHINES[name], symbol="kernel")
+    magic = {"avx2": b"\x64\x86", "apple": b"\xcf\xfa\xed\xfe"}.get(name, b"\x7fELF")
+    assert binary.code.startswith(magic) and binary.symbols == ("kernel",)
+
+
+def test_short_loops_of_arithmetic_get_gangs_of_several_vectors():
+    width = lambda func, name: cpu.draft(func, MACHINES[name]).meta["width"]
+    assert [width(escape(), name) for name in MACHINES] == [64, 16, 8, 16, 16]
+    assert [width(escape(f64), name) for name in MACHINES] == [32, 8, 4, 8, 8]
+    assert [width(sums(), name) for name in MACHINES] == [16, 8, 4, 4, 4]
+
+
+def test_what_the_runtime_reads():
+    binary = Entry(sums(), 8, Options(checked=True)).binary
+    meta = binary.meta
+    assert (meta["width"], meta["order"], meta["checked"], meta["bounded"], meta["atomics"]) == (8, "free", True, True, [])
+    assert meta["signature"] == ["view<vec<3,f32>,1,(12)>", "view<f32,1,(4)>"] and meta["size"] == 80
+    assert [site["kind"] for site in meta["sites"]] == ["index"] * len(meta["sites"]) and meta["weight"] > 0
+
+
+def test_an_endless_loop_makes_a_kernel_unbounded():
+    k = KernelBuilder((view(i32, 1),))
+    k.while_([k.const(0, i32)], lambda n: [k.const(True, b1), k.op("add", n, n)])
+    assert not cpu.draft(k.func(), MACHINES["avx2"]).meta["bounded"]
+
+
+def test_text_that_llvm_rejects_is_our_error():
+    with pytest.raises(InternalError, match="LLVM rejects"):
+        cpu.parse("define void @f() { ret i32 0 }")
