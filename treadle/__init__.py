@@ -61,6 +61,11 @@ def _find(name: str) -> Any:
         return _CONSTANTS[name]
     if name in _MODULES:
         return importlib.import_module(f".{_MODULES[name]}", __name__)
+    if name == "__all__":  # asked for by ``from treadle import *``
+        from .builtins.names import PUBLIC
+        from .types import values
+
+        return sorted({"config", *_HOME_OF, *_CONSTANTS, *values.names(), *PUBLIC})
     if name.startswith("__"):
         raise AttributeError(f"module 'treadle' has no attribute {name!r}")
     from .types import values
