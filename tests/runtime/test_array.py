@@ -1,6 +1,8 @@
 """Arrays: construction, views, host access, gradients, foreign memory."""
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -280,6 +282,16 @@ def test_memory_of_others():
     ):
         with pytest.raises(ValueError):
             wrong()
+
+
+def test_copies_by_the_standard_library():
+    a = array([[1, 2, 3], [4, 5, 6]], dtype=vec3, requires_grad=True)[::-1]
+    a.grad.fill_(2)
+    shared, deep, back = copy.copy(a), copy.deepcopy(a), pickle.loads(pickle.dumps(a))
+    assert shared.ptr == a.ptr and shared.grad.ptr == a.grad.ptr
+    assert deep.list() == back.list() == a.list() and deep.is_contiguous and deep.grad.list() == a.grad.list()
+    deep.fill_(0)
+    assert a.numpy().any() and back.dtype is vec3
 
 
 def test_array_interface():

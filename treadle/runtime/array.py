@@ -310,6 +310,20 @@ class array:
         made.numpy()[...] = self.numpy()
         return made
 
+    def __copy__(self) -> array:
+        return self._with_grad(lambda a: a._view(a.shape, a.strides))
+
+    def __deepcopy__(self, memo: dict) -> array:
+        made = allocate(self._element, self.shape, self.device, False)
+        made.numpy()[...] = self.numpy()
+        if self._grad is not None:
+            made.grad = self._grad.__deepcopy__(memo)
+        memo[id(self)] = made
+        return made
+
+    def __reduce__(self) -> tuple:
+        return array, (np.ascontiguousarray(self.numpy()), self.dtype, self.shape)
+
     def to(self, device: Any, requires_grad: bool | None = None) -> array:
         """This array if it lies on ``device``, else a copy there."""
         where = get_device(device)

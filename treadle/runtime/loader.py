@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.binary import Binary
 from ..base.errors import InternalError
+from . import system
 
 _lock = threading.Lock()
 _jit: Any = None
@@ -47,7 +48,7 @@ def symbol_address(name: str) -> int:
     Raises:
         InternalError: there is no function of that name.
     """
-    for library in (ctypes.pythonapi, ctypes.CDLL(None) if hasattr(ctypes, "RTLD_GLOBAL") else ctypes.pythonapi):
+    for library in (ctypes.pythonapi, system.c_library()):
         try:
             return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         except AttributeError:

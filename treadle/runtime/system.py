@@ -14,26 +14,31 @@ def _address(library: ctypes.CDLL, name: str) -> int:
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
+def c_library() -> ctypes.CDLL:
+    """The C library of this process."""
+    return ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+
+
 def waiting() -> tuple[int, int]:
     """Addresses of the functions that sleep on a word and wake sleepers."""
     if sys.platform.startswith("linux"):
-        syscall = _address(ctypes.CDLL(None), "syscall")
+        syscall = _address(c_library(), "syscall")
         return syscall, syscall
     if sys.platform == "darwin":
-        libc = ctypes.CDLL(None)
+        libc = c_library()
         return _address(libc, "__ulock_wait"), _address(libc, "__ulock_wake")
     if os.name == "nt":
         synch = ctypes.WinDLL("api-ms-win-core-synch-l1-2-0")  # type: ignore[attr-defined]
         return _address(synch, "WaitOnAddress"), _address(synch, "WakeByAddressAll")
-    sleep = _address(ctypes.CDLL(None), "usleep")
+    sleep = _address(c_library(), "usleep")
     return sleep, sleep
 
 
 def signals() -> int:
     """Address of the function that installs signal handlers."""
     if os.name == "nt":
-        return _address(ctypes.CDLL("ucrtbase"), "signal")
-    return _address(ctypes.CDLL(None), "sigaction")
+        return _address(c_library(), "signal")
+    return _address(c_library(), "sigaction")
 
 
 def usable_cores() -> int:
