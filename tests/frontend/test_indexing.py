@@ -10,7 +10,7 @@ import pytest
 from tests.frontend.language import error, outputs, program, run, struct, wp
 from treadle.base.errors import KernelAssertionError, KernelAttributeError
 from treadle.ir.walk import ops_of
-from treadle.types.core import f32, i32, matrix, quaternion, transformation, vector, view
+from treadle.types.core import Struct, f32, i32, matrix, quaternion, transformation, vector, view
 
 
 def names(func) -> list[str]:
@@ -344,3 +344,29 @@ def test_mistakes():
     assert "2 indices are needed to store an element" in str(error(whole_row, [view(f32, 2)]))
     assert "index 2 is outside of 2 parts" in str(error(matrix_index, [mat]))
     assert "only variables, array elements" in str(error(call_result, []))
+
+
+def test_structs_take_arrays_of_any_layout():
+    general = Body.__treadle_type__
+    dense = Struct(general.key, tuple((n, view(f32, 1) if n == "data" else t) for n, t in general.fields))
+
+    def kernel(a, s, out):
+        i = wp.tid()
+        b = Body(Inner(), 3, a)
+        out[0] = b.data[1]
+        b.data = a[::2]
+        out[1] = b.data[1]
+        c = Body()
+        if i == 0:
+            c = s
+        out[2] = c.data[0]
+        c.data[0] = 9.0
+        b = s
+        out[3] = b.data[0]
+
+    a, out = np.array([1.0, 2.0, 3.0], np.float32), np.zeros(4, np.float32)
+    held = np.array([5.0, 6.0], np.float32)
+    inner = {"pos": [0.0, 0.0, 0.0], "mass": 0.0}
+    run(kernel, [a, {"inner": inner, "count": 1, "data": held}, out], [view(f32, 1), dense, view(f32, 1)])
+    assert out.tolist() == [2.0, 3.0, 5.0, 9.0]
+    assert held.tolist() == [9.0, 6.0]

@@ -220,6 +220,19 @@ def test_stores_to_arrays_in_structs_carry_nothing():
     assert loop.results == ()
 
 
+def test_array_names_may_be_rebound_in_a_loop():
+    def kernel(n, a, out):
+        b = a
+        for i in range(n[0]):
+            out[i] = b[0]
+            b = b[::2]
+        out[7] = float(b.shape[0])
+
+    out = np.zeros(8, np.float32)
+    run(kernel, [np.array([3], np.int32), np.arange(1, 10, dtype=np.float32), out])
+    assert out.tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0]
+
+
 def test_static_sees_the_loop_variable_and_unrolls():
     def kernel(out):
         for k in range(20):

@@ -11,12 +11,13 @@ from ..base.errors import KernelNameError, KernelSyntaxError, KernelTypeError, T
 from ..builtins import registry
 from ..ir.node import Func, Value
 from ..types import values
-from ..types.core import STR, Matrix, Scalar, Tuple, Type, Vector, i32
+from ..types.core import STR, Matrix, Scalar, Struct, Tuple, Type, Vector, i32
 from ..types.spelling import spell
 from .arguments import Arguments, called
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
 from .context import CONTEXT
 from .control import operand_type
+from .core import common_type
 from .expressions import RULES
 from .names import MISSING
 from .printing import Printing
@@ -178,6 +179,11 @@ class Calls(Printing):
             x = args[0]
             if isinstance(x.type, Scalar):
                 return self._cast(x, t, node)
+        if isinstance(t, Struct):
+            args = [self._field(x, ft, n) for x, (_, ft), n in zip(args, t.fields, places, strict=False)] + args[
+                len(t.fields) :
+            ]
+            kwargs = {k: self._field(x, dict(t.fields).get(k), node) for k, x in kwargs.items()}
         given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], places, strict=True)]
         named = dict(zip(kwargs, given[len(args) :], strict=True))
         try:
@@ -185,6 +191,11 @@ class Calls(Printing):
         except TreadleError as error:
             raise self.placed(error, node) from None
         return self.emit(match, [*args, *kwargs.values()], node, places)
+
+    def _field(self, x: Operand, t: Type | None, node: ast.AST) -> Operand:
+        """``x`` as a field of type ``t`` takes it: arrays, and structs with arrays, of any layout."""
+        fits = isinstance(x, Value) and x.type is not t and t is not None and common_type(x.type, t) is t
+        return self.laid_out(x, t, node) if fits else x
 
     def _type(self, node: ast.Call) -> Constant:
         """``type(x)``: the class of ``x``, which can be called to convert or make a value."""

@@ -17,7 +17,7 @@ from ..ir.node import Op, Value
 from ..types.core import Scalar, Type, b1, tuple_of
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand
-from .core import Core, common_view
+from .core import Core, common_type
 from .environment import FLOW, RESULT, Broken, Cascade, Environment, TypeNeeded, Unsettled, Variable
 from .facts import NONE, Names
 
@@ -181,7 +181,7 @@ class Control(Core):
         if t is None and isinstance(b.operand, Value):
             b.operand.type = t = s
         if s is not t and s is not None and t is not None:
-            both = common_view(s, t)
+            both = common_type(s, t)
             if both is None:
                 self.two_types(name, a, t, b.span, node)
             return both

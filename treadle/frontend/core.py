@@ -12,7 +12,8 @@ from ..builtins import registry
 from ..ir.builder import Builder
 from ..ir.node import Op, Value
 from ..ir.ops import info
-from ..types.core import Scalar, Type, View, b1, i32, i64, u64, view
+from ..types.core import Scalar, Struct, Type, View, b1, i32, i64, u64, view
+from ..types.layout import children
 from ..types.spelling import spell
 from . import constants
 from .constants import Constant, Operand, describe
@@ -100,15 +101,22 @@ class Core:
             raise self.placed(error, node) from None
 
     def laid_out(self, v: Value, t: Type, node: ast.AST) -> Value:
-        """``v`` as a ``t``; a view whose strides the type knows becomes one whose strides it does not."""
-        if v.type is t or not isinstance(t, View):
+        """``v`` as a ``t`` that leaves open what the type of ``v`` says of the strides of arrays."""
+        if v.type is t:
             return v
         b = self.here(node)
-        return b.one("slice", (v, b.i32(0), b.i32(1), b.one("shape", (v,), i32, axis=0)), t, axis=0)
+        if isinstance(t, View):
+            return b.one("slice", (v, b.i32(0), b.i32(1), b.one("shape", (v,), i32, axis=0)), t, axis=0)
+        if isinstance(t, Struct):
+            parts = [self.laid_out(p, ft, node) for p, ft in zip(b.parts(v), children(t), strict=True)]
+            return b.one("make", tuple(parts), t)
+        return v
 
     def typed(self, x: Operand | None, t: Type, node: ast.AST, what: str) -> Value:
         """``x`` as a value of exactly type ``t``; ``what`` names the place that asks for it."""
         v = self.value(x, node, t)
+        if v.type is not t and common_type(v.type, t) is t:
+            v = self.laid_out(v, t, node)
         if v.type is not t:
             self.fail(node, f"{what} is {spell(t)}, the value is {spell(v.type)}", cast_hint(v.type, t))
         return v
@@ -153,13 +161,23 @@ class Core:
         return self.here(node).one("cast", (x,), i64 if t.bits == 32 else i32)
 
 
-def common_view(s: Type | None, t: Type | None) -> Type | None:
-    """The type that views of types ``s`` and ``t`` both fit: equal but for their strides, which it leaves open."""
-    if not (isinstance(s, View) and isinstance(t, View)) or not s.ndim:
-        return None
-    if (s.elem, s.ndim, s.planar, s.space) != (t.elem, t.ndim, t.planar, t.space) or s.space == "local":
-        return None
-    return view(s.elem, s.ndim, (None,) * s.ndim, s.planar, s.space)
+def common_type(s: Type | None, t: Type | None) -> Type | None:
+    """The type that values of types ``s`` and ``t`` both fit, where they differ only in strides of arrays; or None."""
+    if s is t:
+        return s
+    if isinstance(s, View) and isinstance(t, View) and s.ndim and s.space == t.space == "global":
+        if (s.elem, s.ndim, s.planar) == (t.elem, t.ndim, t.planar):
+            return view(s.elem, s.ndim, (None,) * s.ndim, s.planar)
+    if isinstance(s, Struct) and isinstance(t, Struct) and s.key == t.key:
+        fields = tuple((n, common_type(a, b)) for (n, a), b in zip(s.fields, children(t), strict=True))
+        if None in [ft for _, ft in fields]:
+            return None
+        found = next((known for known in (s, t) if known.fields == fields), None)
+        return found or _STRUCTS.setdefault((s.key, fields), Struct(s.key, fields))
+    return None
+
+
+_STRUCTS: dict[tuple, Struct] = {}  # struct types whose arrays may lie in any way
 
 
 def cast_hint(have: Type, want: Type) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from ..base.errors import TreadleError, UnassignedError
 from ..ir.builder import Builder
 from ..ir.node import NO_ATTRS, Block, Op, Value
-from ..types.core import Scalar, Struct, Type, View, b1, i32
+from ..types.core import Scalar, Struct, Type, View, b1, i32, view
 from ..types.layout import children
 from ..types.spelling import spell
 from .calls import Calls
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe
 from .control import FLOWS, Flow, operand_type
+from .core import common_type
 from .environment import RESULT, RETURNED, STAY, Broken, Environment, Variable
 from .facts import Names
 
@@ -335,6 +336,8 @@ class Loops(Calls):
                     v.operand.type = t = found
                 elif t is None:
                     continue
+                if isinstance(t, View) and t.space == "global" and name in facts.rebinds:  # views of any layout follow
+                    t = view(t.elem, t.ndim, (None,) * t.ndim, t.planar)
                 bit = Value(b1) if isinstance(v.defined, Value) else None
                 yield Carried(name, Value(t, name), v.operand, bit, v.defined, v.span)
 
@@ -400,7 +403,8 @@ class Loops(Calls):
                 c.start.type = t
             self._check_type(c, end, s)
             start = outer.one("poison", (), c.param.type) if c.start is None else self.value(c.start, s)
-            after = carry(c.param, start, self._inside(inner, end.operand, s))
+            start = self.laid_out(start, c.param.type, s)
+            after = carry(c.param, start, self._inside(inner, end.operand, s, c.param.type))
             defined: bool | Value = True
             if c.bit is not None:
                 bit = self._inside(inner, TRUE if end.defined is True else end.defined, s)
@@ -431,15 +435,17 @@ class Loops(Calls):
 
     def _check_type(self, c: Carried, end: Variable, s: ast.stmt) -> None:
         t = operand_type(end.operand)
-        if t is not c.param.type:
+        if common_type(t, c.param.type) is not c.param.type:
             try:
                 self.two_types(c.name, Variable(c.param, True, c.span), t, end.span, s)
             except TreadleError as error:
                 self.errors.append(error)
 
-    def _inside(self, inner: Builder, x: Operand, node: ast.AST) -> Value:
+    def _inside(self, inner: Builder, x: Operand, node: ast.AST, t: Type | None = None) -> Value:
+        """``x`` as a value made at the end of the body; ``t``: the type its arrays must have."""
         outer, self.builder = self.builder, inner
         try:
-            return self.value(x, node)
+            v = self.value(x, node)
+            return v if t is None else self.laid_out(v, t, node)
         finally:
             self.builder = outer

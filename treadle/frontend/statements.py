@@ -12,6 +12,7 @@ from ..types.layout import children
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
 from .control import Flow, operand_type
+from .core import common_type
 from .environment import RESULT, RETURNED, STAY, Broken, Variable
 from .facts import Names
 from .indexing import Memory
@@ -96,7 +97,7 @@ class Statements(Loops):
         if before is not None and not isinstance(before, Broken):
             old, new = operand_type(before.operand), operand_type(x)
             other_view = isinstance(old, View) and isinstance(new, View)
-            if old is not None and new is not None and old is not new and not other_view:
+            if old is not None and new is not None and not other_view and common_type(old, new) is None:
                 self.two_types(name, before, new, span, node)
             span = before.span
         self.env[name] = Variable(x, True, span)
