@@ -2,10 +2,22 @@
 
 import numpy as np
 
+import treadle as wp
 from treadle.types.core import f32, matrix, transformation, vector
 
 from .kernels import run
 from .samples import COUNT, PRECISIONS, near, random, rotation, unit
+
+
+def test_transforms_are_changed_in_place():
+    kind, v = transformation(f32), vector(3, f32)
+    a, x = random((7,), f32, 1), random((3,), f32, 2)
+    (found,) = run(["x0"], [(kind, a), (v, x)], [kind], before="wp.transform_set_translation(x0, x1)")
+    assert np.array_equal(found, np.concatenate([x, a[:, 3:]], 1))
+    t = wp.transform_identity()
+    wp.transform_set_rotation(t, wp.quat(1.0, 0.0, 0.0, 0.0))
+    wp.transform_set_translation(t, wp.vec3(4.0, 5.0, 6.0))
+    assert list(t) == [4, 5, 6, 1, 0, 0, 0]
 
 
 @PRECISIONS

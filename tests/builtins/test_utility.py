@@ -66,3 +66,9 @@ def test_expectations_that_hold_say_nothing():
 def test_the_thread_index_exists_in_kernels_only():
     with pytest.raises(wp.KernelTypeError, match="only inside kernels"):
         wp.tid()
+
+
+def test_printing_from_python_is_pythons(capsys):
+    wp.print("a", 1, wp.vec2(1.0, 2.0))
+    wp.printf("%d %5.2f|", 3, 0.5)
+    assert capsys.readouterr().out == "a 1 [1.0, 2.0]\n3  0.50|"

@@ -8,6 +8,7 @@ A record is a class under ``@builtin("group")``, named like the function, of one
 * a **special** has ``sig`` and ``emit``, which appends IR by hand, and may have ``result``, a rule that computes the
   result type where the signature cannot say it; or it has ``match``, which does all of it.
 
+``host`` says what a call from Python does, where that is not to evaluate the definition.
 ``updates`` names parameters whose variable the call changes (``randf(state)`` moves ``state`` on); their new values
 follow the result in what the body returns or ``emit`` gives.
 

@@ -1,5 +1,8 @@
 """Choosing, printing, checking, and the thread's own index."""
 
+import builtins
+import sys
+
 from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
@@ -114,15 +117,17 @@ class printf:
     def sig(fmt: Known("a constant string"), *args: Any) -> None: ...
 
     match = _inside_only("printf")
+    host = staticmethod(lambda fmt, *args: sys.stdout.write(fmt % args) and None)
 
 
 @builtin("utility")
 class print:
-    """Print a value and a new line."""
+    """Print values, with blanks between, and a new line."""
 
-    def sig(value: Any) -> None: ...
+    def sig(*values: Any) -> None: ...
 
     match = _inside_only("print")
+    host = staticmethod(builtins.print)
 
 
 # -- checking ----------------------------------------------------------------------------------------------------------

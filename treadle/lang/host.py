@@ -80,6 +80,9 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
     from ..ir.builder import Builder
     from ..ir.node import Func, Value
 
+    own = next(registry.records(name)).part("host")
+    if own is not None:
+        return own(*args, **kwargs)
     described = [argument(a) for a in args]
     named = {k: argument(v) for k, v in kwargs.items()}
     match = registry.resolve(name, described, named, CONTEXT)
@@ -96,10 +99,13 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
         return match.known
     made = match.emit(builder, values)
     results = () if made is None else made if isinstance(made, tuple) else (made,)
-    results = results[: len(results) - len(match.updates)]  # Python's numbers cannot be changed in place
     func = Func(name, "function", tuple(params), builder.block((), results), tuple(p.type for p in params))
     (out,) = oracle.run(func, passed).values
     shown = tuple(plain(r, v.type) for r, v in zip(out, results, strict=True))
+    for place, new in zip(match.updates, shown[len(shown) - len(match.updates) :], strict=True):
+        if is_composite(described[place].type):  # Python's numbers cannot be changed in place
+            given[place][:] = new
+    shown = shown[: len(shown) - len(match.updates)]
     return shown if len(shown) > 1 else shown[0] if shown else None
 
 
