@@ -46,10 +46,3 @@ def test_transforms(t):
     wanted = [m @ n, np.linalg.inv(m), point, point - a[:, :3], point, m, m * scale]
     for f, w in zip(found, wanted, strict=True):
         near(f, w, t)
-
-
-def test_transforms_are_changed_in_place():
-    kind, v = transformation(f32), vector(3, f32)
-    a, x = random((7,), f32, 1), random((3,), f32, 2)
-    (found,) = run(["x0"], [(kind, a), (v, x)], [kind], before="wp.transform_set_translation(x0, x1)")
-    assert np.array_equal(found, np.concatenate([x, a[:, 3:]], 1))
