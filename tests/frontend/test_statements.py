@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import linecache
+
 import numpy as np
 import pytest
 
 from tests.frontend.language import outputs, program, run, wp
 from treadle.base.errors import KernelAssertionError, UnassignedError
+from treadle.frontend.parse import parse
+from treadle.frontend.source import Source
 from treadle.types.core import f32, i32, matrix, vector, view
 
 
@@ -239,3 +243,22 @@ def test_stores_to_parts_touch_only_that_part():
     run(kernel, [p, m], [view(vector(3, f32), 1), view(matrix(2, 2, f32), 1)], dim=2)
     assert p.tolist() == [[4.0, 2.0, 0.0], [1.0, 5.0, 0.0]]
     assert m.tolist() == [[[0.0, 4.0], [5.0, 0.0]], [[0.0, 4.0], [0.0, 5.0]]]
+
+
+@pytest.mark.parametrize("kind", ["continue", "elif", "sum"])
+def test_long_chains(kind):
+    n = 250
+    if kind == "continue":
+        lines = ["for i in range(x.shape[0]):"]
+        lines += [f"    if x[i] == {k}:\n            continue\n        s += 1" for k in range(n)]
+    elif kind == "elif":
+        lines = ["if x[0] == -1:\n        s = 1"] + [f"elif x[0] == {k}:\n        s = {k}" for k in range(n)]
+    else:
+        lines = ["s = " + " + ".join(["x[0]"] * n)]
+    source = "def kernel(x, out):\n    s = 0\n" + "".join(f"    {line}\n" for line in lines) + "    out[0] = s\n"
+    name = f"<chain of {kind}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace = {"wp": wp}
+    exec(compile(source, name, "exec"), namespace)
+    func = parse(Source(namespace["kernel"]), [view(i32, 1), view(i32, 1)])
+    assert func.kind == "kernel"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from .updates import settle_updates
 __all__ = ["Options", "parse", "parse_builtin"]
 
 DEEPEST = 64  # calls inside calls; beyond, a function calls itself with ever new types
+
+FRAMES = 10_000  # Python frames that the translation may nest: a long chain of elif or continue is deep
 
 USUAL = Options()
 
@@ -69,9 +72,12 @@ def _guarded(parser: Parser, arg_types: Sequence[Type | None], constants: Sequen
     if key in stack or len(stack) > DEEPEST:
         raise KernelSyntaxError(f"{parser.source.name} calls itself", hint="kernels have no recursion; write a loop")
     stack.append(key)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, FRAMES))
     try:
         return parser.run(arg_types, constants, name)
     finally:
+        sys.setrecursionlimit(before)
         stack.pop()
 
 
