@@ -15,6 +15,7 @@ from .fold import fold
 from .hoist import hoist_unchanging
 from .inline import inline_small
 from .large import place_large
+from .promote import promote_arrays
 from .scalarize import scalarize
 from .simplify import simplify
 from .sink import sink_stores
@@ -27,8 +28,8 @@ NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remov
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 LOWER: tuple[Pass, ...] = (
-    place_large, scalarize, form_fma, fold, simplify, share_common, sink_stores, flatten_cheap, hoist_unchanging,
-    remove_dead, mark_bounded,
+    place_large, scalarize, promote_arrays, form_fma, fold, simplify, share_common, sink_stores, flatten_cheap,
+    hoist_unchanging, remove_dead, mark_bounded,
 )  # fmt: skip
 
 
