@@ -159,10 +159,12 @@ def test_shapes_and_types_of_arrays():
         x = out.dtype(0.5)
         out[6] = x
         out[7] = float(len(a))
+        for k in range(a.shape[0] + wp.tid()):
+            out[8] += float(a.shape[k] * (1 + 9 * k))
 
-    a, out = np.zeros((2, 3), np.float32), np.zeros(8, np.float32)
+    a, out = np.zeros((2, 3), np.float32), np.zeros(9, np.float32)
     run(kernel, [a, out])
-    assert out.tolist() == [3.0, 2.0, 6.0, 6.0, 2.0, 3.0, 0.5, 2.0]
+    assert out.tolist() == [3.0, 2.0, 6.0, 6.0, 2.0, 3.0, 0.5, 2.0, 32.0]
 
 
 def test_matrices():

@@ -22,7 +22,7 @@ from .facts import Facts
 from .names import Manifest, Outside
 from .source import Source
 
-for _name in ("add", "sub", "div", "min", "max", "ne", "lt", "logical_not", "bitand", "bitor", "bitxor"):
+for _name in ("add", "sub", "div", "min", "max", "eq", "ne", "lt", "logical_not", "bitand", "bitor", "bitxor"):
     registry.primitive(_name)  # operations that the frontend makes itself must be known to the IR
 
 

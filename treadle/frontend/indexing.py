@@ -10,7 +10,7 @@ import ast
 from enum import Enum
 from typing import Any
 
-from ..base.errors import KernelAttributeError, KernelTypeError, TreadleError
+from ..base.errors import KernelAttributeError, TreadleError
 from ..ir.node import Value
 from ..types.core import (
     Matrix,
@@ -31,9 +31,8 @@ from ..types.layout import children
 from ..types.spelling import spell
 from .constants import Constant, Operand, constant_of, describe, parts_of
 from .control import operand_type
-from .environment import Broken, Cascade
+from .environment import Broken
 from .expressions import RULES
-from .names import near
 from .slicing import Slicing, below
 
 
@@ -109,7 +108,7 @@ class Indexing(Slicing):
                 return Given(self.operand(node))
             return Local(node.id, node)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node)
+            return self._attribute(self.reference(node.value), node)
         if isinstance(node, ast.Subscript):
             return self._subscript(node)
         return Given(self.operand(node))
@@ -170,7 +169,7 @@ class Indexing(Slicing):
                     made = self.here(node).one("put", (whole, v, *ref.indices), whole.type)
                 self.write(ref.parent, made, node)
             case Several():
-                if isinstance(self.element_type(x), Scalar):
+                if isinstance(operand_type(x), Scalar):
                     values: tuple[Operand, ...] = (x,) * len(ref.parts)
                 else:
                     values = self.here(node).parts(self.typed(x, ref.type, node, "the part"))
@@ -183,13 +182,11 @@ class Indexing(Slicing):
             case _:
                 self.fail(node, "only variables, array elements and their parts can be assigned")
 
-    def element_type(self, x: Operand) -> Type | None:
-        return operand_type(x)
-
     # -- attributes ----------------------------------------------------------------------------------------------------
 
-    def _attribute(self, node: ast.Attribute) -> Reference:
-        base, name = self.reference(node.value), node.attr
+    def _attribute(self, base: Reference, node: ast.Attribute) -> Reference:
+        """The attribute of ``base`` that ``node`` names."""
+        name = node.attr
         if isinstance(base, Given) and isinstance(base.operand, Constant) and base.operand.type is None:
             return Given(self._outer_attribute(base.operand.value, node))
         if isinstance(base, Local):
@@ -287,11 +284,13 @@ class Indexing(Slicing):
     # -- subscripts ----------------------------------------------------------------------------------------------------
 
     def _subscript(self, node: ast.Subscript) -> Reference:
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-            found = self._shape_item(node)
-            if found is not None:
-                return Given(found)
-        base = self.reference(node.value)
+        if isinstance(node.value, ast.Attribute):
+            owner = self.reference(node.value.value)
+            if node.value.attr == "shape" and isinstance(self.type_of(owner), View):
+                return Given(self._shape_item(self.value(self.read(owner, node), node), node))
+            base = self._attribute(owner, node.value)
+        else:
+            base = self.reference(node.value)
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         if isinstance(base, Given | Local):
             x = base.operand if isinstance(base, Given) else self.variable(base.node)
@@ -315,19 +314,15 @@ class Indexing(Slicing):
             return Given(self._item(self.here(node).parts(self.value(self.read(base, node), node)), items, node))
         self.fail(node, f"{describe(self.read(base, node))} cannot be indexed")
 
-    def _shape_item(self, node: ast.Subscript) -> Operand | None:
-        """``a.shape[k]`` without the other lengths."""
-        owner = self.reference(node.value.value)
-        t = self.type_of(owner)
-        if not isinstance(t, View) or isinstance(node.slice, ast.Slice | ast.Tuple):
-            return None
+    def _shape_item(self, owner: Value, node: ast.Subscript) -> Operand:
+        """``a.shape[k]``: for a known ``k`` without the other lengths."""
+        ndim = owner.type.ndim
         k = self.operand(node.slice)
         if not isinstance(k, Constant):
-            return None
-        if k.value in range(t.ndim, 4):  # in the field a shape has four numbers
+            return self._chosen(self._view_attribute(owner, "shape", node.value), k, node)
+        if k.value in range(ndim, 4):  # in the field a shape has four numbers
             return Constant(0, i32)
-        v = self.value(self.read(owner, node), node)
-        return self.here(node).one("shape", (v,), i32, axis=self._static_index(k, t.ndim, node))
+        return self.here(node).one("shape", (owner,), i32, axis=self._static_index(k, ndim, node))
 
     def _static_index(self, k: Constant, n: int, node: ast.AST) -> int:
         """A known index into ``n`` parts, counted from the end if negative."""
@@ -339,10 +334,20 @@ class Indexing(Slicing):
 
     def _item(self, x: tuple[Operand, ...], items: list[ast.expr], node: ast.Subscript) -> Operand:
         """An item of several values."""
-        k = self.operand(items[0]) if len(items) == 1 and not isinstance(items[0], ast.Slice) else None
-        if not isinstance(k, Constant):
-            self.fail(node, "the index into several values must be a constant")
-        return x[self._static_index(k, len(x), node)]
+        if len(items) != 1 or isinstance(items[0], ast.Slice):
+            self.fail(node, "several values take one index")
+        k = self.operand(items[0])
+        return x[self._static_index(k, len(x), node)] if isinstance(k, Constant) else self._chosen(x, k, node)
+
+    def _chosen(self, x: tuple[Operand, ...], k: Operand, node: ast.Subscript) -> Operand:
+        """The item of ``x`` at a run-time index; all are of one type."""
+        at, t = self.index_type(self.value(k, node), node), operand_type(x[0])
+        if not isinstance(t, Scalar) or any(operand_type(p) is not t for p in x):
+            self.fail(node, "the index into values of several types must be a constant")
+        b, found = self.here(node), self.value(x[0], node)
+        for i, p in enumerate(x[1:], 1):
+            found = b.one("select", (b.one("eq", (at, b.const(i, at.type)), b1), self.value(p, node), found), t)
+        return found
 
     def _outer_item(self, owner: Any, items: list[ast.expr], node: ast.Subscript) -> Operand:
         """An item of a Python container known while compiling."""
@@ -470,5 +475,3 @@ def dotted(node: ast.expr, env: dict) -> str:
 
 RULES[ast.Attribute] = Indexing._access
 RULES[ast.Subscript] = Indexing._access
-
-__all__ = ["Cascade", "Indexing", "KernelTypeError", "Memory", "Reference", "near"]
