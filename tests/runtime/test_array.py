@@ -57,6 +57,7 @@ register_class(Ball.__treadle_type__, Ball)
         ([vec3(1, 2, 3), vec3(4, 5, 6)], vec3, (2,), (12,)),
         (np.zeros((2, 4, 3)), vec3, (2, 4), (48, 12)),
         (np.zeros((2, 9)), mat33, (2,), (36,)),
+        (np.zeros((4, 6)), vec3, (4, 2), (24, 12)),
         (np.zeros(18), mat33, (2,), (36,)),
         (np.zeros((3, 3)), mat33, (1,), (36,)),
         (np.zeros((2, 5, 2, 2)), mat22, (2, 5), (80, 16)),
@@ -198,8 +199,14 @@ def test_view_reads_the_same_bytes():
     v = array([[1, 2, 3], [4, 5, 6]], dtype=vec3)
     assert v.view(float).numpy().tolist() == [[1, 2, 3], [4, 5, 6]] and v.view(float).ptr == v.ptr
     assert zeros(3).view(int).dtype is class_of(i32) and array([1.0], dtype=float).view(int).list() == [0x3F800000]
+    assert array(np.eye(4), dtype=float).view(quat).list()[1] == quat(0, 1, 0, 0)
+    assert array([[1, 2], [3, 4]], dtype=float).view(mat22).shape == (1,)
     with pytest.raises(TypeError, match="12 bytes .* 16 bytes"):
         v.view(quat)
+    assert zeros((4, 5))[:, :4].view(quat).strides == (20,)
+    for wrong in (zeros((4, 5)), zeros((4, 4)).transpose()):
+        with pytest.raises(TypeError):
+            wrong.view(quat)
 
 
 def test_layout_classes_are_few():
@@ -297,6 +304,7 @@ def test_copies_by_the_standard_library():
 def test_array_interface():
     a = numbered((3, 4))[::2, 1:3]
     assert np.shares_memory(np.asarray(a), a.numpy()) and np.asarray(a).tolist() == [[1, 2], [9, 10]]
+    assert np.asarray(zeros((1, 0), dtype=vec3)).shape == (1, 0, 3)
 
 
 # Gradients ------------------------------------------------------------------------------------------------------------
@@ -323,8 +331,10 @@ def test_gradients_can_be_set_and_dropped():
     assert a.grad is g and a.requires_grad
     a.requires_grad = False
     assert a.grad is None
-    a.requires_grad = True
-    assert a.grad.shape == (3,)
+    with pytest.raises(ValueError, match="no gradient to retain"):
+        a.retain_grad = True
+    a.requires_grad = a.retain_grad = True
+    assert a.grad.shape == (3,) and a.retain_grad
     for wrong in (zeros(4), zeros(3, dtype=int), zeros(6)[::2], np.zeros(3)):
         with pytest.raises(ValueError):
             a.grad = wrong

@@ -23,7 +23,8 @@ from treadle.types.values import class_of
 vec3, mat22 = class_of(vector(3, f32)), class_of(matrix(2, 2, f32))
 
 
-@pytest.mark.parametrize(("shape", "want"), [(3, (3,)), ((2, 3), (2, 3)), ([2, 0], (2, 0)), (np.int64(4), (4,))])
+@pytest.mark.parametrize(("shape", "want"), [(3, (3,)), ((2, 3), (2, 3)), ([2, 0], (2, 0)), (np.int64(4), (4,)),
+                                            (np.array([2, 3]), (2, 3))])  # fmt: skip
 def test_shapes(shape, want):
     assert zeros(shape).shape == empty(shape).shape == ones(shape).shape == want
     assert zeros(shape=shape, dtype=vec3).numpy().shape == (*want, 3)
@@ -40,6 +41,17 @@ def test_unknown_arguments_are_errors_and_n_is_a_shape():
     assert zeros(n=3).shape == (3,)
     with pytest.raises(TypeError, match="unknown argument 'dtyp'"):
         zeros(3, dtyp=int)
+
+
+def test_strides():
+    for shape, strides in (((3, 3), (16, 12)), ((2, 3, 4), (40, 16, 4)), ((3, 5), (4, 12))):
+        a = zeros(shape, dtype=int, strides=strides, requires_grad=True)
+        assert a.strides == a.grad.strides == strides and not a.numpy().any()
+        assert a.capacity == 4 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    assert array(dtype=float, shape=3, strides=(8,)).strides == (8,) and (full(2, 3, strides=(8,)).numpy() == 3).all()
+    assert empty((0, 3), dtype=int, strides=(4, 16)).capacity == 0
+    with pytest.raises(ValueError, match="1 strides for 2 dimensions"):
+        empty((2, 3), strides=(4,))
 
 
 def test_values():

@@ -75,7 +75,10 @@ def test_structs_follow_c_rules():
     assert struct.unpack_from("<b7x?7xd", data) == (-3, True, 2.5)
     assert struct.unpack_from("<QQqqq3f", data, 24) == (a.ptr, 0, 5, 4, 4, 1, 2, 3)
     back = unpacker(outer)(data, 0)
-    assert (back.i, back.inner.flag, back.inner.x, back.a, back.v) == (-3, True, 2.5, None, value.v)
+    assert (back.i, back.inner.flag, back.inner.x, back.a.ptr, back.v) == (-3, True, 2.5, a.ptr, value.v)
+    assert back.a.shape == (5,) and back.a.type is a.type
+    value.a = None
+    assert unpacker(outer)(packed(outer, value), 0).a is None
 
 
 def test_bfloat16_rounds_to_nearest_even():

@@ -42,7 +42,7 @@ class array:
             is False and its layout can be used as it is.
         dtype: the element type, such as ``float``, ``wp.vec3`` or a struct class; taken from ``data`` if left out.
         shape: an int or up to four ints; with ``data`` it reshapes.
-        strides: bytes from one element to the next in each dimension; row-major if left out. Only with ``ptr``.
+        strides: bytes from one element to the next in each dimension; row-major if left out. Not with ``data``.
         ptr: address of memory to use, with ``shape`` and ``dtype``; the caller keeps it alive, or gives a ``deleter``.
         capacity: bytes available at ``ptr``.
         device: where the memory lies; the current device if left out.
@@ -92,15 +92,15 @@ class array:
         elif ptr is not None:
             made = _from_pointer(ptr, dtype, shape, strides, component_stride, capacity, where, deleter)
         elif shape is not None:
-            made = allocate(element(dtype), views.normal_shape(shape), where, False)
+            made = allocate_with(element(dtype), views.normal_shape(shape), where, strides)
         else:
             return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
-        if retain_grad:
-            made.retain_grad = True
         if grad is not None:
             made.grad = grad
         elif requires_grad:
             made.requires_grad = True
+        if retain_grad:
+            made.retain_grad = True
         return made
 
     def __class_getitem__(cls, dtype: Any) -> Any:
@@ -152,11 +152,13 @@ class array:
 
     @property
     def retain_grad(self) -> bool:
-        """Whether a tape keeps the gradient of this array although it is no input."""
-        return getattr(self, "_retain_grad", False)
+        """Whether a tape keeps the gradient of this array although it is no input; only where there is a gradient."""
+        return getattr(self, "_retain_grad", False) and self._grad is not None
 
     @retain_grad.setter
     def retain_grad(self, wanted: bool) -> None:
+        if wanted and self._grad is None:
+            raise ValueError("there is no gradient to retain; set requires_grad first")
         self._retain_grad = bool(wanted)
 
     def __len__(self) -> int:
@@ -195,7 +197,8 @@ class array:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        return self.numpy().__array_interface__
+        seen = self.numpy()
+        return {**seen.__array_interface__, "strides": seen.strides}
 
     def list(self) -> list:
         """All elements in row-major order as Python numbers, host vectors or struct instances."""
@@ -280,10 +283,11 @@ class array:
         return self.reshape(self.size)
 
     def view(self, dtype: Any) -> array:
-        """The same bytes read as another element type: of equal size, or the scalars of vectors and matrices.
+        """The same bytes read as another element type: one of equal size, the scalars of vectors and matrices, or
+        vectors and matrices of scalars that fill the last dimensions.
 
         Raises:
-            TypeError: the sizes of the types differ in another way.
+            TypeError: the types do not fit each other.
         """
         e, own = element(dtype), self._element
         if e.size == own.size:
@@ -292,6 +296,11 @@ class array:
             inner = own.inner_steps(self.component_stride)
             shape = views.normal_shape(self.shape + own.inner)
             return self._with_grad(lambda a: a._view(shape, a.strides + inner, 0, e, e.component))
+        outer = len(self.shape) - len(e.inner)
+        if e.inner and own.size == e.component and self.shape[outer:] == e.inner and outer >= 0:
+            if self.strides[outer:] == e.inner_strides:
+                shape, strides = self.shape[:outer] or (1,), self.strides[:outer] or (e.size,)
+                return self._with_grad(lambda a: a._view(shape, strides, 0, e, e.component))
         raise TypeError(f"elements of {own.size} bytes cannot be viewed as a type of {e.size} bytes")
 
     def transpose(self, axes: Any = None) -> array:
@@ -430,12 +439,30 @@ def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: 
     return made
 
 
+def allocate_with(e: Element, shape: tuple[int, ...], device: Device, strides: Any = None, component: int | None = None,
+                  zeroed: bool = False) -> array:  # fmt: skip
+    """A new array with given strides, gaps and planes included."""
+    if strides is None:
+        return allocate(e, shape, device, False, zeroed)
+    steps = _checked_strides(strides, shape)
+    component = e.component if component is None else component
+    low, high = span(shape + e.inner, steps + e.inner_steps(component), e.dtype.itemsize)
+    memory, at, ptr = device.allocate(high - low, zeroed)
+    made = build(e, shape, steps, component, ptr - low, memory, at - low, device)
+    made._capacity = high - low
+    return made
+
+
+def _checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    steps = tuple(int(s) for s in strides)
+    if len(steps) != len(shape):
+        raise ValueError(f"{len(steps)} strides for {len(shape)} dimensions")
+    return steps
+
+
 def _gradient_of(a: array) -> array:
-    """A zeroed array with the layout of ``a``, gaps and planes included."""
-    e = a._element
-    low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
-    memory, at, ptr = a.device.allocate(high - low, True)
-    return build(e, a.shape, a.strides, a.component_stride, ptr - low, memory, at - low, a.device)
+    """A zeroed array with the layout of ``a``."""
+    return allocate_with(a._element, a.shape, a.device, a.strides, a.component_stride, zeroed=True)
 
 
 def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) -> array:
@@ -470,9 +497,7 @@ def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int
     if shape is None:
         raise ValueError("an array over ptr needs a shape")
     shape = views.normal_shape(shape)
-    steps = views.dense_strides(shape, e.size) if strides is None else tuple(int(s) for s in strides)
-    if len(steps) != len(shape):
-        raise ValueError(f"{len(steps)} strides for {len(shape)} dimensions")
+    steps = views.dense_strides(shape, e.size) if strides is None else _checked_strides(strides, shape)
     if component is not None and isinstance(e.type, Struct):
         raise ValueError("the fields of a struct lie together; a component stride is for vectors and matrices")
     made = build(e, shape, steps, e.component if component is None else component, int(ptr), None, 0, device)

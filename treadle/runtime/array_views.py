@@ -18,18 +18,16 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
     """
     if type(shape) is int:
         found: tuple[int, ...] = (shape,)
-    elif hasattr(shape, "__index__"):
-        found = (operator.index(shape),)
     else:
         try:
-            found = tuple(map(operator.index, shape))
+            found = (operator.index(shape),) if not hasattr(shape, "__len__") else tuple(map(operator.index, shape))
         except TypeError:
             raise TypeError(f"a shape is an int or a sequence of ints, not {shape!r}") from None
     if not 1 <= len(found) <= MAX_DIMS:
         raise ValueError(f"arrays have 1 to {MAX_DIMS} dimensions, not {len(found)} as in shape {found}")
     for axis, extent in enumerate(found):
         if extent < 0:
-            raise ValueError(f"the extents of a shape are not negative: {extent} in dimension {axis}")
+            raise ValueError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..types.core import Matrix, Scalar, Vector, b1, f32, i32
-from .array import allocate, array
+from .array import allocate, allocate_with, array
 from .array_views import normal_shape
 from .device import get_device
 from .elements import Element, element, element_of, element_of_numpy
@@ -17,8 +17,8 @@ def _shape(shape: Any, more: dict[str, Any]) -> tuple[int, ...]:
     """The shape given, under its old name ``n`` as well."""
     if shape is None:
         shape = more.pop("n", None)
-    if more:
-        raise TypeError(f"unknown argument {next(iter(more))!r}")
+    if more and more.keys() != {"strides"}:
+        raise TypeError(f"unknown argument {next(k for k in more if k != 'strides')!r}")
     if type(shape) is int and shape >= 0:
         return (shape,)
     if shape is None:
@@ -36,13 +36,14 @@ def empty(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
         device: where it lies; the current device if left out.
         requires_grad: whether a gradient (of zeros) is kept.
         pinned: accepted for compatibility; host memory of the CPU needs no pinning.
-        retain_grad: kept as an attribute.
+        retain_grad: whether a tape keeps its gradient although it is no input.
+        strides: bytes from one element to the next in each dimension; row-major if left out.
 
     >>> import treadle as wp
     >>> wp.empty((2, 3), dtype=wp.vec3).shape
     (2, 3)
     """
-    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, False)
+    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, False, kwargs)
 
 
 def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
@@ -53,16 +54,19 @@ def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
     >>> wp.zeros(3, dtype=int).numpy().tolist()
     [0, 0, 0]
     """
-    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, True)
+    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, True, kwargs)
 
 
 zeros.__treadle_builtin__ = "zeros"  # in a kernel the name means the builtin: an array of the thread's own
 
 
-def _made(
-    shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool
-) -> array:
-    made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed)
+def _made(shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool,
+          more: dict[str, Any]) -> array:  # fmt: skip
+    if more:
+        made = allocate_with(element(dtype), shape, get_device(device), more["strides"], zeroed=zeroed)
+        made.requires_grad = requires_grad
+    else:
+        made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed)
     if retain_grad:
         made.retain_grad = True
     return made
@@ -80,9 +84,7 @@ def full(shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = Non
     [1.5, 1.5]
     """
     e = _element_of_value(value) if dtype is None else element(dtype)
-    made = allocate(e, _shape(shape, kwargs), get_device(device), requires_grad)
-    if retain_grad:
-        made.retain_grad = True
+    made = _made(_shape(shape, kwargs), e.cls, device, requires_grad, retain_grad, False, kwargs)
     made.fill_(value)
     return made
 

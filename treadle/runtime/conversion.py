@@ -53,8 +53,9 @@ def _group(rows: np.ndarray, e: Element) -> np.ndarray:
     if not inner or rows.shape[-len(inner) :] == inner and rows.ndim > len(inner):
         return rows
     count = product(inner)
-    if rows.shape[-1] == count and rows.ndim > 1:
-        return rows.reshape(rows.shape[:-1] + inner)
+    if rows.ndim > 1 and rows.shape[-1] % count == 0:
+        several = (rows.shape[-1] // count,) if rows.shape[-1] != count else ()
+        return rows.reshape(rows.shape[:-1] + several + inner)
     if rows.size % count == 0 and (rows.ndim == 1 or rows.shape == inner):
         return rows.reshape((rows.size // count, *inner))
     raise ValueError(f"data of shape {rows.shape} does not split into elements of shape {inner}")

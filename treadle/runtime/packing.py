@@ -148,7 +148,8 @@ def _struct_packer(t: Struct) -> Packer:
 
 @cache
 def unpacker(t: Type) -> Unpacker:
-    """The function that reads a host value of type ``t``. Arrays inside structs, mere addresses, come back as None."""
+    """The function that reads a host value of type ``t``. Arrays inside structs come back as arrays over the addresses
+    they hold, whose memory somebody else keeps; null addresses as None."""
     if isinstance(t, Scalar):
         get = struct.Struct("<" + code_of(t)).unpack_from
         if t is bf16:
@@ -161,10 +162,29 @@ def unpacker(t: Type) -> Unpacker:
             return lambda buffer, offset: cls(*bf16_values(parts(buffer, offset)).tolist())
         return lambda buffer, offset: cls(*parts(buffer, offset))
     if isinstance(t, View):
-        return lambda buffer, offset: None
+        return _view_unpacker(t)
     if isinstance(t, Struct):
         return _struct_unpacker(t, class_of(t))
     raise TypeError(f"values of type {spell(t)} cannot be read from memory")
+
+
+def _view_unpacker(t: View) -> Unpacker:
+    get = struct.Struct(f"<QQ{2 * t.ndim + 1}q").unpack_from
+
+    def unpack(buffer: Any, offset: int) -> Any:
+        data, grad, *rest = get(buffer, offset)
+        if data == 0:
+            return None
+        from .array import array
+
+        dtype, shape, strides = class_of(t.elem), rest[: t.ndim], rest[t.ndim : -1]
+        component = None if isinstance(t.elem, Struct) else rest[-1]
+        made = array(ptr=data, dtype=dtype, shape=shape, strides=strides, component_stride=component)
+        if grad:
+            made.grad = array(ptr=grad, dtype=dtype, shape=shape, strides=strides, component_stride=component)
+        return made
+
+    return unpack
 
 
 def _struct_unpacker(t: Struct, cls: type) -> Unpacker:
