@@ -20,6 +20,7 @@ from ..types.core import (
     Type,
     Vector,
     View,
+    b1,
     i32,
     matrix,
     quaternion,
