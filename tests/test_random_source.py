@@ -56,7 +56,7 @@ def by_treadle(source: str, path, width: int) -> list[int] | None:
 
 
 @pytest.mark.parametrize("width", [1, 8, 16])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(40), 5173])  # the last one ended the process in one of LLVM's passes
 def test_means_what_python_means(tmp_path, seed, width):
     source = Writer(seed, maybe=seed % 4 == 3).kernel()
     assert by_treadle(source, tmp_path / f"program_{seed}_{width}.py", width) == by_python(source), source

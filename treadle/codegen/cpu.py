@@ -156,7 +156,11 @@ def parse(text: str):
 
 
 def optimise(module, machine, inline: bool = False) -> None:
-    """A short list of passes: code leaves the emitter folded and in SSA, and LLVM's vectorisers are not wanted."""
+    """A short list of passes: code leaves the emitter folded and in SSA, and LLVM's vectorisers are not wanted.
+
+    Value numbering is not among them: the IR's own passes have shared common values, and LLVM's NewGVN, the only one
+    that llvmlite offers, ends the process on some kernels with many nested branches (it never reaches a fixed point).
+    """
     import llvmlite.binding as llvm
 
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
@@ -164,7 +168,6 @@ def optimise(module, machine, inline: bool = False) -> None:
     if inline:
         passes.add_always_inliner_pass()
     passes.add_sroa_pass()  # threads' own arrays that only constants index become registers
-    passes.add_new_gvn_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
     passes.add_loop_rotate_pass()
