@@ -131,7 +131,13 @@ class Program:
         types = [self.r.choice([i32, f32]) for _ in range(self.r.randint(1, 3))]
         return types, [self.pick(t) for t in types]
 
-    def step(self, types, values):
+    def flag(self, outer: list[Value]) -> Value:
+        """A condition; often one that is the same in all lanes."""
+        if self.r.random() < 0.4:
+            return self.k.op("lt", outer[0], self.k.const(self.r.randint(1, 6), i32))
+        return self.condition()
+
+    def step(self, types, values, outer):
         """A loop body's new values, perhaps behind a guard, with the flag that stays."""
         k, r = self.k, self.r
 
@@ -144,12 +150,18 @@ class Program:
 
         if r.random() < 0.5:
             return k.op("logical_not", self.condition()), self.inside(values, run)
-        go = self.condition()
+        go = self.flag(outer)
         change = [self.pick(t) for t in types] if r.random() < 0.3 else list(values)
 
         def guarded():
+            if r.random() < 0.4:  # a guard in a guard
+                return [*self.step(types, values, outer)[:1], *self.inside(values, run)] if r.random() < 0.3 else nested()
             new = self.inside(values, run)
             return [k.op("logical_not", self.condition()) if r.random() < 0.5 else k.const(True, b1), *new]
+
+        def nested():
+            stay, new = self.step(types, values, outer)
+            return [stay, *new]
 
         found = k.if_(go, guarded, lambda: [k.const(False, b1), *change])
         found = found if isinstance(found, tuple) else (found,)
@@ -167,7 +179,7 @@ class Program:
         def body(i, *values):
             def write():
                 if stays:
-                    stay, new = self.step(types, values)
+                    stay, new = self.step(types, values, [i])
                     return [stay, *new]
                 self.statements(r.randint(1, 3))
                 return [self.pick(t) for t in types]
@@ -183,7 +195,7 @@ class Program:
 
         def body(n, *values):
             def write():
-                stay, new = self.step(types, values)
+                stay, new = self.step(types, values, [n])
                 more = k.op("lt", n, limit)
                 return [k.op("bitand", more, stay), k.op("add", n, k.const(1, i32)), *new]
 

@@ -169,3 +169,19 @@ def test_random_programs(seed):
         assert Entry(func, width)(n, *args) == 0
         for a, b in zip(expected, args, strict=True):
             assert not isinstance(a, np.ndarray) or same(a, b), f"width {width}"
+
+
+def test_a_guard_that_lanes_disagree_on_inside_one_they_agree_on():
+    def body(k, x, n):
+        def round_(c, v):
+            def guarded():
+                go = k.op("lt", k.op("mul", v, v), k.const(40.0, f32))
+                return [go, k.if_(go, lambda: [k.op("add", k.op("mul", v, v), x)], lambda: [v])]
+
+            more = k.op("lt", c, k.const(9, i32))
+            stay, after = k.if_(more, guarded, lambda: [k.const(False, b1), v])
+            return [stay, k.op("add", c, k.const(1, i32)), after]
+
+        return k.while_([k.const(0, i32), x], round_)[1]
+
+    check(body)

@@ -91,20 +91,30 @@ def _if(e: Emitter, op: Op) -> None:
         return
     condition = e.number(op.args[0])
     yes, no, end = e.t.label("then"), e.t.label("else"), e.t.label("endif")
+    everyone = e.pack(e.mask) if e.exits else ""
     e.t.branch(condition.text, yes, no)
     arms: list[tuple[str, list[Thing]]] = []
+    valids: list[list[str | None]] = []
     mask, some, known = e.mask, e.some, e.known_true
     for label, region in zip((yes, no), op.regions, strict=True):
         e.t.start(label)
         e.known_true = known | {condition.text} if label == yes else set(known)
         e.block(region)
+        # A result that an inner leaving arm did not blend is that of some lanes only; who they are comes along.
+        valids.append([e.pack(e.valid[y]) if y in e.valid else None for y in region.yields])
         arms.append((e.t.block, [e.get(y) for y in region.yields]))
         e.t.jump(end)
         e.mask, e.some = mask, some
     e.known_true = known
     e.t.start(end)
+    names = [
+        (r, e.t.ins(f"phi {e.carried_bits} [ {a or everyone}, %{arms[0][0]} ], [ {b or everyone}, %{arms[1][0]} ]"))
+        for r, a, b in zip(op.results, *valids, strict=True)
+        if a is not None or b is not None
+    ]
     merged = merge_all(e, [(r, [(b, things[i]) for b, things in arms]) for i, r in enumerate(op.results)])
     e.env.update(zip(op.results, merged, strict=True))
+    e.valid.update((r, e.unpack(name)) for r, name in names)
     faults.refresh(e, op)
 
 
