@@ -32,7 +32,7 @@ _HOMES = {
                        "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
     "runtime.timer": "ScopedTimer",
     "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
-                   "UnassignedError LaunchError LaunchTypeError IndexOutOfRange KernelAssertionError "
+                   "UnassignedError LaunchError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError "
                    "IntegerDivisionError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -55,6 +55,10 @@ class IndexOutOfRange(TreadleError, IndexError):
     """An index outside an array. Mend: guard it; the message names line, array, index and thread."""
 
 
+class ArrayError(TreadleError, ValueError, RuntimeError):
+    """Shapes, strides, offsets or data that do not fit an array. Mend: the message says what was expected."""
+
+
 class KernelAssertionError(TreadleError, AssertionError):
     """An ``assert`` of a kernel did not hold in some thread."""
 

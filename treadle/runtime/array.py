@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation
 from ..types.core import Struct, View
 from . import array_views as views
@@ -59,7 +60,7 @@ class array:
 
     Raises:
         TypeError: ``dtype`` is no element type, or ``data`` cannot be converted to it.
-        ValueError: shape and data disagree.
+        ArrayError: shape and data disagree.
 
     >>> import treadle as wp
     >>> a = wp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=wp.vec3)
@@ -87,7 +88,7 @@ class array:
         where = get_device(device)
         if data is not None:
             if ptr is not None:
-                raise ValueError("an array is made from data or from ptr, not from both")
+                raise ArrayError("an array is made from data or from ptr, not from both")
             made = _from_values(data, dtype, shape, where, copy)
         elif ptr is not None:
             made = _from_pointer(ptr, dtype, shape, strides, component_stride, capacity, where, deleter)
@@ -158,7 +159,7 @@ class array:
     @retain_grad.setter
     def retain_grad(self, wanted: bool) -> None:
         if wanted and self._grad is None:
-            raise ValueError("there is no gradient to retain; set requires_grad first")
+            raise ArrayError("there is no gradient to retain; set requires_grad first")
         self._retain_grad = bool(wanted)
 
     def __len__(self) -> int:
@@ -262,13 +263,13 @@ class array:
 
     def _dense(self, what: str) -> None:
         if not self.is_contiguous:
-            raise ValueError(f"{what} needs an array without gaps in row-major order; call contiguous() first")
+            raise ArrayError(f"{what} needs an array without gaps in row-major order; call contiguous() first")
 
     def reshape(self, shape: Any) -> array:
         """The same elements with another shape, one extent of which may be -1. The array must be contiguous.
 
         Raises:
-            ValueError: the sizes differ, or the array is not contiguous.
+            ArrayError: the sizes differ, or the array is not contiguous.
         """
         self._dense("reshape")
         found = views.reshape(self.size, shape)
@@ -307,7 +308,7 @@ class array:
         """The same elements with the dimensions in another order; reversed if ``axes`` is left out."""
         order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
         if sorted(order) != list(range(self.ndim)):
-            raise ValueError(f"axes must name each of the {self.ndim} dimensions once, not {axes}")
+            raise ArrayError(f"axes must name each of the {self.ndim} dimensions once, not {axes}")
         shape, strides = tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order)
         return self._with_grad(lambda a: a._view(shape, strides))
 
@@ -382,9 +383,9 @@ class array:
             self._describe()
             return
         if not isinstance(grad, array) or grad._element is not self._element or grad.shape != self.shape:
-            raise ValueError(f"the gradient of {self!r} must be an array of the same dtype and shape, not {grad!r}")
+            raise ArrayError(f"the gradient of {self!r} must be an array of the same dtype and shape, not {grad!r}")
         if grad.strides != self.strides or grad.component_stride != self.component_stride:
-            raise ValueError(f"the gradient must have the strides of its array, {self.strides}, not {grad.strides}")
+            raise ArrayError(f"the gradient must have the strides of its array, {self.strides}, not {grad.strides}")
         self._adopt(grad)
 
     def _adopt(self, grad: array) -> None:
@@ -456,7 +457,7 @@ def allocate_with(e: Element, shape: tuple[int, ...], device: Device, strides: A
 def _checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     steps = tuple(int(s) for s in strides)
     if len(steps) != len(shape):
-        raise ValueError(f"{len(steps)} strides for {len(shape)} dimensions")
+        raise ArrayError(f"{len(steps)} strides for {len(shape)} dimensions")
     return steps
 
 
@@ -495,11 +496,11 @@ def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int
     """An array over memory that belongs to somebody else."""
     e = element(dtype)
     if shape is None:
-        raise ValueError("an array over ptr needs a shape")
+        raise ArrayError("an array over ptr needs a shape")
     shape = views.normal_shape(shape)
     steps = views.dense_strides(shape, e.size) if strides is None else _checked_strides(strides, shape)
     if component is not None and isinstance(e.type, Struct):
-        raise ValueError("the fields of a struct lie together; a component stride is for vectors and matrices")
+        raise ArrayError("the fields of a struct lie together; a component stride is for vectors and matrices")
     made = build(e, shape, steps, e.component if component is None else component, int(ptr), None, 0, device)
     if capacity is not None:
         made._capacity = capacity
@@ -528,7 +529,7 @@ class _ArrayOf:
         kwargs["ndim"] = self.ndim
         made = array(*args, **kwargs)
         if isinstance(made, array) and made.ndim != self.ndim:
-            raise ValueError(f"{self.__name__} was given {made.ndim}-dimensional data")
+            raise ArrayError(f"{self.__name__} was given {made.ndim}-dimensional data")
         return made
 
     def __getitem__(self, dtype: Any) -> Any:

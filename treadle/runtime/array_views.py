@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArrayError
+
 MAX_DIMS = 4
 
 
@@ -14,7 +16,7 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
 
     Raises:
         TypeError: not an int or a sequence of ints.
-        ValueError: a negative extent, or no or too many dimensions.
+        ArrayError: a negative extent, or no or too many dimensions.
     """
     if type(shape) is int:
         found: tuple[int, ...] = (shape,)
@@ -24,10 +26,10 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
         except TypeError:
             raise TypeError(f"a shape is an int or a sequence of ints, not {shape!r}") from None
     if not 1 <= len(found) <= MAX_DIMS:
-        raise ValueError(f"arrays have 1 to {MAX_DIMS} dimensions, not {len(found)} as in shape {found}")
+        raise ArrayError(f"arrays have 1 to {MAX_DIMS} dimensions, not {len(found)} as in shape {found}")
     for axis, extent in enumerate(found):
         if extent < 0:
-            raise ValueError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
+            raise ArrayError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
     return found
 
 
@@ -105,17 +107,17 @@ def reshape(size: int, shape: Any) -> tuple[int, ...]:
     """The shape that ``shape`` asks for, its one -1 resolved from ``size``.
 
     Raises:
-        ValueError: the sizes do not agree, or there is more than one -1.
+        ArrayError: the sizes do not agree, or there is more than one -1.
     """
     wanted = list(shape) if not hasattr(shape, "__index__") else [shape]
     wanted = [operator.index(extent) for extent in wanted]
     unknown = [i for i, extent in enumerate(wanted) if extent == -1]
     if len(unknown) > 1:
-        raise ValueError(f"a shape can have one unknown extent (-1), not {len(unknown)}")
+        raise ArrayError(f"a shape can have one unknown extent (-1), not {len(unknown)}")
     if unknown:
         rest = product([extent for extent in wanted if extent != -1])
         wanted[unknown[0]] = size // rest if rest else 0
     found = normal_shape(wanted)
     if product(found) != size:
-        raise ValueError(f"an array of {size} elements cannot have shape {tuple(shape) if unknown else found}")
+        raise ArrayError(f"an array of {size} elements cannot have shape {tuple(shape) if unknown else found}")
     return found

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ArrayError
 from ..types.core import Struct, bf16
 from .array_views import product
 from .elements import Element, element_of_numpy
@@ -19,7 +20,7 @@ def from_data(data: Any, e: Element | None) -> tuple[np.ndarray, Element]:
 
     Raises:
         TypeError: a scalar, or data that has no element type.
-        ValueError: data whose size does not fit whole elements.
+        ArrayError: data whose size does not fit whole elements.
     """
     if e is not None and isinstance(e.type, Struct):
         return _records(data, e), e
@@ -58,7 +59,7 @@ def _group(rows: np.ndarray, e: Element) -> np.ndarray:
         return rows.reshape(rows.shape[:-1] + several + inner)
     if rows.size % count == 0 and (rows.ndim == 1 or rows.shape == inner):
         return rows.reshape((rows.size // count, *inner))
-    raise ValueError(f"data of shape {rows.shape} does not split into elements of shape {inner}")
+    raise ArrayError(f"data of shape {rows.shape} does not split into elements of shape {inner}")
 
 
 def _records(data: Any, e: Element) -> np.ndarray:

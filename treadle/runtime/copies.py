@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ArrayError
 from .array import allocate, array
 from .device import get_device
 
@@ -22,7 +23,7 @@ def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count
 
     Raises:
         TypeError: the element types differ in size.
-        ValueError: an offset or the count reaches outside an array.
+        ArrayError: an offset or the count reaches outside an array.
 
     >>> import treadle as wp
     >>> a, b = wp.zeros(4, dtype=int), wp.array([1, 2], dtype=int)
@@ -51,7 +52,7 @@ def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count
 
 def _require_inside(which: str, a: array, offset: int, count: int) -> None:
     if offset < 0 or offset + count > a.size:
-        raise ValueError(f"elements {offset} to {offset + count} are outside the {which} of {a.size} elements")
+        raise ArrayError(f"elements {offset} to {offset + count} are outside the {which} of {a.size} elements")
 
 
 def _rows(a: array) -> np.ndarray | None:
