@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ..base.binary import Binary
 from ..base.errors import InternalError
 from ..base.target import Target
-from ..ir.node import Func
+from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import ops_of
 from ..types.layout import pack
 from .emit.atomics import plan
@@ -99,18 +99,26 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     return Draft(text, target, symbol, meta)
 
 
-def weight(func: Func, width: int) -> float:
-    """Rough nanoseconds a thread: ops count 0.4 each and lane, those in loops ten times as much a level."""
+_ROUNDS = 32  # assumed of a loop that does not say
 
-    def count(block, factor: float) -> float:
+
+def weight(func: Func, width: int) -> float:
+    """Rough nanoseconds a thread, for the question whether a launch is worth waking the workers."""
+
+    def count(block: Block, factor: float) -> float:
+        known = {r: op.attrs["value"] for op in block.ops if op.name == "const" for r in op.results}
         total = 0.0
         for op in block.ops:
             total += factor * (0 if op.name == "const" else 4 if op.name in ("load", "store", "atomic") else 1)
-            deeper = factor * (10 if op.name in ("for", "while") else 1)
+            deeper = factor * (rounds(op, known) if op.name in ("for", "while") else 1)
             total += sum(count(region, deeper) for region in op.regions)
             if op.name == "call":
                 total += count(op.attrs["func"].body, factor)
         return total
+
+    def rounds(op: Op, known: dict[Value, int]) -> int:
+        bounds = [known.get(a) for a in op.args[:3]] if op.name == "for" else [None]
+        return len(range(*bounds)) if None not in bounds and bounds[2] else _ROUNDS
 
     return round(0.4 * count(func.body, 1.0) / width, 2)
 
