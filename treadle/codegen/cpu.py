@@ -105,18 +105,20 @@ _ROUNDS = 32  # assumed of a loop that does not say
 def weight(func: Func, width: int) -> float:
     """Rough nanoseconds a thread, for the question whether a launch is worth waking the workers."""
 
+    known: dict[Value, int] = {}
+
     def count(block: Block, factor: float) -> float:
-        known = {r: op.attrs["value"] for op in block.ops if op.name == "const" for r in op.results}
+        known.update((r, op.attrs["value"]) for op in block.ops if op.name == "const" for r in op.results)
         total = 0.0
         for op in block.ops:
             total += factor * (0 if op.name == "const" else 4 if op.name in ("load", "store", "atomic") else 1)
-            deeper = factor * (rounds(op, known) if op.name in ("for", "while") else 1)
+            deeper = factor * (rounds(op) if op.name in ("for", "while") else 1)
             total += sum(count(region, deeper) for region in op.regions)
             if op.name == "call":
                 total += count(op.attrs["func"].body, factor)
         return total
 
-    def rounds(op: Op, known: dict[Value, int]) -> int:
+    def rounds(op: Op) -> int:
         bounds = [known.get(a) for a in op.args[:3]] if op.name == "for" else [None]
         return len(range(*bounds)) if None not in bounds and bounds[2] else _ROUNDS
 
