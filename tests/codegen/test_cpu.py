@@ -61,6 +61,25 @@ def test_short_loops_of_arithmetic_get_gangs_of_several_vectors():
     assert [width(sums(), name) for name in MACHINES] == [16, 8, 4, 4, 4]
 
 
+def powers(scalar, count):
+    """A long straight line of multiplications."""
+    k = KernelBuilder((view(scalar, 1),))
+    (x,) = k.params
+    i = k.tid()
+    v = k.load(x, i)
+    for _ in range(count):
+        v = k.op("mul", v, k.op("add", v, v))
+    k.store(x, (i,), v)
+    return k.func()
+
+
+def test_large_kernels_in_float64_get_half_the_lanes():
+    width = lambda func, name: cpu.draft(func, MACHINES[name]).meta["width"]
+    assert [width(powers(f64, 100), name) for name in MACHINES] == [8, 4, 2, 2, 2]
+    assert [width(powers(f64, 20), name) for name in MACHINES] == [16, 8, 4, 4, 4]
+    assert [width(powers(f32, 100), name) for name in MACHINES] == [16, 8, 4, 4, 4]
+
+
 def test_what_the_runtime_reads():
     binary = Entry(sums(), 8, Options(checked=True)).binary
     meta = binary.meta

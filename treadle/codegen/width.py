@@ -16,12 +16,12 @@ def gang_width(func: Func, native: int, wide_registers: bool, serial: bool) -> i
 
     Loops that are short chains of dependent arithmetic wait for results most of the time; several vectors a gang fill
     the gaps. It pays while their values fit the registers: two vectors with 16 registers, four with 32. Everything else
-    loses by it.
+    loses by it. Large kernels in float64 take half the lanes: whole vectors of 64 bits, in code of half the size.
     """
     if serial or any(op.name == "print" for op in ops_of(func.body)):
         return 1
     if native == 1 or not _latency_bound(func):
-        return native
+        return max(native // 2, 2) if native > 2 and _large_and_double(func) else native
     factor = 4 if wide_registers else 2
     if any(isinstance(r.type, Scalar) and r.type.bits == 64 for op in ops_of(func.body) for r in op.results):
         factor //= 2  # these take twice the registers
@@ -33,6 +33,12 @@ def _latency_bound(func: Func) -> bool:
     ops = [op for op in ops_of(func.body) if op.name != "const"]
     loops = [op for op in ops if op.name in ("for", "while")]
     return bool(loops) and len(ops) <= _KERNEL_OPS and all(_short(loop) for loop in loops)
+
+
+def _large_and_double(func: Func) -> bool:
+    """Whether ``func`` is too large for short loops and computes mostly in 64-bit floats."""
+    floats = [r.type for op in ops_of(func.body) for r in op.results if isinstance(r.type, Scalar) and r.type.is_float]
+    return len(floats) > _KERNEL_OPS and sum(t.bits == 64 for t in floats) > 0.5 * len(floats)
 
 
 def _short(loop: Op) -> bool:
