@@ -134,3 +134,22 @@ def test_small_constant_powers_are_products():
     assert np.array_equal(out[0], xs * xs) and np.array_equal(out[1], xs * xs)
     assert np.array_equal(out[2], xs * xs * xs) and np.array_equal(out[3], (xs * xs) * (xs * xs))
     assert np.array_equal(out[4], xs) and np.array_equal(out[5], 1 / xs)
+
+
+def test_bfloat16_works_in_float32_and_rounds():
+    values = edges(bf16)
+    for arity in (1, 2):
+        records = [r for r in PRIMITIVES if len(r.signature.params) == arity and takes(r, bf16)]
+        columns = [np.array(c) for c in zip(*itertools.product(values, repeat=arity))]
+        results = [r.match([registry.Arg(bf16)] * arity, {}, None).result for r in records]
+        operands = [f"wp.bfloat16(x{k})" for k in range(arity)]
+        texts = [SPELLED.get(r.name, f"wp.{r.name}({', '.join(['{}'] * arity)})").format(*operands) for r in records]
+        texts = [f"wp.float32({text})" if t is bf16 else text for text, t in zip(texts, results, strict=True)]
+        outs = run(texts, [(f32, c) for c in columns], [f32 if t is bf16 else t for t in results])
+        for record, t, out in zip(records, results, outs, strict=True):
+            with np.errstate(all="ignore"):
+                wanted = [record.part("ref")(*xs) for xs in zip(*columns)]
+            if t is bf16:
+                wanted = [rounder(bf16)(w) for w in wanted]
+            wrong = np.flatnonzero(~same(out, np.array(wanted, dtype=out.dtype)))
+            assert not len(wrong), (record.name, [(tuple(c[k] for c in columns), out[k], wanted[k]) for k in wrong[:5]])
