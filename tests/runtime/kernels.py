@@ -125,6 +125,16 @@ def endless() -> Program:
     return program(c, "endless", (), {"bounded": False})
 
 
+def slow() -> Program:
+    """``n[i]`` counts to 2,000 with atomic additions; some 10 µs a thread. Never looks whether it should stop."""
+    c = entry("slow")
+    n = c.load("ptr", "%args")
+    with c.for_("%end", "%begin") as i, c.for_(2000):
+        c.atomic("add", "i64", 1, c.at(n, c.op("shl", "i64", i, 3)), 0)
+    c.ret(0)
+    return program(c, "slow", (VI64,), {"weight": 1e4})
+
+
 def faulty(bad: int, weight: float = 1.0) -> Program:
     """Threads from ``bad`` on report index 7 of an array of shape (5,); the smallest thread's report stays."""
     c = entry("faulty")

@@ -61,3 +61,24 @@ except KeyboardInterrupt:
 def test_a_handler_of_the_user_runs_and_the_launch_does_not_end_in_silence():
     done = subprocess.run([sys.executable, "-c", IGNORED], cwd=ROOT, capture_output=True, text=True, timeout=30)
     assert done.stdout == "mine\nand the launch says so\n", done.stderr
+
+
+LONG = """
+import signal, threading, os, numpy as np
+from tests.runtime import kernels
+from treadle.runtime import native
+from treadle.runtime.construct import zeros
+program, n, _ = kernels.slow(), zeros(2_000_000, dtype=np.int64), native.driver()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    program.run([n], (2_000_000,))
+except KeyboardInterrupt:
+    counts = set(n.numpy().tolist())
+    print(counts == {0, 2000})
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a console signal cannot be sent to one child")
+def test_a_long_launch_ends_between_chunks():
+    done = subprocess.run([sys.executable, "-c", LONG], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True\n", done.stderr
