@@ -167,12 +167,8 @@ class _Promoter:
 
     def merged(self, op: Op) -> list[Slot]:
         """The slots that the regions of ``op`` write and that exist outside, in a fixed order."""
-        found: dict[Slot, None] = {}
         written = set().union(*[self.arrays.stored[region] for region in op.regions])
-        for slot in self.now:
-            if slot in written:
-                found[slot] = None
-        return list(found)
+        return [slot for slot in self.now if slot in written] if written else []
 
     def branch(self, op: Op) -> Op:
         slots, before, regions = self.merged(op), self.now, []
