@@ -8,7 +8,8 @@ import linecache
 
 import pytest
 
-from treadle.base.errors import KernelSyntaxError
+import treadle
+from treadle.base.errors import KernelNameError, KernelSyntaxError, KernelTypeError
 from treadle.frontend.source import EMPTY, Source
 from treadle.types.core import f32, i32
 
@@ -117,3 +118,17 @@ def test_what_is_no_function():
         _ = Source(lambda x: x).tree
     with pytest.raises(KernelSyntaxError, match="name each parameter"):
         Source(lambda *x: x).parameters()
+
+
+def test_an_annotation_that_means_no_type_names_parameter_and_line():
+    def wrong(a: int, b: float, c: float):
+        pass
+
+    wrong.__annotations__.update(b="missing", c="wp.array(dtype=float, ndim=5)")
+    source = Source(wrong, namespace={"wp": treadle})
+    with pytest.raises(KernelNameError, match="parameter 'b' of wrong: .*'missing'") as caught:
+        source.parameter_types()
+    assert caught.value.span.file == __file__
+    wrong.__annotations__["b"] = "int"
+    with pytest.raises(KernelTypeError, match="parameter 'c' of wrong: an array has 1 to 4 dimensions, not 5"):
+        source.parameter_types()

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import STR, FunctionType, Matrix, Scalar, Struct, Type, Vector, b1, f16, f32, f64, tuple_of
+from ..types.core import STR, FunctionType, Matrix, Scalar, Struct, Type, Vector, b1, f16, f32, f64, i32, tuple_of
 from ..types.promotion import adapts, fits, literal_type
 from ..types.spelling import SCALAR_NAMES, spell
 
@@ -53,8 +53,10 @@ def constant_of(value: Any) -> Constant:
     kind = type(value)
     if kind is bool:
         return TRUE if value else FALSE
-    if kind is int or kind is float:
-        return Constant(value, literal_type(value), True)
+    if kind is int:
+        return Constant(value, i32 if -(2**31) <= value < 2**31 else literal_type(value), True)
+    if kind is float:
+        return Constant(value, f32, True)
     if kind is str:
         return Constant(value, STR)
     if kind is ModuleType or kind is type:

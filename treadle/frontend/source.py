@@ -10,9 +10,10 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from ..base.errors import KernelSyntaxError
+from ..base.errors import KernelSyntaxError, TreadleError
 from ..base.span import Span
 from ..builtins.names import UPDATING
+from ..types.annotations import evaluated, type_of
 from ..types.core import Type
 
 EMPTY = inspect.Parameter.empty
@@ -122,7 +123,7 @@ class Source:
 
     def parameter_types(self) -> list[Type | None]:
         """The declared type of each parameter; None where there is no annotation or it is ``Any``."""
-        return [self.type_of(p.annotation) for p in self.parameters()]
+        return [self._declared(p.annotation, f"parameter {p.name!r}") for p in self.parameters()]
 
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""
@@ -130,11 +131,18 @@ class Source:
         if annotation is EMPTY or annotation is None or annotation == "None":
             return None if annotation is not EMPTY else EMPTY
         if isinstance(annotation, str):
-            annotation = evaluate(annotation, self.names())
+            annotation = self._declared(annotation, "the result", evaluated)
         if getattr(annotation, "__origin__", None) is tuple and Ellipsis not in annotation.__args__:
-            return tuple(self.type_of(a) for a in annotation.__args__)
-        found = self.type_of(annotation)
+            return tuple(self._declared(a, "the result") for a in annotation.__args__)
+        found = self._declared(annotation, "the result")
         return EMPTY if found is None else found
+
+    def _declared(self, annotation: Any, what: str, read: Callable | None = None) -> Any:
+        """:meth:`type_of`, or ``read``, of an annotation of the signature; an error names the function and ``what``."""
+        try:
+            return self.type_of(annotation) if read is None else read(annotation, self.names())
+        except TreadleError as error:
+            raise type(error)(f"{what} of {self.name}: {error.message}", self.span, error.hint) from None
 
     def type_of(self, annotation: Any) -> Type | None:
         """The type that ``annotation`` means; None for none and for ``Any``."""
@@ -142,8 +150,6 @@ class Source:
             annotation = ast.literal_eval(annotation)
         if annotation is EMPTY or annotation is Any or annotation == "Any":
             return None
-        from ..types.annotations import type_of
-
         return type_of(annotation, self.names())
 
     def names(self) -> dict[str, Any]:
@@ -152,11 +158,6 @@ class Source:
 
     def _first_line(self) -> Span:
         return Span(self.file, self.code.co_firstlineno)
-
-
-def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """The value of the Python expression ``text``."""
-    return eval(text, {"__builtins__": __builtins__, **names})  # the user's own annotation, as Python would evaluate it
 
 
 def _parse(source: Source) -> ast.FunctionDef:
