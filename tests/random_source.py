@@ -1,8 +1,9 @@
 """Random kernels as source text whose plain-Python meaning is their meaning.
 
 Every value is a small non-negative int (kept below 1009 after each operation), so Python's integers, C's and any
-width's agree, and a program can be run by Python itself, thread by thread. The programs nest branches and loops,
-leave them early, return early, and sometimes read a name that nothing assigned.
+width's agree, and a program can be run by Python itself, thread by thread. Floats are small multiples of a quarter, so
+sums and products of them are exact. The programs nest branches and loops, leave them early, return early, call a
+function that does the same, update shared numbers atomically, and sometimes read a name that nothing assigned.
 """
 
 from __future__ import annotations
@@ -10,28 +11,43 @@ from __future__ import annotations
 import random
 
 NAMES = ("a", "b", "c", "d")
-HEADER = "import treadle as wp\n\n\n@wp.kernel\ndef kernel(x: wp.array(dtype=int), out: wp.array(dtype=int)):\n"
-START = "i = wp.tid()\na = x[i]\nb = i % 7\nc = 3\n"
+FUNCTION = "@wp.func\ndef helper(x: wp.array(dtype=int), i: int, a: int, b: int):\n"
+KERNEL = "@wp.kernel\ndef kernel(x: wp.array(dtype=int), out: wp.array(dtype=int), shared: wp.array(dtype=int)):\n"
+START = "i = wp.tid()\na = x[i]\nb = i % 7\nc = 3\nf = 0.25 * float(b)\n"
+ATOMICS = ("none", "added", "used")
 
 
 class Writer:
-    """Writes the body of one kernel; ``maybe`` allows names that some paths leave unassigned."""
+    """Writes one kernel and its helper.
 
-    def __init__(self, seed: int, maybe: bool):
+    ``maybe`` allows names that some paths leave unassigned. ``atomics``: "none", "added" (nobody looks at the result,
+    so that threads may run in any order) or "used" (each thread sees what the threads before it did).
+    """
+
+    def __init__(self, seed: int, maybe: bool = False, atomics: str = "none"):
         self.random, self.loops = random.Random(seed), 0
         self.names = NAMES if maybe else NAMES[:3]
+        self.atomics, self.in_kernel = atomics, False
 
-    def kernel(self) -> str:
+    def module(self) -> str:
         """The source of a module with one kernel named ``kernel``."""
+        names, self.names = self.names, NAMES[:3]
+        helper = "c = 2\nf = 1.5\n" + self.block(depth=2, in_loop=False) + f"return {self.value(1)}\n"
+        self.names, self.in_kernel = names, True
         perhaps = f"if i < {self.random.choice((9, 99))}:\n    d = a\n" if "d" in self.names else ""
-        body = START + perhaps + self.block(depth=3, in_loop=False) + f"out[i] = {self.value(2)}\n"
-        return HEADER + indent(body)
+        body = START + perhaps + self.block(depth=3, in_loop=False)
+        if self.atomics != "none":
+            body += self.update(depth=3, in_loop=False)
+        body += f"out[i] = {self.value(2)}\n"
+        return f"import treadle as wp\n\n\n{FUNCTION}{indent(helper)}\n\n{KERNEL}{indent(body)}"
 
     def block(self, depth: int, in_loop: bool) -> str:
         return "".join(self.statement(depth, in_loop) for _ in range(self.random.randint(1, 4)))
 
     def statement(self, depth: int, in_loop: bool) -> str:
-        kinds = [self.assign] * 4 + [self.augment]
+        kinds = [self.assign] * 4 + [self.augment, self.assign_float]
+        if self.in_kernel and self.atomics != "none":
+            kinds += [self.update] * 2
         if depth:
             kinds += [self.branch] * 3 + [self.count, self.repeat, self.give_back]
         if in_loop:
@@ -44,6 +60,15 @@ class Writer:
     def augment(self, depth: int, in_loop: bool) -> str:
         name = self.random.choice(NAMES[:3])
         return f"{name} += {self.value(1)}\n{name} %= 1009\n"
+
+    def assign_float(self, depth: int, in_loop: bool) -> str:
+        return f"f = {self.number()}\n"
+
+    def update(self, depth: int, in_loop: bool) -> str:
+        call = f"wp.atomic_add(shared, ({self.value(1)}) % {self.random.choice((1, 3))}, {self.value(1)})"
+        if self.atomics == "added":
+            return f"{call}\n"
+        return f"{self.random.choice(NAMES[:3])} = {call} % 1009\n"
 
     def branch(self, depth: int, in_loop: bool) -> str:
         text = f"if {self.condition()}:\n" + indent(self.block(depth - 1, in_loop))
@@ -69,11 +94,14 @@ class Writer:
         return f"if {self.condition()}:\n" + indent(self.random.choice(["break\n", "continue\n"]))
 
     def give_back(self, depth: int, in_loop: bool) -> str:
-        return f"if {self.condition()}:\n" + indent(f"out[i] = {self.value(1)}\nreturn\n")
+        result = f"out[i] = {self.value(1)}\nreturn\n" if self.in_kernel else f"return {self.value(1)}\n"
+        return f"if {self.condition()}:\n" + indent(result)
 
     def condition(self) -> str:
         simple = f"{self.value(1)} {self.random.choice(['<', '>', '==', '!=', '<=', '>='])} {self.value(1)}"
-        match self.random.randint(0, 4):
+        match self.random.randint(0, 5):
+            case 5:
+                return f"f {self.random.choice(['<', '>=', '=='])} {self.number()}"
             case 0:
                 return f"({simple}) {self.random.choice(['and', 'or'])} {self.value(0)} % 3 == 1"
             case 1:
@@ -85,7 +113,11 @@ class Writer:
         if depth == 0:
             return self.random.choice([*self.names, *NAMES[:3], "i", str(self.random.randint(0, 20))])
         left, right = self.value(depth - 1), self.value(depth - 1)
-        match self.random.randint(0, 6):
+        match self.random.randint(0, 8):
+            case 7:
+                return f"helper(x, i, {left}, {right})" if self.in_kernel else left
+            case 8:
+                return "int(4.0 * f)"
             case 0:
                 return f"({left} * {right}) % 1009"
             case 1:
@@ -100,6 +132,19 @@ class Writer:
                 return f"x[({left}) % x.shape[0]]"
             case _:
                 return left
+
+    def number(self) -> str:
+        """A float: a multiple of a quarter between 0 and 64."""
+        whole = f"float(({self.value(1)}) % 64)"
+        match self.random.randint(0, 3):
+            case 0:
+                return f"0.25 * {whole}"
+            case 1:
+                return f"wp.min(f + 1.25, {whole})"
+            case 2:
+                return f"(f if f < {whole} else 2.5)"
+            case _:
+                return f"wp.abs(f - {whole})"
 
 
 def indent(text: str) -> str:
