@@ -152,9 +152,10 @@ class Program:
 
     def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
         """Raise IndexOutOfRange where an access at the thread's own index, or at a constant one, leaves its array."""
+        extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
         for (offset, axis, index), access in self.own:
             (extent,) = struct.unpack_from("<q", packed, offset)
-            last = index if axis == CONSTANT else (product(dims) if axis == LINEAR else dims[axis]) - 1
+            last = index if axis == CONSTANT else (product(dims) if axis == LINEAR else extents[axis]) - 1
             if last >= extent:
                 raise self._own_error(access, packed, dims, extent, axis)
 
