@@ -12,6 +12,7 @@ from ..builtins.registry import primitive
 from ..ir.node import Func, Op, Value
 from ..ir.ops import OPS, STRUCTURAL
 from ..ir.scalars import boxed, converted, dtype_of, plain
+from ..ir.walk import ops_of
 from ..types.core import Scalar, b1
 from .rewrite import Rewriter, Rule, rewrite
 
@@ -24,23 +25,14 @@ def fold(func: Func) -> Func:
     An identity on floats is used only if it is exact for every value: ``x*1``, ``x-0``, ``x/8`` as ``x*0.125``;
     neither ``x*0`` (NaN, signs) nor ``x+0`` (-0.0). A NaN may become another NaN.
     """
+    for name in {op.name for op in ops_of(func.body)} - _RULES.keys() - STRUCTURAL:
+        if OPS[name].pure:
+            _RULES[name] = _primitive(name)
     with np.errstate(all="ignore"):
         return rewrite(func, _RULES)
 
 
 Identity = Callable[[Rewriter, Op, list[Any]], "Value | None"]
-
-
-class _Rules(dict[str, Rule]):
-    """The rule of each op; that of a primitive is made when one is first met, and remembered."""
-
-    def get(self, name: str, default: Rule | None = None) -> Rule | None:
-        if name in self:
-            return self[name]
-        if name in STRUCTURAL or not OPS[name].pure:
-            return None
-        self[name] = rule = _primitive(name)
-        return rule
 
 
 def _primitive(name: str) -> Rule:
@@ -51,6 +43,9 @@ def _primitive(name: str) -> Rule:
         if t.__class__ is not Scalar:
             return None
         consts = rw.consts
+        if consts.keys().isdisjoint(op.args):
+            value = identity(rw, op, [None] * len(op.args)) if name in _WITHOUT_CONSTANTS else None
+            return None if value is None else (value,)
         known = [consts.get(a) for a in op.args]
         if None not in known:
             value = meaning(*[boxed(k, a.type) for k, a in zip(known, op.args)])
@@ -81,7 +76,7 @@ def _bitcast(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     return (rw.const(plain(boxed(value, x.type).view(dtype_of(t))), t),)
 
 
-_RULES = _Rules({"cast": _cast, "bitcast": _bitcast})
+_RULES: dict[str, Rule] = {"cast": _cast, "bitcast": _bitcast}  # those of primitives come as they are met
 
 # Each identity below gives the value an op is sure to have, or None. ``known`` are its constant arguments.
 
@@ -203,3 +198,7 @@ _IDENTITIES: dict[str, Identity] = {
     "eq": _reflexive(True), "le": _reflexive(True), "ge": _reflexive(True),
     "ne": _reflexive(False), "lt": _reflexive(False), "gt": _reflexive(False),
 }  # fmt: skip
+
+_WITHOUT_CONSTANTS = frozenset(
+    "sub bitand bitor bitxor neg invert logical_not min max eq le ge ne lt gt".split()
+)  # their identities see what two arguments, or two ops, have in common

@@ -27,8 +27,11 @@ def place_large(func: Func) -> Func:
     A change of one component is made in place where the value before it is not read again. Where a large value meets
     an op without a rule here (a call, a struct), it is a value of its components for that moment.
     """
-    met = any(is_large(v.type) for op in ops_of(func.body) for v in (*op.args, *op.results))
-    if not met:
+    met = {v.type for v in func.params}  # a large value is a parameter, or a result somewhere
+    for op in ops_of(func.body):
+        for r in op.results:
+            met.add(r.type)
+    if not any(is_large(t) for t in met):
         return func
     placer = _Placer(func.span)
     placer.hold(func.params)
