@@ -125,10 +125,9 @@ def test_an_annotation_that_means_no_type_names_parameter_and_line():
         pass
 
     wrong.__annotations__.update(b="missing", c="wp.array(dtype=float, ndim=5)")
-    source = Source(wrong, namespace={"wp": treadle})
     with pytest.raises(KernelNameError, match="parameter 'b' of wrong: .*'missing'") as caught:
-        source.parameter_types()
+        Source(wrong, namespace={"wp": treadle}).parameter_types()
     assert caught.value.span.file == __file__
     wrong.__annotations__["b"] = "int"
     with pytest.raises(KernelTypeError, match="parameter 'c' of wrong: an array has 1 to 4 dimensions, not 5"):
-        source.parameter_types()
+        Source(wrong, namespace={"wp": treadle}).parameter_types()

@@ -54,6 +54,45 @@ def test_numpy_arrays_are_arguments():
     np.testing.assert_array_equal(a, [0, 3, 6, 9])
 
 
+@pytest.mark.parametrize("a", [np.arange(4.0), np.arange(4), np.arange(8, dtype=np.float32).reshape(4, 2)])
+def test_numpy_arrays_that_would_have_to_be_copied_are_refused(a):
+    before = a.copy()
+    with pytest.raises(wp.LaunchTypeError, match="argument 'a' of kernel scale must be an array of float32"):
+        wp.launch(scale, dim=4, inputs=[a, 3.0])
+    np.testing.assert_array_equal(a, before)
+
+
+def test_strided_numpy_arrays_are_written_in_place():
+    a = np.arange(8, dtype=np.float32)
+    wp.launch(scale, dim=4, inputs=[a[::-2], 3.0])
+    np.testing.assert_array_equal(a, [0, 3, 2, 9, 4, 15, 6, 21])
+
+
+@wp.kernel
+def flagged(a: wp.array(dtype=float), flag: bool, n: int, v: wp.vec3):
+    i = wp.tid()
+    if flag:
+        a[i] = float(n) + v[0]
+
+
+@pytest.mark.parametrize(("at", "value", "message"), [
+    (1, "False", "must be bool, not str"), (1, None, "must be bool, not NoneType"),
+    (2, np.float32(2.5), "must be int32; .* is not a whole number"),
+    (3, 1.0, "must be vec3f, not float"), (3, (1.0, 2.0), "takes 3 numbers, not 2"),
+])  # fmt: skip
+def test_values_are_not_bent_in_silence(at, value, message):
+    given = [wp.zeros(1, dtype=float), True, 1, wp.vec3()]
+    given[at] = value
+    with pytest.raises(wp.LaunchTypeError, match=message):
+        wp.launch(flagged, dim=1, inputs=given)
+
+
+def test_numpy_scalars_stand_for_any():
+    a = wp.ones(2, dtype=wp.float64)
+    wp.launch(generic, dim=2, inputs=[a, np.float64(3.0)])
+    assert a.list() == [3.0, 3.0]
+
+
 def test_what_does_not_fit_is_named():
     a = wp.zeros(4, dtype=float)
     with pytest.raises(wp.LaunchError, match=r"takes 2 arguments \(a, s\), 1 were given"):

@@ -88,3 +88,17 @@ def test_another_declaration_is_another_type():
     s = Outer()
     with pytest.raises(wp.LaunchTypeError, match="Outer.inner must be a Inner"):
         s.inner = Inner()
+
+
+def test_a_field_without_a_meaning_is_named():
+    with pytest.raises(TypeError, match="field 'items' of struct Bag: list is no type"):
+
+        @wp.struct
+        class Bag:
+            items: list
+
+
+def test_a_struct_of_a_module_that_is_not_registered():
+    names = {"wp": wp, "__name__": "nowhere_to_be_found"}
+    exec("@wp.struct\nclass Lone:\n    x: 'wp.vec3'\n", names)
+    assert names["Lone"]().x == wp.vec3()

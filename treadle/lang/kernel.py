@@ -7,6 +7,8 @@ import sys
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import KernelSyntaxError, KernelTypeError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
@@ -139,7 +141,7 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
 def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
     if isinstance(arg, array):
         return arg, arg.type
-    if isinstance(arg, bool | int | float):
+    if isinstance(arg, bool | int | float) and not isinstance(arg, np.generic):  # np.float64 is a float, and more
         from ..types.promotion import literal_type
 
         return arg, literal_type(arg)
@@ -147,7 +149,7 @@ def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
     if t is not None:
         return arg, t
     if hasattr(arg, "__array_interface__"):
-        made = array(arg, copy=False)
+        made = _shared(arg, Any, what)
         return made, made.type
     raise LaunchTypeError(f"{what} cannot be a {type(arg).__name__}")
 
@@ -162,11 +164,27 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     if not isinstance(have, View):
         if not hasattr(arg, "__array_interface__"):
             raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")
-        arg = array(arg, dtype=class_of(declared.elem) if declared.elem else Any, copy=False)
+        arg = _shared(arg, class_of(declared.elem) if declared.elem else Any, f"{what} must be an {wanted}")
         have = arg.type
     if not fits(have, declared):
         raise LaunchTypeError(f"{what} must be an {wanted}, not an array of {spell(have.elem)} with {have.ndim}")
     return arg, have
+
+
+def _shared(arg: Any, dtype: Any, what: str) -> array:
+    """A NumPy array, or its like, as an array over the same memory: what the kernel writes must arrive there."""
+    rows = np.asarray(arg)
+    try:
+        made = array(rows, dtype=dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        raise LaunchTypeError(f"{what}: {getattr(error, 'message', error)}") from None
+    if made.size and made.ptr != rows.__array_interface__["data"][0]:
+        raise LaunchTypeError(
+            f"{what}: a NumPy array of {rows.dtype} and shape {rows.shape} would have to be copied, and what the "
+            "kernel writes would be lost",
+            hint="make an array of it first: wp.array(x, dtype=…)",
+        )
+    return made
 
 
 def kernel(

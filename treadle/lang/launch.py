@@ -95,7 +95,7 @@ def _launch(
     values, types = kernel.bind(args)
     for p, value in zip(kernel.parameters, values, strict=True):
         home = getattr(value, "device", None)
-        if home is not None and home is not where:
+        if isinstance(home, Device) and home is not where:
             raise LaunchError(f"argument {p.name!r} of kernel {kernel.key} lies on {home}, the launch is on {where}")
     if record_cmd:
         return Launch(kernel, where, dims, values, types, checked)

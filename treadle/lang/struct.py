@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError
+from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, TreadleError
 from ..types.annotations import type_of
 from ..types.core import Array, Fixed, Matrix, Scalar, Struct, Type, Vector, View, view
+from ..types.spelling import spell
 from ..types.values import class_of, numpy_dtype
 from .module import Module, module_of
 
@@ -88,14 +89,14 @@ def zero_of(t: Type) -> Any:
 def convert(value: Any, t: Type, what: str) -> Any:
     """``value`` as a field of type ``t`` holds it; raises LaunchTypeError naming ``what`` where it does not fit."""
     if isinstance(t, Scalar):
-        if t.kind == "b":
-            return bool(value)
         number = getattr(value, "value", value)
         if not isinstance(number, int | float | np.number | np.bool_):
             raise LaunchTypeError(f"{what} must be {_word(t)}, not {type(value).__name__}")
+        if t.kind == "b":
+            return bool(number)
         if t.is_float:
             return float(number)
-        if isinstance(number, float) and not number.is_integer():
+        if isinstance(number, float | np.floating) and not float(number).is_integer():
             raise LaunchTypeError(f"{what} must be {_word(t)}; {number!r} is not a whole number")
         return int(number)
     if isinstance(t, View):
@@ -104,11 +105,12 @@ def convert(value: Any, t: Type, what: str) -> Any:
         have = getattr(value, "type", None)
         if not isinstance(have, View):
             raise LaunchTypeError(
-                f"{what} must be an array of {t.elem} with {t.ndim} dimensions, not {type(value).__name__}"
+                f"{what} must be an array of {spell(t.elem)} with {t.ndim} dimensions, not {type(value).__name__}"
             )
         if not fits(have, t):
             raise LaunchTypeError(
-                f"{what} must be an array of {t.elem} with {t.ndim} dimensions, not of {have.elem} with {have.ndim}"
+                f"{what} must be an array of {spell(t.elem)} with {t.ndim} dimensions, "
+                f"not of {spell(have.elem)} with {have.ndim}"
             )
         return value
     cls = class_of(t)
@@ -116,6 +118,8 @@ def convert(value: Any, t: Type, what: str) -> Any:
         return value
     if isinstance(t, Struct):
         raise LaunchTypeError(f"{what} must be a {cls.__name__}, not {type(value).__name__}")
+    if not hasattr(value, "__len__"):
+        raise LaunchTypeError(f"{what} must be {cls.__name__}, not {type(value).__name__}")
     try:
         return cls(*value) if isinstance(t, Vector) else cls(value)
     except (TypeError, ValueError) as error:
@@ -209,13 +213,17 @@ def struct(c: type | None = None, *, module: Module | str | None = None) -> Any:
 
 def _declare(c: type, module: Module | str | None, frame: Any) -> type:
     annotations = c.__dict__.get("__annotations__") or getattr(c, "__annotations__", {})
-    namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules[c.__module__])}
+    namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules.get(c.__module__, c))}
     namespace.update(frame.f_locals)
     fields = []
     for name, annotation in annotations.items():
-        t = general_view(type_of(annotation, namespace))
+        what = f"field {name!r} of struct {c.__name__}"
+        try:
+            t = general_view(type_of(annotation, namespace))
+        except TreadleError as error:
+            raise type(error)(f"{what}: {error.message}", error.span, error.hint) from None
         if not isinstance(t, Scalar | Vector | Matrix | Struct | View):
-            raise KernelTypeError(f"field {name!r} of struct {c.__name__} cannot be of type {t}")
+            raise KernelTypeError(f"{what} cannot be of type {'Any' if t is None else spell(t)}")
         fields.append((name, t))
     home = module_of(c, module)
     key = f"{home.name}.{c.__qualname__}"

@@ -63,6 +63,8 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
     if isinstance(annotation, Type):
         return annotation
     if isinstance(annotation, ArrayAnnotation):
+        if annotation.ndim not in (1, 2, 3, 4):
+            raise KernelTypeError(f"an array has 1 to 4 dimensions, not {annotation.ndim}")
         return array(type_of(annotation.dtype, namespace), annotation.ndim, annotation.indexed)
     if isinstance(annotation, type):
         found = _of_class(annotation)
@@ -103,6 +105,8 @@ def evaluated(text: str, namespace: Mapping[str, Any] | None) -> Any:
         raise KernelNameError(f"annotation {text!r}: {error}") from None
     except SyntaxError:
         raise KernelTypeError(f"annotation {text!r} is no Python expression") from None
+    except Exception as error:  # whatever the user's expression raises
+        raise KernelTypeError(f"annotation {text!r}: {type(error).__name__}: {error}") from error
 
 
 def _hashable(x: Any) -> bool:
