@@ -56,8 +56,9 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
     >>> type_of(float), type_of(tuple[int, bool])
     (f32, (i32, bool))
     """
-    if isinstance(annotation, str):
-        annotation = evaluated(annotation, namespace)
+    for _ in range(2):  # text may be postponed once more
+        if isinstance(annotation, str):
+            annotation = evaluated(annotation, namespace)
     if _hashable(annotation) and annotation in _OPEN:
         return None
     if isinstance(annotation, Type):
