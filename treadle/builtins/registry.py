@@ -21,7 +21,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any as Object
 
 from ..base.errors import InternalError, KernelNameError, KernelTypeError, TreadleError
@@ -386,6 +386,7 @@ def records(name: str) -> Iterator[Record]:
         yield from found
 
 
+@cache
 def primitive(name: str) -> Record:
     """The primitive behind the IR op ``name``."""
     for record in records(name):

@@ -185,46 +185,41 @@ class fma:
 
 
 def fused(a, b, c):
-    """``a * b + c`` of NumPy floats of one type, rounded once, by exact rational arithmetic."""
-    from fractions import Fraction  # only the oracle and the folding of constants come here
+    """``a * b + c`` of NumPy floats of one type, rounded once.
 
-    kind = type(a)
-    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
-        with np.errstate(all="ignore"):
-            return kind(np.float64(a) * np.float64(b) + np.float64(c)) if kind is not np.float64 else _infinite(a, b, c)
-    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    if exact == 0:
-        with np.errstate(all="ignore"):
-            return kind(a * b + c) if a == 0 or b == 0 else kind(c - c) if c else kind(0)
-    return rounded(exact, kind)
-
-
-def _infinite(a, b, c):
-    """``a * b + c`` of float64 where one of them is infinite or NaN: a product that is finite cannot matter."""
-    product = a * b
-    return product + c if not (np.isfinite(a) and np.isfinite(b)) else c
-
-
-def rounded(exact, kind):
-    """The Fraction ``exact`` as the nearest NumPy float of type ``kind``.
-
-    Rounded to float64 with the last bit odd where inexact, which a second rounding to fewer bits cannot mistake for a
-    tie (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+    float64 holds the product of shorter floats exactly. Their sum with ``c`` is rounded to float64 with the last bit odd
+    where inexact, which a second rounding, to the shorter type, cannot mistake for a tie (S. Boldo and G. Melquiond,
+    "Emulation of FMA and correctly rounded sums", 2008); D. Knuth's two-sum gives the error that says which way.
     """
-    from fractions import Fraction
-
-    try:
-        near = float(exact)
-    except OverflowError:
-        return kind(math.inf if exact > 0 else -math.inf)
-    if kind is np.float64 or math.isinf(near) or Fraction(near) == exact:
-        with np.errstate(all="ignore"):
-            return kind(near)
-    bits = np.float64(near).view(np.int64)
-    if bits & 1 == 0:
-        near = math.nextafter(near, math.inf if exact > Fraction(near) else -math.inf)
+    kind = type(a)
+    if kind is np.float64:
+        return kind(_fused_double(float(a), float(b), float(c)))
+    x, y = float(a) * float(b), float(c)
+    s = x + y
+    if math.isfinite(s):
+        back = s - x
+        error = (x - (s - back)) + (y - back)
+        if error and not int(math.frexp(s)[0] * 2.0**53) & 1:
+            s = math.nextafter(s, math.inf if error > 0 else -math.inf)
     with np.errstate(all="ignore"):
-        return kind(near)
+        return kind(s)
+
+
+def _fused_double(a: float, b: float, c: float) -> float:
+    """``a * b + c`` of float64 rounded once: Python's own from 3.13 on, else by rational arithmetic."""
+    if not (math.isfinite(a) and math.isfinite(b)) or a == 0 or b == 0:
+        return a * b + c
+    if not math.isfinite(c):  # the product is finite, even where float64 cannot hold it
+        return c
+    try:
+        if hasattr(math, "fma"):
+            return math.fma(a, b, c)
+        from fractions import Fraction  # only the oracle and the folding of constants come here
+
+        exact = Fraction(a) * Fraction(b) + Fraction(c)
+        return float(exact) if exact else 0.0
+    except OverflowError:
+        return math.inf if (a < 0) == (b < 0) else -math.inf
 
 
 @builtin("scalar math")
