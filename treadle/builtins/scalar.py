@@ -187,8 +187,8 @@ class fma:
 def fused(a, b, c):
     """``a * b + c`` of NumPy floats of one type, rounded once.
 
-    float64 holds the product of shorter floats exactly. Their sum with ``c`` is rounded to float64 with the last bit odd
-    where inexact, which a second rounding, to the shorter type, cannot mistake for a tie (S. Boldo and G. Melquiond,
+    float64 holds the product of shorter floats exactly. Its sum with ``c`` is rounded to float64 with the last bit odd
+    where inexact, which a second rounding, to the shorter type, cannot mistake for a tie (S. Boldo, G. Melquiond,
     "Emulation of FMA and correctly rounded sums", 2008); D. Knuth's two-sum gives the error that says which way.
     """
     kind = type(a)
