@@ -155,7 +155,9 @@ class Program:
 
         def guarded():
             if r.random() < 0.4:  # a guard in a guard
-                return [*self.step(types, values, outer)[:1], *self.inside(values, run)] if r.random() < 0.3 else nested()
+                if r.random() < 0.3:
+                    return [self.step(types, values, outer)[0], *self.inside(values, run)]
+                return nested()
             new = self.inside(values, run)
             return [k.op("logical_not", self.condition()) if r.random() < 0.5 else k.const(True, b1), *new]
 

@@ -57,7 +57,7 @@ def test_every_processor_gets_an_object(name, seed):
 def test_short_loops_of_arithmetic_get_gangs_of_several_vectors():
     width = lambda func, name: cpu.draft(func, MACHINES[name]).meta["width"]
     assert [width(escape(), name) for name in MACHINES] == [64, 16, 8, 16, 16]
-    assert [width(escape(f64), name) for name in MACHINES] == [32, 8, 4, 8, 8]
+    assert [width(escape(f64), name) for name in MACHINES] == [64, 16, 8, 16, 16]
     assert [width(sums(), name) for name in MACHINES] == [16, 8, 4, 4, 4]
 
 
@@ -80,10 +80,28 @@ def test_large_kernels_in_float64_get_half_the_lanes():
     assert [width(powers(f32, 100), name) for name in MACHINES] == [16, 8, 4, 4, 4]
 
 
+def test_loops_that_keep_more_than_the_registers_hold_get_one_vector():
+    k = KernelBuilder((view(f32, 1),))
+    (x,) = k.params
+    i = k.tid()
+    v = k.load(x, i)
+    go = lambda a: k.op("lt", a, k.const(100.0, f32))
+    turn = lambda *a: [go(a[0]), *a[1:], k.op("add", a[0], v)]
+    found = k.while_([v, *[k.op("mul", v, k.const(float(n), f32)) for n in range(5)]], turn)
+    k.store(x, (i,), found[-1])
+    assert [cpu.draft(k.func(), MACHINES[name]).meta["width"] for name in MACHINES] == [32, 8, 4, 8, 8]
+
+
 def test_what_the_runtime_reads():
     binary = Entry(sums(), 8, Options(checked=True)).binary
     meta = binary.meta
-    assert (meta["width"], meta["order"], meta["checked"], meta["bounded"], meta["atomics"]) == (8, "free", True, True, [])
+    assert (meta["width"], meta["order"], meta["checked"], meta["bounded"], meta["atomics"]) == (
+        8,
+        "free",
+        True,
+        True,
+        [],
+    )
     assert meta["signature"] == ["view<vec<3,f32>,1,(12)>", "view<f32,1,(4)>"] and meta["size"] == 80
     assert [site["kind"] for site in meta["sites"]] == ["index"] * len(meta["sites"]) and meta["weight"] > 0
 

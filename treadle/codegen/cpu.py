@@ -45,6 +45,7 @@ def machine(target: Target, width: int) -> Machine:
     return Machine(
         "cpu",
         width,
+        lanes=16 if wide else 8 if "+avx2" in target.features else 4,
         gathers=wide,
         scatters=wide,
         mask_registers=wide,
@@ -79,8 +80,8 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     options = options or Options()
     order, plans, targets = plan(func, options.order)
     options = replace(options, order=order)
-    wide = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
-    width = gang_width(func, target.width, wide, order == "ordered")
+    many = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
+    width = gang_width(func, target.width, 32 if many else 16, order == "ordered")
     text, unit = write(func, symbol, machine(target, width), options, target.triple, plans)
     meta = {
         "symbol": symbol,

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from ..ir.node import Func, Op
-from ..ir.walk import ops_of
+from ..ir.node import Func, Op, Value
+from ..ir.walk import captured, ops_of
+from ..passes.lanes import Lanes, analyse
 from ..types.core import Scalar
 from .emit.control import weight
 
 _LOOP_OPS, _KERNEL_OPS = 20, 150
+_TEMPORARIES = 4  # registers that a loop's arithmetic needs besides the values it keeps
 
 
-def gang_width(func: Func, native: int, wide_registers: bool, serial: bool) -> int:
-    """The gang width for ``func``. ``native``: lanes of a 32-bit vector; ``wide_registers``: there are 32 vector
-    registers.
+def gang_width(func: Func, native: int, registers: int, serial: bool) -> int:
+    """The gang width for ``func``. ``native``: lanes of a 32-bit vector; ``registers``: how many of them there are.
 
     Loops that are short chains of dependent arithmetic wait for results most of the time; several vectors a gang fill
-    the gaps. It pays while their values fit the registers: two vectors with 16 registers, four with 32. Everything else
-    loses by it. Large kernels in float64 take half the lanes: whole vectors of 64 bits, in code of half the size.
+    the gaps. It pays while the values that a loop keeps fit the registers. Everything else loses by it. Large kernels
+    in float64 take half the lanes: whole vectors of 64 bits, in code of half the size.
     """
     if serial or any(op.name == "print" for op in ops_of(func.body)):
         return 1
-    if native == 1 or not _latency_bound(func):
-        return max(native // 2, 2) if native > 2 and _large_and_double(func) else native
-    factor = 4 if wide_registers else 2
-    if any(isinstance(r.type, Scalar) and r.type.bits == 64 for op in ops_of(func.body) for r in op.results):
-        factor //= 2  # these take twice the registers
+    if native == 1:
+        return native
+    if native > 2 and _large_and_double(func):
+        return native // 2
+    kept, factor = _kept_by_short_loops(func), 1
+    while kept and factor < 4 and 2 * factor * kept + _TEMPORARIES <= registers:
+        factor *= 2
     return min(native * factor, 64)
 
 
-def _latency_bound(func: Func) -> bool:
-    """Whether ``func`` is small and all its loops are short, pure and free of branches."""
+def _kept_by_short_loops(func: Func) -> int:
+    """The largest number of vectors that a loop of ``func`` keeps; 0 unless ``func`` is small and all its loops are
+    short, pure and free of branches."""
     ops = [op for op in ops_of(func.body) if op.name != "const"]
     loops = [op for op in ops if op.name in ("for", "while")]
-    return bool(loops) and len(ops) <= _KERNEL_OPS and all(_short(loop) for loop in loops)
+    if not loops or len(ops) > _KERNEL_OPS or not all(_short(loop) for loop in loops):
+        return 0
+    lanes = analyse(func)
+    constants = {r for op in ops_of(func.body) if op.name == "const" for r in op.results}
+    return max(_vectors(loop, lanes, constants) for loop in loops)
 
 
 def _large_and_double(func: Func) -> bool:
@@ -44,3 +52,13 @@ def _large_and_double(func: Func) -> bool:
 def _short(loop: Op) -> bool:
     total = weight(loop.regions[0])
     return total is not None and total <= _LOOP_OPS
+
+
+def _vectors(loop: Op, lanes: Lanes, constants: set[Value]) -> int:
+    """What ``loop`` carries and what it reads from outside, and its mask; 64-bit values take two registers."""
+    inside = loop.regions[0].params[1 if loop.name == "for" else 0 :]
+    values = {p for p in inside if lanes.steps[p] is None}
+    values |= {r for p, r in zip(inside, loop.results) if lanes.steps[p] is not None and lanes.steps[r] is None}
+    outside = [v for v in captured(loop) if isinstance(v.type, Scalar) and v not in constants]
+    values |= {v for v in outside if lanes.steps[v] is None or v.type.is_float}
+    return 1 + sum(2 if v.type.bits == 64 else 1 for v in values)

@@ -11,6 +11,7 @@ from ...types.core import b1
 from . import faults
 from .merge import Thing, blend, merge_all, part_steps, phi_text
 from .scalar import Lower
+from .text import MASK
 from .values import ViewX, X
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def _if(e: Emitter, op: Op) -> None:
         e.block(region)
         # A result that an inner leaving arm did not blend is that of some lanes only; who they are comes along.
         valids.append([e.pack(e.valid[y]) if y in e.valid else None for y in region.yields])
-        arms.append((e.t.block, [e.get(y) for y in region.yields]))
+        things = [e.sealed(r, e.get(y)) for r, y in zip(op.results, region.yields, strict=True)]
+        arms.append((e.t.block, things))
         e.t.jump(end)
         e.mask, e.some = mask, some
     e.known_true = known
@@ -181,8 +183,9 @@ def _stays(loop: Op) -> tuple[Value, ...]:
 def _exit_unless(e: Emitter, condition: str) -> None:
     """Leave the innermost loop unless ``condition``; its results are those of the lanes that left before."""
     here, go = e.exits[-1], e.t.label("on")
+    old = [e.sealed(r, x) for r, x in zip(here.op.results, here.old, strict=True)]
     e.t.branch(condition, go, here.label)
-    here.edges.append((e.t.block, here.old))
+    here.edges.append((e.t.block, old))
     e.t.start(go)
 
 
@@ -216,6 +219,7 @@ class _Divergent:
         e.mask, e.some = mask, False
         guarded = not cheap(region)
         if guarded:
+            skipped = [e.sealed(r, self.skipped(i, side)) for i, r in enumerate(self.op.results)]
             go, end, start = e.t.label("arm"), e.t.label("endarm"), e.t.block
             e.t.branch(e.any(mask), go, end)
             e.t.start(go)
@@ -227,13 +231,14 @@ class _Divergent:
         valids = [(self.op.results[i], e.valid.get(region.yields[i], e.mask)) for i, _, _ in changes if self.free(i)]
         if guarded:
             valids = [(r, e.pack(v)) for r, v in valids]
+            done = [(self.op.results[i], e.sealed(self.op.results[i], new), skipped[i]) for i, new, _ in changes]
             last = e.t.block
             e.t.jump(end)
             e.t.start(end)
             names = [
                 (r, e.t.ins(f"phi {e.carried_bits} [ {v}, %{last} ], [ zeroinitializer, %{start} ]")) for r, v in valids
             ]
-            merged = merge_all(e, [(self.op.results[i], [(last, new), (start, old)]) for i, new, old in changes])
+            merged = merge_all(e, [(r, [(last, new), (start, old)]) for r, new, old in done])
             for (i, new, old), thing in zip(changes, merged, strict=True):
                 if thing is not new:
                     thing.kept = old if new.kept is old else None
@@ -244,6 +249,13 @@ class _Divergent:
                 self.result[i] = new
             e.valid.update(valids)
         e.mask, e.some = self.outer
+
+    def skipped(self, i: int, side: int) -> Thing:
+        """What result ``i`` is if no lane runs this arm; nothing in particular where the arm has no say in it."""
+        theirs, so_far = self.before[1 - side][i], self.result[i]
+        if self.free(i) or (theirs is None and so_far is None):
+            return self.e.zero(self.op.results[i])
+        return so_far if theirs is None else theirs
 
     def free(self, i: int) -> bool:
         return self.leaving is not None and i in self.leaving.free
@@ -288,6 +300,7 @@ class _Loop:
         self.kept = [self.diverges and e.lanes.uses.get(r, 0) > 0 and y is not p
                      for r, y, p in zip(op.results, self.yields, self.carried, strict=True)]  # fmt: skip
         self.exit = Exit(op, e.t.label("endloop"))
+        self.arriving: dict[X, X] = {}  # truth values of a round: the form in which they come
         self.body = e.t.label("loop")
         if self.counted:
             self.bounds = [e.number(a) for a in op.args[:3]]
@@ -297,12 +310,15 @@ class _Loop:
         e = self.e
         mask, some, known = e.mask, e.some, e.known_true
         entry = self.enter()
+        pairs = list(zip(self.carried, self.op.results, self.inits, strict=True))
+        self.firsts = [e.sealed(p, x) for p, _, x in pairs]
+        self.olds = [e.sealed(r, x) for _, r, x in pairs]
         before = e.t.block
         if entry is None:
             e.t.jump(self.body)
         else:
             e.t.branch(entry, self.body, self.exit.label)
-            self.exit.edges.append((before, list(self.inits)))
+            self.exit.edges.append((before, list(self.olds)))
         e.t.start(self.body)
         self.header()
         if not self.counted:
@@ -358,11 +374,16 @@ class _Loop:
 
     def face(self, value: Value, init: Thing, home: list) -> Thing:
         """A phi to be: ``value`` at the start of a round."""
-        step = self.e.lanes.steps[value]
+        e, step = self.e, self.e.lanes.steps[value]
         if isinstance(init, ViewX):
             steps = part_steps(step, len(init.parts()))
             return init.rebuilt([self.number(s, x, home) for s, x in zip(steps, init.parts(), strict=True)])
-        return self.number(step, init, home)
+        made = self.number(step, init, home)
+        if not e.seals(value):
+            return made
+        arrived = e.unsealed(X(MASK, None, made.wide, None))
+        self.arriving[arrived] = made
+        return arrived
 
     def number(self, step: int | None | str, init: X, home: list) -> X:
         name = self.e.t.name()
@@ -388,6 +409,8 @@ class _Loop:
             else:
                 mask = e.both(mask, e.wide(more))
         nexts, outs = self.successors()
+        nexts = [e.sealed(p, x) for p, x in zip(self.carried, nexts, strict=True)]
+        outs = [e.sealed(r, x) for r, x in zip(self.op.results, outs, strict=True)]
         tested = mask == e.mask and self.sure
         if self.diverges and not tested:
             tests.append(e.any(mask))
@@ -404,9 +427,9 @@ class _Loop:
         if self.counted:
             self.fill(self.region.params[0], self.counter, before, self.bounds[0], last, following)
         for j, p in enumerate(self.carried):
-            self.fill(p, self.faces[j], before, self.inits[j], last, nexts[j])
+            self.fill(p, self.faces[j], before, self.firsts[j], last, nexts[j])
             if self.kept[j] and e.lanes.steps[p] is not None:
-                self.fill(self.op.results[j], self.exit.old[j], before, self.inits[j], last, outs[j])
+                self.fill(self.op.results[j], self.exit.old[j], before, self.olds[j], last, outs[j])
         if self.diverges:
             self.phis.append(
                 f"  {self.packed} = phi {e.carried_bits} [ {self.first_packed}, %{before} ], [ {after}, %{last} ]"
@@ -468,6 +491,7 @@ class _Loop:
             self.fill_number(face, before, first, last, following)
 
     def fill_number(self, face: X, before: str, first: X, last: str, following: X) -> None:
+        face = self.arriving.get(face, face)
         if face.text is None:
             self.phis.append(f"  {face.wide} = {phi_text(self.e, None, [(before, first), (last, following)])}")
         else:

@@ -19,8 +19,9 @@ from ...passes.lanes import Lanes
 from ...types.core import STR, Scalar, View, b1
 from . import atomics, calls, control, faults, memory, views
 from .scalar import Lower, cast
-from .text import Text, constant, register, vector
+from .text import MASK, Text, constant, register, vector
 from .values import ViewX, X
+from .wide import indices
 
 if TYPE_CHECKING:
     from .unit import Unit
@@ -213,20 +214,48 @@ class Emitter:
         self.packed[mask] = packed
         return mask
 
+    def sealed(self, value: Value, thing: X | ViewX) -> X | ViewX:
+        """``thing`` in the form in which it goes, as ``value``, to another block: varying truth values travel as masks
+        do. To be called in the block it comes from."""
+        if not self.seals(value):
+            return thing
+        assert isinstance(thing, X)
+        if thing.const is not None:
+            return X(MASK, "-1" if thing.const else "0", const=-1 if thing.const else 0)
+        return X(MASK, None, self.pack(self.wide(thing)), None)
+
+    def seals(self, value: Value) -> bool:
+        """Whether ``value`` is a varying truth value and the processor has no registers for those."""
+        return value.type is b1 and self.lanes.steps[value] is None and not self.unit.target.mask_registers
+
+    def unsealed(self, thing: X | ViewX) -> X | ViewX:
+        """What has arrived."""
+        if isinstance(thing, X) and thing.type is MASK:
+            return X(b1, None, self.unpack(self.wide(thing)), None)
+        return thing
+
     def any(self, mask: str) -> str:
         """Whether ``mask`` has a lane."""
-        whole = self.t.ins(f"bitcast {self.bits} {mask} to i{self.width}")
-        return self.t.ins(f"icmp ne i{self.width} {whole}, 0")
+        count, packed = self.width, self.packed.get(mask)
+        if packed is not None and count > self.unit.target.lanes > 0:
+            while count > self.unit.target.lanes:  # one register of masks, then one test
+                half, kind = count // 2, vector("i32", count)
+                low = self.t.ins(f"shufflevector {kind} {packed}, {kind} poison, {indices(range(half))}")
+                high = self.t.ins(f"shufflevector {kind} {packed}, {kind} poison, {indices(range(half, count))}")
+                packed = self.t.ins(f"or {vector('i32', half)} {low}, {high}")
+                count = half
+            mask = self.t.ins(f"icmp slt {vector('i32', count)} {packed}, zeroinitializer")
+        whole = self.t.ins(f"bitcast {vector('i1', count)} {mask} to i{count}")
+        return self.t.ins(f"icmp ne i{count} {whole}, 0")
 
     def blend(self, condition: str, a: X, b: X) -> X:
         """``a`` where ``condition`` holds, else ``b``."""
+        if a.type is b1 and not self.unit.target.mask_registers:
+            kind, x, y = self.carried_bits, self.pack(self.wide(a)), self.pack(self.wide(b))
+            return X(b1, None, self.unpack(self.t.ins(f"select {self.bits} {condition}, {kind} {x}, {kind} {y}")), None)
         kind = vector(register(a.type), self.width)
-        return X(
-            a.type,
-            None,
-            self.t.ins(f"select {self.bits} {condition}, {kind} {self.wide(a)}, {kind} {self.wide(b)}"),
-            None,
-        )
+        name = self.t.ins(f"select {self.bits} {condition}, {kind} {self.wide(a)}, {kind} {self.wide(b)}")
+        return X(a.type, None, name, None)
 
     # --- ops
 

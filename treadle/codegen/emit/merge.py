@@ -30,7 +30,7 @@ def merge(e: Emitter, value: Value, edges: list[Edge]) -> Thing:
 
 
 def merge_all(e: Emitter, values: list[tuple[Value, list[Edge]]]) -> list[Thing]:
-    """:func:`merge` of several values; all phis come first."""
+    """:func:`merge` of several values, sealed where they come from; all phis come first."""
     pending: list[X] = []
     out: list[Thing] = []
     for value, edges in values:
@@ -45,7 +45,7 @@ def merge_all(e: Emitter, values: list[tuple[Value, list[Edge]]]) -> list[Thing]
     home = e.t.slot()
     for x in pending:
         x.home = home
-    return out
+    return [e.unsealed(thing) for thing in out]
 
 
 def _merge_views(e: Emitter, step: int | None | str, edges: list[Edge], pending: list[X]) -> ViewX:

@@ -8,8 +8,10 @@ from ...types.core import Scalar, bf16, f16, f32, f64
 
 PTR = Scalar("ptr", "p", 64)  # an address in a register; never the type of an IR value
 
+MASK = Scalar("mask", "m", 32)  # a varying truth value on its way from block to block
+
 # Registers. A bfloat16 is kept as its 16 bits: not every processor knows the type.
-_REGISTER = {"bool": "i1", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double", "ptr": "ptr"}
+_REGISTER = {"bool": "i1", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double", "ptr": "ptr", "mask": "i32"}
 
 
 def register(t: Scalar) -> str:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 class Machine:
     """What the emitter must know of the processor.
 
+    ``lanes``: 32-bit lanes of one register; a gang of ``width`` may take several.
     ``gathers``, ``scatters``: whether its own are worth using. ``mask_registers``: masks have registers of their own.
     ``slow_masked_stores``: they cost more than a store for each lane.
     """
 
     kind: str
     width: int
+    lanes: int = 0
     gathers: bool = False
     scatters: bool = False
     mask_registers: bool = False
