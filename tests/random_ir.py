@@ -95,7 +95,7 @@ class _Maker:
 
     def statements(self, count: int) -> None:
         for _ in range(count):
-            weights = (8, 3, 2, 2, 2, 2, 2, 1, 2, 1, 1, 2 if self.depth < 3 else 0, 2 if self.depth < 2 else 0)
+            weights = (8, 3, 2, 2, 2, 2, 2, 1, 4, 1, 1, 2 if self.depth < 3 else 0, 2 if self.depth < 2 else 0)
             (make,) = self.rng.choices(_STATEMENTS, weights)
             make(self)
 
@@ -240,7 +240,7 @@ class _Maker:
         params = tuple(Value(t) for t in self.rng.choices((f32, i32, vec3), k=self.rng.randrange(1, 4)))
         self.know(*params)
         self.statements(self.rng.choice((4, 8, 30)))
-        results = tuple(self.any(t) for t in self.rng.choices((f32, vec3), k=self.rng.randrange(1, 3)))
+        results = tuple(self.any(t) for t in self.rng.choices((f32, vec3), k=self.rng.randrange(1, 4)))
         return Func(name, "function", params, self.b.block((), results))
 
     def kernel(self, name: str, size: int) -> Func:

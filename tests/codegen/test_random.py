@@ -6,6 +6,9 @@ import pytest
 from tests.codegen.harness import Entry
 from tests.random_ir import SIZE, arguments, program
 from treadle.codegen import oracle
+from treadle.ir import Func
+from treadle.ir.walk import ops_of
+from treadle.passes import inline
 from treadle.passes.pipeline import LOWER, NORMALIZE, run
 
 THREADS = 37  # gangs of 8 and 16, and a rest
@@ -20,7 +23,21 @@ def bits(args: list) -> list[np.ndarray]:
 @pytest.mark.parametrize("seed", range(12))
 def test_every_width_gives_what_the_oracle_gives(seed):
     assert THREADS <= SIZE
-    func = run(LOWER, run(NORMALIZE, program(seed, 40)))
+    compare(run(LOWER, run(NORMALIZE, program(seed, 40))), seed)
+
+
+def test_functions_that_stay_calls_give_it_too(monkeypatch):
+    monkeypatch.setattr(inline, "SMALL", 0)
+    calls = 0
+    for seed in range(20, 28):
+        func = run(LOWER, run(NORMALIZE, program(seed, 60)))
+        calls += sum(op.name == "call" for op in ops_of(func.body))
+        compare(func, seed)
+    assert calls > 5
+
+
+def compare(func: Func, seed: int) -> None:
+    """Run ``func`` in several widths and by the oracle."""
     wanted = arguments(seed)
     oracle.run(func, wanted, THREADS)
     for width in (1, 8, 16):
