@@ -57,6 +57,10 @@ def test_settings_in_the_program_do_the_same():
     assert differing(run_programs("--config", "8", "2"), digests(1, 1)) == []
 
 
+def test_checks_do_not_show():
+    assert differing(run_programs(TREADLE_MODE="debug"), digests(1, 1)) == []
+
+
 def test_digest_sees_a_bit_and_forgives_nans():
     from tests.bits import digest
 
