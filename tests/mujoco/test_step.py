@@ -57,6 +57,16 @@ def test_a_long_chain_takes_the_general_path():
     assert np.abs(ours - theirs).max() <= 1e-9
 
 
+def test_nothing_to_move_still_takes_time():
+    mjm = mujoco.MjModel.from_xml_string("<mujoco><worldbody><body pos='0 0 1'><site/></body></worldbody></mujoco>")
+    m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=2)
+    mjw.step(m, d, nstep=3)
+    np.testing.assert_allclose(d.time.numpy(), 3 * mjm.opt.timestep, rtol=1e-6)
+    np.testing.assert_array_equal(d.site_xpos.numpy()[1], [[0, 0, 1]])
+    with pytest.raises(ValueError, match="nstep is at least 1"):
+        mjw.step(m, d, nstep=0)
+
+
 def test_several_steps_in_one_launch_equal_single_steps():
     mjm = models.pair()
     m = mjw.put_model(mjm)

@@ -187,7 +187,11 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     Args:
         m: the model.
         d: the worlds; ``ctrl`` and ``qfrc_applied`` act during all the steps.
-        nstep: beyond MuJoCo Warp: number of steps, done in one launch.
+        nstep: beyond MuJoCo Warp: number of steps, at least 1, done in one launch.
+
+    Raises:
+        TypeError: model and data differ in precision.
+        ValueError: the data was made for another model, or ``nstep`` is less than 1.
 
     Example:
         >>> import mujoco, treadle.mujoco as mjw
@@ -199,7 +203,9 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         >>> print(d.time.numpy().round(3), (d.qpos.numpy() > 0).all())
         [0.2 0.2] True
     """
-    if m.nv > STRAIGHT_DOFS:
+    if nstep < 1:
+        raise ValueError(f"nstep is at least 1, not {nstep}")
+    if not 0 < m.nv <= STRAIGHT_DOFS:
         for _ in range(nstep):
             forward(m, d)
             run_stage("euler", m, d)
