@@ -39,11 +39,14 @@ def arguments(seed: int) -> list:
             np.zeros(SIZE, np.int32)]  # fmt: skip
 
 
-def program(seed: int, size: int = 60) -> Func:
-    """A random kernel of about ``size`` statements over ``PARAMS``."""
+GRID = (5, 9)  # of the kernels of rank 2: fewer threads than SIZE
+
+
+def program(seed: int, size: int = 60, rank: int = 1) -> Func:
+    """A random kernel of about ``size`` statements over ``PARAMS``, for up to SIZE threads, or for those of GRID."""
     rng = random.Random(seed)
     functions = [_Maker(rng, []).function(f"f{k}") for k in range(rng.randrange(3))]
-    return _Maker(rng, functions).kernel(f"random{seed}", size)
+    return _Maker(rng, functions).kernel(f"random{seed}", size, rank)
 
 
 class _Maker:
@@ -243,16 +246,21 @@ class _Maker:
         results = tuple(self.any(t) for t in self.rng.choices((f32, vec3), k=self.rng.randrange(1, 4)))
         return Func(name, "function", params, self.b.block((), results))
 
-    def kernel(self, name: str, size: int) -> Func:
+    def kernel(self, name: str, size: int, rank: int) -> Func:
         params = tuple(Value(t) for t in PARAMS)
         self.arrays = params[:6]
         self.own = self.b.one("tid", (), i32, axis=0)
+        if rank == 2:
+            column, row = self.b.one("tid", (), i32, axis=1), self.own
+            start = self.b.one("mul", (row, self.b.i32(GRID[1])), i32)
+            self.own = self.b.one("add", (start, column), i32)
+            self.know(row, column)
         self.know(self.own, *params[6:8])
         self.counters = params[8]
         self.statements(size)
         for array in self.arrays[3:]:
             self.b.op("store", (array, self.own, self.any(array.type.elem)))
-        return Func(name, "kernel", params, self.b.block(), PARAMS, tuple("abcxyzskn"), {"ndim": 1})
+        return Func(name, "kernel", params, self.b.block(), PARAMS, tuple("abcxyzskn"), {"ndim": rank})
 
 
 _STATEMENTS = (

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tests.codegen.harness import Entry
-from tests.random_ir import SIZE, arguments, program
+from tests.random_ir import GRID, SIZE, arguments, program
 from treadle.codegen import oracle
+from treadle.codegen.emit.unit import Options
 from treadle.ir import Func
 from treadle.ir.walk import ops_of
 from treadle.passes import inline
@@ -36,12 +37,18 @@ def test_functions_that_stay_calls_give_it_too(monkeypatch):
     assert calls > 5
 
 
-def compare(func: Func, seed: int) -> None:
+@pytest.mark.parametrize("rows", [False, True])
+def test_grids_of_two_dimensions_give_it_too(rows):
+    for seed in range(40, 44):
+        compare(run(LOWER, run(NORMALIZE, program(seed, 40, rank=2))), seed, GRID, rows)
+
+
+def compare(func: Func, seed: int, dims: int | tuple[int, ...] = THREADS, rows: bool = False) -> None:
     """Run ``func`` in several widths and by the oracle."""
     wanted = arguments(seed)
-    oracle.run(func, wanted, THREADS)
-    for width in (1, 8, 16):
+    oracle.run(func, wanted, dims)
+    for width in (1, 8, 16) if not rows else (1, 4, 8):  # gangs lie in a row that is at least as long
         args = arguments(seed)
-        assert Entry(func, width)(THREADS, *args) == 0
+        assert Entry(func, width, Options(rows=rows))(dims, *args) == 0
         for a, b in zip(bits(wanted), bits(args)):
             assert np.array_equal(a, b), f"width {width}"
