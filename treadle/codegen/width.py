@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.node import Func, Op, Value
-from ..ir.walk import captured, ops_of
+from ..ir.walk import callees, captured, ops_of
 from ..passes.lanes import Lanes, analyse
 from ..types.core import Scalar
 from .emit.control import weight
@@ -19,7 +19,7 @@ def gang_width(func: Func, native: int, registers: int, serial: bool) -> int:
     the gaps. It pays while the values that a loop keeps fit the registers. Everything else loses by it. Large kernels
     in float64 take half the lanes: whole vectors of 64 bits, in code of half the size.
     """
-    if serial or any(op.name == "print" for op in ops_of(func.body)):
+    if serial or any(op.name == "print" for f in (func, *callees(func)) for op in ops_of(f.body)):
         return 1
     if native == 1:
         return native

@@ -6,7 +6,7 @@ import pytest
 from tests.codegen.harness import WIDTHS, Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
 from treadle.ir.builder import Builder
 from treadle.ir.node import Func, Value
-from treadle.types.core import b1, f32, fixed, i32, view
+from treadle.types.core import STR, b1, f32, fixed, i32, view
 
 N = 45
 
@@ -83,3 +83,15 @@ def test_a_check_that_fails_in_a_function_stops_its_thread(width):
     entry = Entry(k.func(), width)
     assert entry(N, x, y) == 1
     assert entry.fault[1] == 19 and y[:19].all() and y[19] == 0
+
+
+def test_a_function_that_prints_makes_its_kernel_run_in_thread_order():
+    def say(b, i):
+        b.op("print", (b.const("thread", STR), i), format="%s %d\n")
+        return []
+
+    say = function("say", (i32,), say)
+    k = KernelBuilder((view(f32, 1),))
+    call(k, say, k.tid())
+    meta = Entry(k.func(), 8).binary.meta
+    assert meta["width"] == 1 and meta["prints"] == [{"format": "%s %d\n", "values": [{"text": "thread"}, "i32"]}]

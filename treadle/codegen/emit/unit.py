@@ -54,6 +54,7 @@ class Unit:
     helpers: dict[str, None] = field(default_factory=dict)
     sites: list[dict] = field(default_factory=list)
     prints: list[dict] = field(default_factory=list)
+    numbers: dict[tuple[Op, str], int] = field(default_factory=dict)
     failing: dict[int, bool] = field(default_factory=dict)
     lanes: dict[int, Lanes] = field(default_factory=dict)  # by id of the function
     names: dict[int, str] = field(default_factory=dict)
@@ -68,15 +69,21 @@ class Unit:
         self.helpers[text] = None
 
     def site(self, op: Op, kind: str, **facts) -> int:
-        """The number of a place that may fail."""
+        """The number of a place that may fail; the same for every copy of it."""
+        if (op, kind) in self.numbers:
+            return self.numbers[op, kind]
+        number = self.numbers[op, kind] = len(self.sites)
         span = op.span
         self.sites.append({"kind": kind, "file": span.file, "line": span.line, "column": span.column,
                            "end_column": span.end_column, **facts})  # fmt: skip
-        return len(self.sites) - 1
+        return number
 
     def printing(self, op: Op) -> int:
         """The number of a place that prints; its parts are types of values and texts."""
-        texts = {r: o.attrs["value"] for o in ops_of(self.kernel.body) if o.name == "const" for r in o.results}
+        functions = (self.kernel, *callees(self.kernel))
+        texts = {
+            r: o.attrs["value"] for f in functions for o in ops_of(f.body) if o.name == "const" for r in o.results
+        }
         parts = [
             a.type.name if isinstance(a.type, Scalar) else {"text": texts[a]} if a in texts else "bool" for a in op.args
         ]
