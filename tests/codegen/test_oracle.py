@@ -92,6 +92,13 @@ def test_views_of_views():
     assert value("%0: view<f32,3,(48,16,4)>", body, "%10", data) == data[1, 2, 3::-2][1] + 2
 
 
+def test_an_index_may_fix_a_later_dimension():
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    body = ("%1: i32 = const value=2\n %2: view<f32,1,(?)> = subview %0, %1 axis=1\n %3: i32 = const value=1\n"
+            "%4: f32 = load %2, %3")  # fmt: skip
+    assert value("%0: view<f32,2,(?,4)>", body, "%4", data) == data[1, 2]
+
+
 def test_structs_hold_arrays_and_are_elements():
     element = np.dtype([("m", np.float32), ("k", np.int32), ("v", np.float32, 2)])
     data = np.zeros(2, element)

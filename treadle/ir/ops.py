@@ -27,14 +27,14 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     view_at   (address, n…[, s…])        -> v                   wp.array(ptr=…, shape=…) inside a kernel
     if        (c)                        -> r…                  regions then, else: both yield one value a result
     for       (start, stop, step, init…) -> r…   [stays]        region (i, carried…) yields ([stay,] carried…)
-    while     (init…)                    -> r…                  region (carried…) yields (stay, carried…)
+    while     (init…)                    -> r…   [bounded]      region (carried…) yields (stay, carried…)
     call      (args…)                    -> r…   func (a Func)
     print     (parts…)                           format         strings are const parts
     check     (ok, shown…)                       kind, message  records a fault where ok is false (asserts, bounds)
 
 A ``for`` reads start, stop and step once. Where its block yields ``stay`` the loop ends after an iteration in which
 stay is false; so does a ``while``, whose test is the user's condition and every break. Results are the last carried
-values.
+values. A ``bounded`` while is sure to end. A ``mul`` with the attribute ``exact`` never fuses with a sum.
 """
 
 from __future__ import annotations
