@@ -1,4 +1,4 @@
-"""``a[i] += x`` is atomic, but where every write is at the thread's own index it is a plain sum."""
+"""``a[i] += x`` is atomic, but where every access is at the thread's own index it is a plain sum."""
 
 from __future__ import annotations
 
@@ -67,6 +67,11 @@ def fixed_place(a):
     a[0] += 1.0
 
 
+def reads_the_neighbour(a):
+    i = wp.tid()
+    a[i] += a[i + 1]
+
+
 def transposed_too(m):
     i, j = wp.tid()
     m[i, j] += 1.0
@@ -89,6 +94,17 @@ def scatter(a: wp.array(dtype=float), k: int):
     a[k] += 1.0
 
 
+@wp.func
+def scatter_in(p: Particles, k: int):
+    p.mass[k] += 1.0
+
+
+def also_through_a_struct(a, v, n):
+    i = wp.tid()
+    a[i] += 1.0
+    scatter_in(Particles(v, a), n[i])
+
+
 def also_in_a_function(a, n):
     i = wp.tid()
     a[i] += 1.0
@@ -100,8 +116,10 @@ def also_in_a_function(a, n):
     [
         (own, [A], 0), (own_in_a_loop, [A, M], 0), (own_row, [A, M], 0), (own_both, [M], 0),
         (own_component, [view(vector(3, f32), 1)], 0), (own_in_struct, [Particles.__treadle_type__], 0),
-        (next_one, [A], 1), (fixed_place, [A], 1), (transposed_too, [M], 2), (only_one_axis, [M, A], 1),
+        (next_one, [A], 1), (reads_the_neighbour, [A], 1),
+        (fixed_place, [A], 1), (transposed_too, [M], 2), (only_one_axis, [M, A], 1),
         (also_elsewhere, [A, N], 1), (also_in_a_function, [A, N], 1),
+        (also_through_a_struct, [A, view(vector(3, f32), 1), N], 1),
     ],
     ids=lambda x: x.__name__ if callable(x) else "",
 )  # fmt: skip

@@ -1,19 +1,20 @@
 """Updates at the thread's own index need no atomic.
 
-``a[i] += x`` adds atomically, since other threads may update the same element. Where every write to ``a`` in the whole
+``a[i] += x`` adds atomically, since other threads may update the same element. Where every access to ``a`` in the whole
 kernel has the thread's own index on each grid axis at the same place, no other thread can, and the update becomes a
-plain read, sum and write.
+plain read, sum and write, which later phases can fuse with what is around it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from ..ir.builder import Builder
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import ops_of, with_body, with_ops, with_regions
-from ..types.core import View
-from ..types.layout import children
+from ..types.core import Type, View
+from ..types.layout import children, leaves
 
 Pattern = tuple[int | None, ...]  # per dimension of the array, the grid axis whose index stands there
 FOREIGN: Pattern = ()
@@ -28,7 +29,9 @@ class _Views:
     def __init__(self, func: Func):
         self.rank = func.facts.get("ndim", 0)
         self.axes: dict[Value, int] = {}
-        self.origin: dict[Value, tuple[Root | None, Pattern | None]] = {p: ((p, ()), ()) for p in func.params}
+        self.origin: dict[Value, tuple[Root | None, Pattern | None]] = {
+            p: ((p, ()), ()) for p in func.params if _holds_views(p.type)
+        }
 
     def follow(self, op: Op) -> None:
         """Note what ``op`` derives from a known view or struct."""
@@ -47,7 +50,7 @@ class _Views:
             self.origin[op.results[0]] = (root and (root[0], (*root[1], op.attrs["index"])), ())
 
     def access(self, op: Op) -> tuple[Root | None, Pattern]:
-        """The root and pattern of a store or atomic."""
+        """The root and pattern of an access."""
         v = op.args[0]
         root, fixed = self.origin.get(v, (None, None))
         if root is None or fixed is None:
@@ -64,6 +67,11 @@ class _Views:
         )
 
 
+@cache
+def _holds_views(t: Type) -> bool:
+    return any(isinstance(leaf.type, View) for leaf in leaves(t))
+
+
 def _rank(root: Root) -> int:
     """The dimensions of the array that ``root`` names."""
     t = root[0].type
@@ -72,8 +80,8 @@ def _rank(root: Root) -> int:
     return t.ndim
 
 
-def written(func: Func) -> set[Root | None]:
-    """The roots through which ``func``, and what it calls, writes; None stands for an array of unknown origin."""
+def touched(func: Func) -> set[Root | None]:
+    """The arrays that ``func``, and what it calls, reads or writes; None stands for one of unknown origin."""
     return set(_patterns(func)[0])
 
 
@@ -81,19 +89,21 @@ def _patterns(func: Func) -> tuple[dict[Root | None, set[Pattern]], _Views]:
     views, found = _Views(func), {}
     for op in ops_of(func.body):
         views.follow(op)
-        if op.name in ("store", "atomic") and op.args[0].type.space == "global":
+        if op.name in ("load", "store", "atomic") and op.args[0].type.space == "global":
             root, pattern = views.access(op)
             found.setdefault(root, set()).add(pattern)
         elif op.name == "call":
-            for root in _written_by_call(op, views):
+            for root in _touched_by_call(op, views):
                 found.setdefault(root, set()).add(FOREIGN)
     return found, views
 
 
-def _written_by_call(op: Op, views: _Views) -> Iterable[Root | None]:
-    """What a call writes, as roots of the caller."""
+def _touched_by_call(op: Op, views: _Views) -> Iterable[Root | None]:
+    """What a call touches, as roots of the caller."""
+    if not any(_holds_views(a.type) for a in op.args):  # mathematics, mostly
+        return
     func: Func = op.attrs["func"]
-    for root in written(func):
+    for root in touched(func):
         if root is None:
             yield None
             continue
