@@ -87,15 +87,22 @@ class Data(Fields):
 
     def give(self, row: Field) -> wp.array:
         """The array of a field, for the user."""
-        if row is Data.xfrc_applied and not self.pushed:
-            self.pushed = True
-            self.version += 1
+        if row is Data.xfrc_applied:
+            self.push()
         return self.read(row)
 
-    def assign(self, row: Field, value: wp.array) -> None:
-        """Put another array in a field's place."""
-        super().assign(row, value)
-        self.pushed = self.pushed or row is Data.xfrc_applied
+    def replaced(self, row: Field, value: wp.array) -> None:
+        """Take note of another array: a step that is ready to launch takes it in, as controls may come in a new one."""
+        if row is Data.xfrc_applied:
+            self.push()
+        if self._plan is not None:
+            self._plan.take(row.name, value)
+
+    def push(self) -> None:
+        """From now on look at ``xfrc_applied``."""
+        if not self.pushed:
+            self.pushed = True
+            self.version += 1
 
     def read(self, row: Field) -> wp.array:
         """The array of a field; a derived one is computed first if the last step passed it by."""

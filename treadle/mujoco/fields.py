@@ -122,6 +122,10 @@ class Fields:
                 f"not {tuple(value.shape)} and {value.dtype.__name__}"
             )
         self._arrays[row.name] = value
+        self.replaced(row, value)
+
+    def replaced(self, row: Field, value: wp.array) -> None:
+        """Take note that ``value`` has come in the place of another array."""
         self.version += 1
 
     def fill(self, row: Field, values: np.ndarray) -> None:

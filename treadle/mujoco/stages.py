@@ -49,17 +49,23 @@ def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
 
 
 class Plan:
-    """The straight-line step of one model over one data, ready to launch as long as both keep their arrays."""
+    """The straight-line step of one model over one data, ready to launch as long as both keep their versions."""
 
     def __init__(self, m: Model, d: Data):
         check_match(m, d)
         self.kernel = step_kernel(m.structure, m.real, d.pushed)
         self.inputs = bind(self.kernel, m, d, nstep=1)
+        self.places = {name: k for k, name in enumerate(parameters(self.kernel))}
         self.model, self.versions = m, (m.version, m.opt.version, d.version)
 
     def holds(self, m: Model, d: Data) -> bool:
-        """Whether model and arrays are still those of the plan."""
+        """Whether the model and what the code depends on are still those of the plan."""
         return m is self.model and (m.version, m.opt.version, d.version) == self.versions
+
+    def take(self, name: str, array: wp.array) -> None:
+        """Use ``array`` as the field ``name`` of the data."""
+        if name in self.places:
+            self.inputs[self.places[name]] = array
 
     def launch(self, d: Data, nstep: int) -> None:
         """Step ``nstep`` times."""
