@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treadle.types.core import matrix, quaternion, vector
+from treadle.types.core import f32, matrix, quaternion, vector
 
 from .kernels import run
 from .samples import COUNT, PRECISIONS, near, random, rotation, unit
@@ -26,6 +26,26 @@ def test_rotations(t):
     wanted = [r, r @ s, forth, back, back, r, a, np.ones(COUNT), a, s]
     for f, w in zip(found, wanted, strict=True):
         near(f, w, t)
+
+
+@PRECISIONS
+def test_twists_and_smallest_rotations(t):
+    v = vector(3, t)
+    axis, other = unit(random((3,), t, 1)), random((3,), t, 2)
+    other[0], other[1], other[2] = -axis[0], axis[1], 2 * axis[2]
+    angle = np.linspace(0.1, 3.0, COUNT).astype(axis.dtype)
+    across = np.cross(axis, random((3,), t, 3))  # a turn about this axis has no share of the other
+    expressions = [
+        "wp.quat_twist_angle(x0, wp.quat_from_axis_angle(x0, x2))",
+        "wp.quat_twist_angle_signed(x0, wp.quat_from_axis_angle(x0, -x2))",
+        "wp.quat_twist_angle_signed(x0, wp.quat_from_axis_angle(wp.normalize(x3), x2))",
+        "wp.quat_rotate(wp.quat_between_vectors(x0, x1), x0)",
+        "wp.length(wp.quat_twist(x0, wp.quat_from_axis_angle(x0, x2)))",
+    ]
+    found = run(expressions, [(v, axis), (v, other), (t, angle), (v, across)], [t, t, t, v, t])
+    wanted = [angle, -angle, 0 * angle, unit(other), np.ones(COUNT)]
+    for f, w in zip(found, wanted, strict=True):
+        assert np.allclose(f, w, atol=2e-3 if t is f32 else 1e-7)
 
 
 @PRECISIONS

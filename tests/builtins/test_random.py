@@ -64,6 +64,19 @@ def test_a_state_moves_on_in_loops_and_branches(width):
         assert o.numpy()[i] == total
 
 
+def test_indices_are_drawn_as_often_as_their_share():
+    @wp.kernel
+    def k(cdf: wp.array(dtype=float), o: wp.array(dtype=int)):
+        i = wp.tid()
+        state = wp.rand_init(9, i)
+        o[i] = wp.sample_cdf(state, cdf)
+
+    share = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
+    o = wp.zeros(SAMPLES, dtype=int)
+    wp.launch(k, dim=SAMPLES, inputs=[wp.array(np.cumsum(share), dtype=float), o])
+    assert np.allclose(np.bincount(o.numpy(), minlength=5) / SAMPLES, share, atol=0.015)
+
+
 SAMPLES = 20000
 
 

@@ -32,7 +32,8 @@ _FILES = {  # in the order in which the overloads of one name are tried
         mul ddot transpose trace diag get_diag skew identity matrix_from_rows matrix_from_cols determinant inverse""",
     "quaternions": """
         mul quat_identity quat_inverse quat_rotate quat_rotate_inv quat_from_axis_angle quat_to_axis_angle quat_rpy
-        quat_to_matrix quat_from_matrix quat_slerp""",
+        quat_to_matrix quat_from_matrix quat_slerp quat_twist quat_twist_angle quat_twist_angle_signed
+        quat_between_vectors""",
     "transforms": """
         mul transform_identity transform_get_translation transform_get_rotation transform_set_translation
         transform_set_rotation transform_multiply transform_inverse transform_point transform_vector
@@ -43,7 +44,7 @@ _FILES = {  # in the order in which the overloads of one name are tried
     "random": """
         pcg_hash rand_init randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
         sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
-        sample_unit_square sample_unit_cube""",
+        sample_unit_square sample_unit_cube sample_cdf""",
 }  # fmt: skip
 
 MODULES: dict[str, list[str]] = {}
@@ -59,7 +60,7 @@ ALIASES = {
 UPDATING = frozenset(
     """transform_set_translation transform_set_rotation randi randu randf randn sample_triangle sample_unit_ring
     sample_unit_disk sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
-    sample_unit_square sample_unit_cube""".split()
+    sample_unit_square sample_unit_cube sample_cdf""".split()
 )
 """Builtins that give the variable passed first a new value."""
 

@@ -4,7 +4,22 @@ from ..types.annotations import type_of
 from ..types.core import FLOATS, Type
 from ..types.core import quaternion as quaternion_type
 from .constructors import identity_quaternion
-from .language import atan2, copysign, cos, cross, dot, length, matrix, normalize, quaternion, sin, vector
+from .language import (
+    abs,
+    acos,
+    atan2,
+    copysign,
+    cos,
+    cross,
+    dot,
+    length,
+    matrix,
+    normalize,
+    quaternion,
+    sin,
+    sqrt,
+    vector,
+)
 from .patterns import Float, Known, Mat, Quat, Vec
 from .registry import Arg, Mismatch, builtin
 
@@ -216,3 +231,63 @@ class quat_slerp:
     def body(a: Quat(Float), b: Quat(Float), t: Float) -> Quat(Float):
         axis, angle = quat_to_axis_angle(quat_inverse(a) * b)
         return a * quat_from_axis_angle(axis, t * angle)
+
+
+@builtin("quaternion math")
+class quat_twist:
+    """The part of a rotation that turns about ``axis``, a vector of length 1; the rest turns ``axis`` itself.
+
+    >>> wp.quat_twist(wp.vec3(0.0, 0.0, 1.0), wp.quat_identity())
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def body(axis: Vec(3, Float), q: Quat(Float)) -> Quat(Float):
+        a = axis * dot(axis, vector(q[0], q[1], q[2]))
+        return normalize(quaternion(a[0], a[1], a[2], q[3]))
+
+
+@builtin("quaternion math")
+class quat_twist_angle:
+    """The angle, 0 to 2π, by which a rotation turns about ``axis``, a vector of length 1.
+
+    >>> wp.quat_twist_angle(wp.vec3(0.0, 0.0, 1.0), wp.quat_identity())
+    0.0
+    """
+
+    def body(axis: Vec(3, Float), q: Quat(Float)) -> Float:
+        return 2.0 * acos(quat_twist(axis, q)[3])
+
+
+@builtin("quaternion math")
+class quat_twist_angle_signed:
+    """The angle, -2π to 2π, by which a rotation turns about ``axis``; positive where it turns with it.
+
+    >>> wp.quat_twist_angle_signed(wp.vec3(0.0, 0.0, 1.0), wp.quat_identity())
+    0.0
+    """
+
+    def body(axis: Vec(3, Float), q: Quat(Float)) -> Float:
+        return 2.0 * atan2(dot(axis, vector(q[0], q[1], q[2])), q[3])
+
+
+@builtin("quaternion math")
+class quat_between_vectors:
+    """The smallest rotation that turns the direction of ``a`` into that of ``b``.
+
+    ``(a × b, |a||b| + a · b)``, normalised; half a turn about a perpendicular axis where they point in opposite ways.
+
+    >>> wp.quat_between_vectors(wp.vec3(0.0, 1.0, 0.0), wp.vec3(0.0, -1.0, 0.0))
+    quatf([0.0, -0.0, 1.0, 0.0])
+    """
+
+    def body(a: Vec(3, Float), b: Vec(3, Float)) -> Quat(Float):
+        size = sqrt(dot(a, a) * dot(b, b))
+        w = size + dot(a, b)
+        axis = cross(a, b)
+        if w < 1.0e-6 * size:  # opposite: any axis at right angles to a, away from its largest component
+            w = w * 0.0
+            if abs(a[0]) > abs(a[2]):
+                axis = vector(-a[1], a[0], a[2] * 0.0)
+            else:
+                axis = vector(a[0] * 0.0, -a[2], a[1])
+        return normalize(quaternion(axis[0], axis[1], axis[2], w))

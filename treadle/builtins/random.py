@@ -8,7 +8,8 @@ import math
 from ..types.core import f32, i32, u32
 from ..types.core import vector as vector_type
 from ..types.values import int32, uint32
-from .language import cbrt, cos, log, sin, sqrt, vector
+from .language import cbrt, cos, log, lower_bound, sin, sqrt, vector
+from .patterns import View
 from .registry import builtin
 
 TAU = 2.0 * math.pi
@@ -275,3 +276,15 @@ class sample_unit_cube:
         y = randf(state) - 0.5
         z = randf(state) - 0.5
         return vector(x, y, z), state
+
+
+@builtin("random")
+class sample_cdf:
+    """An index drawn from a distribution given by its cumulative sums ``cdf``, which end at 1; moves ``state`` on."""
+
+    updates = ("state",)
+
+    def sig(state: u32, cdf: View(f32, 1)) -> i32: ...
+
+    def body(state, cdf):
+        return lower_bound(cdf, randf(state)), state
