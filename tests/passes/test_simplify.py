@@ -115,3 +115,37 @@ def test_carried_values_that_never_change_are_not_carried():
                   "%16: f32 = add %14, %15\n yield %16, %15\n }\n store %0, %1, %11\n store %0, %1, %12")  # fmt: skip
     assert "%10: f32 = for %8, %1, %9, %2 {%11: i32, %12: f32" in found
     assert found.endswith("store %0, %1, %3\n")
+
+
+def test_a_check_that_surely_holds_goes():
+    assert after("%9: bool = const value=true\n check %9 kind='assert' message=''") == "\n"
+    assert "check" in after("%9: bool = const value=false\n check %9 kind='assert' message=''")
+    assert "check" in after("check %4 kind='assert' message=''")
+
+
+BRANCH = (
+    "{}\n if %9 {{\n check %10 kind='assert' message='then'\n yield\n }} {{\n"
+    " check %10 kind='assert' message='else'\n yield\n }}"
+)
+
+
+def checked(head: str) -> set[str]:
+    """In which arms the check of %10 stays, where %9 decides on the arm."""
+    text = after(BRANCH.format(head))
+    return {arm for arm in ("then", "else") if arm in text}
+
+
+def test_inside_a_branch_its_condition_is_known():
+    other = "%8: bool = lt %2, %3\n "
+    assert checked(other + "%9: bool = logical_not %4\n %10: bool = logical_not %9") == {"then"}
+    assert checked(other + "%9: bool = bitand %4, %8\n %10: bool = bitand %4, %4") == {"then", "else"}
+    assert checked("%10: bool = lt %2, %3\n %9: bool = bitand %4, %10") == {"else"}
+    assert checked("%10: bool = lt %2, %3\n %9: bool = bitor %4, %10") == {"then", "else"}
+    assert checked("%11: bool = lt %2, %3\n %10: bool = logical_not %11\n %9: bool = bitor %4, %11") == {"then"}
+
+
+def test_a_branch_on_a_known_condition_is_its_arm():
+    text = after("if %4 {\n if %4 {\n store %0, %1, %2\n yield\n } {\n store %0, %1, %3\n yield\n }\n yield\n } {\n"
+                 "%9: f32 = select %4, %2, %3\n store %0, %1, %9\n yield\n }\n if %4 {\n yield\n } {\n"
+                 "store %0, %1, %2\n yield\n }")  # fmt: skip
+    assert text.count("if %4") == 2 and text.count("store %0, %1, %2") == 2 and text.count("store %0, %1, %3") == 1

@@ -49,6 +49,10 @@ class Rewriter:
         self.out.extend(block.ops)
         return block.yields
 
+    def regions(self, op: Op) -> tuple[Block, ...]:
+        """The regions of ``op``, rewritten."""
+        return tuple([self.block(r) for r in op.regions])
+
     def block(self, block: Block) -> Block:
         outer, self.out = self.out, []
         out, defs, env, rule_of = self.out, self.defs, self.env, self.rules.get
@@ -71,7 +75,7 @@ class Rewriter:
                 rule = self.before.get(name)
                 if rule is not None:
                     rule(self, op)
-                op = self.op = with_regions(op, tuple([self.block(r) for r in op.regions]))
+                op = self.op = with_regions(op, self.regions(op))
             rule = rule_of(name)
             if rule is not None:
                 values = rule(self, op)
@@ -89,6 +93,7 @@ class Rewriter:
 Rule = Callable[[Rewriter, Op], "tuple[Value, ...] | None"]
 
 
-def rewrite(func: Func, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None) -> Func:
+def rewrite(func: Func, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None,
+            kind: type[Rewriter] = Rewriter) -> Func:
     """``func`` with ``rules`` (by op name) applied once, in order of execution."""
-    return with_body(func, Rewriter(rules, before).block(func.body))
+    return with_body(func, kind(rules, before).block(func.body))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..builtins.registry import primitive
-from ..ir.node import Func, Op, Value
+from ..ir.node import Block, Func, Op, Value
 from ..types.core import Fixed, Matrix, Type, Vector, b1
 from .rewrite import Rewriter, Rule, rewrite
 
@@ -14,7 +16,49 @@ def simplify(func: Func) -> Func:
     """Read parts straight from where they were put; choose what a known condition chooses; unwrap loops that run once
     or never; hand on past a loop what it does not change."""
     primitive("logical_not")  # known to the IR from here on
-    return rewrite(func, _RULES, {"for": _unchanging, "while": _unchanging})
+    return rewrite(func, _RULES, {"for": _unchanging, "while": _unchanging}, _Knowing)
+
+
+class _Knowing(Rewriter):
+    """A rewriter that knows, inside a branch, how its condition came out."""
+
+    __slots__ = ("truths",)
+
+    def __init__(self, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None):
+        super().__init__(rules, before)
+        self.truths: dict[Value, bool] = {}
+
+    def regions(self, op: Op) -> tuple[Block, ...]:
+        if op.name != "if":
+            return super().regions(op)
+        before, made = self.truths, []
+        for region, truth in zip(op.regions, (True, False)):
+            self.truths = dict(before)
+            self.learn(op.args[0], truth)
+            made.append(self.block(region))
+        self.truths = before
+        return tuple(made)
+
+    def learn(self, v: Value, truth: bool) -> None:
+        """Note that ``v`` is ``truth``, and what follows for the values it was made from."""
+        self.truths[v] = truth
+        op = self.defs.get(v)
+        if op is None:
+            return
+        if op.name == "logical_not":
+            self.learn(op.args[0], not truth)
+        elif op.name == ("bitand" if truth else "bitor") and v.type is b1:
+            for a in op.args:
+                self.learn(a, truth)
+
+    def truth(self, v: Value) -> bool | None:
+        """Whether ``v`` is true, if that is known here."""
+        known = self.consts.get(v, self.truths.get(v))
+        op = self.defs.get(v)
+        if known is None and op is not None and op.name == "logical_not":
+            known = self.truth(op.args[0])
+            return None if known is None else not known
+        return known
 
 
 # ---- composites
@@ -99,9 +143,9 @@ def _put(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
 # ---- choices
 
 
-def _select(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+def _select(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
     c, a, b = op.args
-    known = rw.consts.get(c)
+    known = rw.truth(c)
     if known is not None:
         return (a if known else b,)
     if a is b or _is_poison(rw, b):
@@ -126,10 +170,10 @@ def _truth(rw: Rewriter, c: Value, a: Value, b: Value) -> tuple[Value, ...] | No
     return None
 
 
-def _if(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
+def _if(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
     (c,) = op.args
     then, other = op.regions
-    known = rw.consts.get(c)
+    known = rw.truth(c)
     if known is not None:
         return rw.splice(then if known else other)
     # A result that both sides agree on, or that is the condition, needs no branch; remove_dead then drops it here.
@@ -139,6 +183,10 @@ def _if(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
         elif truth := _truth(rw, c, a, b):
             (rw.env[r],) = truth
     return None
+
+
+def _check(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
+    return () if rw.truth(op.args[0]) else None
 
 
 # ---- loops
@@ -187,5 +235,5 @@ def _once(rw: Rewriter, op: Op, values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 _RULES: dict[str, Rule] = {
     "extract": _extract, "insert": _insert, "make": _make, "pick": _pick, "put": _put, "select": _select, "if": _if,
-    "for": _for, "while": _while,
+    "check": _check, "for": _for, "while": _while,
 }  # fmt: skip
