@@ -17,7 +17,7 @@ VELOCITY = ("com_vel", "passive", "rne", "actuator_vel")
 ACCELERATION = ("fwd_actuation", "fwd_acceleration")
 STAGES = POSITION + VELOCITY + ACCELERATION
 
-STRAIGHT_DOFS = 12  # up to so many degrees of freedom the straight-line step fits the instruction cache
+STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
 
 
 @cache
