@@ -47,6 +47,8 @@ COUNT = "%23: i32 = atomic %1, %11, %12 op='add'\n store %2, %23, %7"
                  "store %0, %10, %21"),
         ("ordered", "%20: f32 = atomic %2, %11, %7 op='add'\n %21: f32 = atomic %2, %11, %7 op='max'"),
         ("ordered", ADD + "\n %30: f32 = load %2, %10"),  # updated and read
+        ("ordered", ADD + "\n store %2, %11, %7"),  # updated and stored to
+        ("ordered", ADD + "\n %30: view<f32,1,(4)> = load %5, %10\n store %30, %10, %7"),  # … by way of an unknown view
         ("ordered", ADD + "\n store %0, %10, %22"),  # a used float update
         ("ordered", "%20: i32 = atomic %1, %11, %12 op='exch'"),
         ("ordered", "%20: i32 = atomic %1, %11, %11, %12 op='cas'"),

@@ -145,7 +145,6 @@ class Core:
         found = self.opposites.get(x)
         if found is None:
             found = self.here(node).one("logical_not", (x,), b1)
-            self.outer: dict[str, Constant] = {}  # what names from outside stand for, and dotted ones
         self.opposites[found] = x
         return found
 

@@ -7,10 +7,11 @@ root: then no two threads meet there, and updates are plain reads and writes.
 
 A kernel's order is
 
-* **free** if no atomic's result is used, and no array is both updated at foreign indices and read, or updated by
-  operations that do not commute: any gangs, any workers, and the same bits still;
+* **free** if no atomic's result is used, and no array is both updated at foreign indices and read or stored to, or
+  updated by operations that do not commute: any gangs, any workers, and the same bits still;
 * **counted** if results of integer add and sub are used, and a thread's amounts depend on nothing but read-only memory
-  and results from arrays counted before: amounts first, then sums in thread order, then the real run;
+  and results from arrays counted before: amounts could be summed in thread order before the real run. Today such a
+  kernel runs in thread order;
 * **ordered** otherwise: compare-and-swap, exchange, waiting loops, used updates of floats, printing. One thread after
   the other.
 """
@@ -255,7 +256,8 @@ class _Walk:
     def subview(self, op: Op) -> None:
         v, *indices = op.args
         place = self.place(v)
-        fixed = None if place.fixed is None or op.attrs.get("axis") else (*place.fixed, *[self.facts.get(i) for i in indices])
+        cut = place.fixed is None or op.attrs.get("axis")  # not the leading dimensions
+        fixed = None if cut else (*place.fixed, *[self.facts.get(i) for i in indices])
         self.facts[op.result] = Place(place.root, place.rank, fixed)
         self.depend(op.result, self.mask(op.args))
 
@@ -481,11 +483,15 @@ def _decide(found: Effects) -> str:
 
 
 def _clash(found: Effects) -> bool:
-    """Whether results depend on how foreign updates mix with reads, or with updates of another kind."""
+    """Whether results depend on how foreign updates mix with reads and stores, or with updates of another kind.
+
+    A thread may store to an element and update it without a race, if no other thread comes there: ``p[i]`` may be a
+    permutation. Updates that are held back, or made in a copy, would then come after a store that follows them.
+    """
     updated = [root for root, touch in found.roots.items() if touch.foreign]
     for root in updated:
         touch = found.roots[root]
-        if touch.read or touch.foreign & {"exch", "cas"}:
+        if touch.read or touch.written or touch.foreign & {"exch", "cas"}:
             return True
         if len({"add" if kind == "sub" else kind for kind in touch.foreign}) > 1:
             return True
@@ -493,7 +499,8 @@ def _clash(found: Effects) -> bool:
     if unknown is None or not updated:
         return False
     others = [touch for root, touch in found.roots.items() if root != UNKNOWN and not touch.private]
-    return unknown.read or (UNKNOWN in updated and any(touch.read for touch in others))
+    met = [unknown, *others] if UNKNOWN in updated else [unknown]
+    return any(touch.read or touch.written for touch in met)
 
 
 def _countable(found: Effects, root: str) -> bool:

@@ -18,7 +18,7 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     load      (v, i…)                    -> x                   one element (after scalarize: one result a leaf)
     store     (v, i…, x…)                                       one element (after scalarize: one argument a leaf)
     atomic    (v, i…, x[, y])            -> old  op             add sub min max and or xor exch cas (y: new value)
-    subview   (v, i…)                    -> v'                  fixes dimensions from attrs axis on (0: the leading ones)
+    subview   (v, i…)                    -> v'   axis           fixes dimensions from axis on (none: the leading ones)
     slice     (v, start, step, len)      -> v'   axis           a range along one axis (already normalised)
     field     (v)                        -> v'   index          each element's part number index (static)
     parts     (v)                        -> v'                  components as one (vectors) or two (matrices) last axes

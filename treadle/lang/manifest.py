@@ -85,7 +85,7 @@ def _text(value: Any, depth: int) -> str:
         return f"class:{value.__module__}.{value.__qualname__}"
     if isinstance(value, Type):
         return f"type:{_type_text(value)}"
-    if isinstance(value, Builtin) or hasattr(value, "__treadle_builtin__"):  # wp.zeros has two meanings, one in a kernel
+    if isinstance(value, Builtin) or (callable(value) and hasattr(value, "__treadle_builtin__")):  # wp.zeros is both
         return f"builtin:{value.__name__}"
     if isinstance(value, types.ModuleType):
         return f"module:{value.__name__}"

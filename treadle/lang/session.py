@@ -12,7 +12,7 @@ _started = False
 def init() -> None:
     """Start treadle: load the code generator's library and the native helpers, so that the first launch need not.
 
-    Optional; everything starts by itself when needed. Prints one line unless ``wp.config.quiet``.
+    Optional; everything starts by itself when needed. Prints one line if ``wp.config.verbose``.
     """
     global _started
     if _started:
