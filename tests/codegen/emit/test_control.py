@@ -1,13 +1,14 @@
 """Branches and loops under masks: every gang width gives the bits of one thread after the other, and of the oracle."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.codegen.harness import KernelBuilder, agrees_with_oracle, same_on_all_widths
+from tests.codegen.harness import WIDTHS, Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
 from tests.codegen.programs import Program
-from treadle.codegen import cpu
+from treadle.codegen import cpu, oracle
 from treadle.codegen.emit.module import write
 from treadle.codegen.emit.unit import Options
 from treadle.types.core import b1, f32, i32, view
@@ -151,17 +152,21 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(((a.view(np.uint32) == b.view(np.uint32)) | (np.isnan(a) & np.isnan(b))).all())
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_random_programs(seed):
-    from tests.codegen.harness import WIDTHS, Entry
-    from treadle.codegen import oracle
-
+@pytest.mark.parametrize("registers", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed, registers, monkeypatch):
+    """Also in the code that processors with mask registers, gathers and scatters get, and in that which others get."""
+    machine = cpu.machine
+    monkeypatch.setattr(cpu, "machine", lambda target, width: replace(
+        machine(target, width), mask_registers=registers, gathers=registers, scatters=registers,
+        slow_masked_stores=not registers,
+    ))  # fmt: skip
     n = 21
     r = np.random.default_rng(seed)
     start = (r.integers(-50, 50, 64).astype(np.int32), r.normal(size=64).astype(np.float32),
              r.normal(size=(64, 3)).astype(np.float32), np.zeros(n, np.float32),
              np.zeros(n, np.int32), 7, 1.5)  # fmt: skip
-    func = Program(seed + 1000).func()
+    func = Program(2 * seed + registers + 1000).func()
     expected = copy.deepcopy(start)
     oracle.run(func, expected, n)
     for width in WIDTHS:
