@@ -130,6 +130,8 @@ def sums_kernel(
     narrow: wp.array(dtype=float),
     wide: wp.array(dtype=wp.float64),
     v: wp.array(dtype=wp.vec3),
+    low: wp.array(dtype=float),
+    high: wp.array(dtype=float),
 ):
     i = wp.tid()
     s = x[i]
@@ -140,15 +142,35 @@ def sums_kernel(
         wp.atomic_add(narrow, 2 + k, s * 1.3)
     wp.atomic_add(wide, 0, wp.float64(s) * wp.float64(1.0e-3))
     wp.atomic_add(v, 0, wp.vec3(s, s * s, 1.0 - s))
-    wp.atomic_min(narrow, 6, s)
-    wp.atomic_max(narrow, 7, s)
+    wp.atomic_min(low, 0, s)
+    wp.atomic_max(high, 0, s)
 
 
 def sums(n: int = 150_007) -> dict[str, np.ndarray]:
     """Float sums to one address: always, under a condition, in a loop of varying length; also of vectors."""
-    narrow, wide, v = wp.zeros(8, dtype=float), wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.vec3)
-    wp.launch(sums_kernel, dim=n, inputs=[wp.array(_normal(n)), narrow, wide, v])
-    return {"narrow": narrow.numpy(), "wide": wide.numpy(), "v": v.numpy()}
+    narrow, low, high = (wp.zeros(k, dtype=float) for k in (6, 1, 1))
+    wide, v = wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.vec3)
+    wp.launch(sums_kernel, dim=n, inputs=[wp.array(_normal(n)), narrow, wide, v, low, high])
+    found = {"narrow": narrow, "wide": wide, "v": v, "low": low, "high": high}
+    return {name: a.numpy() for name, a in found.items()}
+
+
+@wp.kernel
+def restart_kernel(place: wp.array(dtype=int), x: wp.array(dtype=float), total: wp.array(dtype=float)):
+    i = wp.tid()
+    j = place[i]
+    wp.atomic_add(total, j, x[i])
+    wp.atomic_add(total, j, 0.1)
+    if x[i] < 0.0:
+        total[j] = 5.0
+
+
+def restart(n: int = 30_011) -> dict[str, np.ndarray]:
+    """Each thread updates a place of its own, found in a table, and then perhaps stores to it: the store comes last."""
+    place = np.random.default_rng(24).permutation(n).astype(np.int32)
+    total = wp.zeros(n, dtype=float)
+    wp.launch(restart_kernel, dim=n, inputs=[wp.array(place), wp.array(_normal(n)), total])
+    return {"total": total.numpy()}
 
 
 @wp.kernel
@@ -254,6 +276,7 @@ PROGRAMS: dict[str, Program] = {
     "two counters": two_counters,
     "chain": chain,
     "sums": sums,
+    "restart": restart,
     "functions": functions,
     "collatz": collatz,
 }

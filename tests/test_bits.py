@@ -81,3 +81,18 @@ def test_counter_gives_slots_in_thread_order():
     assert out["count"][0] == len(want)
     assert (out["kept"][: len(want)] == want).all()
     assert (out["kept"][len(want) :] == 0).all()
+
+
+def test_programs_take_every_order():
+    """The comparisons above mean little for kernels that run on one worker in any case."""
+    from tests import bits
+    from treadle.lang.compile import Options, translate
+
+    found = {}
+    for kernel in (bits.scatter_kernel, bits.sums_kernel, bits.counter_kernel, bits.chain_kernel, bits.restart_kernel):
+        types = kernel.declared_variants()[0].types
+        found[kernel.key] = translate(kernel, types, Options(16, False, False, 8)).found.order
+    assert found == {
+        "scatter_kernel": "free", "sums_kernel": "free", "counter_kernel": "counted", "chain_kernel": "ordered",
+        "restart_kernel": "ordered",
+    }  # fmt: skip
