@@ -127,7 +127,13 @@ def make_data(
     mjm: mujoco.MjModel | Model,
     nworld: int = 1,
     nconmax: int | None = None,
+    nccdmax: int | None = None,
     njmax: int | None = None,
+    njmax_nnz: int | None = None,
+    naconmax: int | None = None,
+    naccdmax: int | None = None,
+    nvmax: int | None = None,
+    *,
     dtype: Any = None,
 ) -> Data:
     """Data of ``nworld`` worlds at the model's reference pose, at rest.
@@ -135,7 +141,8 @@ def make_data(
     Args:
         mjm: MuJoCo's model, or beyond MuJoCo Warp the result of `put_model`.
         nworld: number of worlds.
-        nconmax, njmax: capacities for contacts and constraint rows, which MuJoCo Warp needs; here they have no meaning.
+        nconmax, nccdmax, njmax, njmax_nnz, naconmax, naccdmax, nvmax: capacities for contacts, constraints and sleeping
+            that MuJoCo Warp asks for; taken and not needed here.
         dtype: precision, that of the model; if None that of ``mjm`` after `put_model`, else ``wp.float32``.
 
     Example:
@@ -157,7 +164,13 @@ def put_data(
     mjd: mujoco.MjData,
     nworld: int = 1,
     nconmax: int | None = None,
+    nccdmax: int | None = None,
     njmax: int | None = None,
+    njmax_nnz: int | None = None,
+    naconmax: int | None = None,
+    naccdmax: int | None = None,
+    nvmax: int | None = None,
+    *,
     dtype: Any = None,
 ) -> Data:
     """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`."""
