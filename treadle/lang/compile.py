@@ -7,6 +7,7 @@ gang width, with or without checks, for wide or any grids.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,20 +31,25 @@ from .natives import install
 if TYPE_CHECKING:
     from .kernel import Kernel
 
+FRAMES = 10_000  # Python frames while compiling
+
 _lock = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one variant is compiled for. ``rows``: gangs lie along the last axis of a grid that is wide enough."""
+    """What one variant is compiled for. ``grid``: dimensions of the launch; ``rows``: gangs lie along the last of them,
+    which is wide enough."""
 
     max_unroll: int
     checked: bool
     rows: bool
     width: int
+    grid: int = 1
 
     def key(self) -> str:
-        return f"unroll{self.max_unroll} {'checked' if self.checked else ''} {'rows' if self.rows else ''}"
+        marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}"
+        return f"unroll{self.max_unroll} grid{self.grid} {marks}"
 
 
 @dataclass(slots=True)
@@ -75,11 +81,12 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..frontend.parse import parse
     from ..ir.effects import effects
     from ..ir.show import show
-    from ..passes.pipeline import LOWER, NORMALIZE, run
+    from ..passes.pipeline import LOWER, NORMALIZE, RELEASE, run
 
     manifest, target = Manifest(), host(options.width)
     func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
-    func = run(LOWER, run(NORMALIZE, func))
+    func = run(NORMALIZE, func)
+    func = run(LOWER, func if options.checked else run(RELEASE, func))
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
     try:
         kept = node_of(kernel.source, manifest), key
@@ -271,11 +278,14 @@ def compiler_version() -> str:
 
 @contextmanager
 def collector_off():
-    """Python's cycle collector costs a fifth of a compile and finds nothing there."""
-    was_on = gc.isenabled()
+    """Python's cycle collector costs a fifth of a compile and finds nothing there. Passes and emitter recurse into
+    branches, so that many nested ones need more frames than Python allows at first."""
+    was_on, frames = gc.isenabled(), sys.getrecursionlimit()
     gc.disable()
+    sys.setrecursionlimit(max(frames, FRAMES))
     try:
         yield
     finally:
+        sys.setrecursionlimit(frames)
         if was_on:
             gc.enable()
