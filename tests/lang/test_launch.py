@@ -167,3 +167,42 @@ def test_settings_take_effect_after_a_launch(monkeypatch):
     monkeypatch.setattr(wp.config, "mode", "debug")
     with pytest.raises(IndexError):
         wp.launch(shift, dim=3, inputs=[a, b])
+
+
+@wp.kernel
+def one_index(out: wp.array(dtype=int), counter: wp.array(dtype=int)):
+    i = wp.tid()
+    out[wp.atomic_add(counter, 0, 1)] = i
+
+
+@wp.kernel
+def two_indices(out: wp.array(dtype=int), counter: wp.array(dtype=int)):
+    i, j = wp.tid()
+    out[wp.atomic_add(counter, 0, 1)] = 10 * i + j
+
+
+@wp.kernel
+def accumulate(out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] += 1.0
+
+
+@pytest.mark.parametrize("kernel, dim, want", [
+    (one_index, (2, 3), [0, 0, 0, 1, 1, 1]),
+    (one_index, 6, [0, 1, 2, 3, 4, 5]),
+    (two_indices, (1, 2, 3), [0, 0, 0, 1, 1, 1]),
+    (two_indices, 6, [0, 10, 20, 30, 40, 50]),
+    (two_indices, (2, 3), [0, 1, 2, 10, 11, 12]),
+])  # fmt: skip
+def test_fewer_indices_than_the_grid_has_axes_are_the_first_ones(kernel, dim, want):
+    for _ in range(2):
+        out, counter = wp.zeros(6, dtype=int), wp.zeros(1, dtype=int)
+        wp.launch(kernel, dim=dim, inputs=[out, counter])
+        assert out.list() == want
+
+
+def test_threads_that_share_an_index_all_count():
+    out = wp.zeros(3, dtype=float)
+    wp.launch(accumulate, dim=3, inputs=[out])
+    wp.launch(accumulate, dim=(3, 100), inputs=[out])
+    assert out.list() == [101.0, 101.0, 101.0]

@@ -94,6 +94,8 @@ class Parser(Statements):
             raise self._together()
         names = tuple(p.name for p in params)
         facts = {} if self.ndim is None else {"ndim": self.ndim}
+        if self.ndim and self.kind == "kernel":
+            facts["ndim"] = max(self.ndim, self.options.grid)
         if self.builtin:
             facts["builtin"] = True  # written to be inlined
         if getattr(self.source.function, "__treadle_rare__", False):

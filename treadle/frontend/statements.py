@@ -211,7 +211,7 @@ class Statements(Loops):
         if ok is not True:
             b = self.here(s)
             ok = b.const(False, b1) if ok is False else ok
-            b.op("check", (ok,), kind="assert", message=message)
+            b.op("check", (ok,), kind="assert", message=message, optional=True)
         return True
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from ..base.binary import Binary
 from ..base.config import config
 from ..base.digest import digest
-from ..base.errors import LaunchError
 from ..base.target import Target
 from ..ir.node import Func
 from ..runtime import cache as disk
@@ -138,19 +137,17 @@ class Variant:
 
     __slots__ = ("options", "program")
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, ndim: int):
+    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options):
         install()
         binary = compiled(kernel, types, options)
         rank = binary.meta["rank"]
         entry = get_device().load(binary)
         names = [p.name for p in kernel.parameters]
-        low, high, grid = 0, 2**31 - 1, 0
-        if rank > 1:
-            low, high, grid = (
-                (options.width, high, ndim) if options.rows else (low, options.width - 1 if ndim > 1 else high, ndim)
-            )
+        low, high = 0, 2**31 - 1  # the last extents it is for
+        if rank > 1 and options.grid > 1:
+            low, high = (options.width, high) if options.rows else (low, options.width - 1)
         self.options = options
-        self.program = Program(entry, types, kernel.key, names, options.checked, grid, low, high)
+        self.program = Program(entry, types, kernel.key, names, options.checked, options.grid if rank else 0, low, high)
 
 
 class Overload:
@@ -160,7 +157,7 @@ class Overload:
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...]):
         self._kernel, self.types = kernel, types
-        self.variants: dict[tuple[bool, bool, int, int], Variant] = {}
+        self.variants: dict[Options, Variant] = {}
 
     def _options(self, rows: bool, checked: bool | None) -> Options:
         """What the settings of now ask for; ``checked`` None leaves it to them."""
@@ -172,23 +169,15 @@ class Overload:
 
     def variant(self, dims: tuple[int, ...], checked: bool | None = None) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""
-        kernel = self._kernel
-        ndim, options = len(dims), self._options(False, checked)
-        if ndim > 1 and dims[-1] >= options.width:
-            options = replace(options, rows=True)
-        key = (options.rows, options.checked, options.width, ndim)
-        found = self.variants.get(key)
+        options = self._options(False, checked)
+        if len(dims) > 1:
+            options = replace(options, grid=len(dims), rows=dims[-1] >= options.width)
+        found = self.variants.get(options)
         if found is None:
             with _lock:
-                found = self.variants.get(key)
+                found = self.variants.get(options)
                 if found is None:
-                    found = self.variants[key] = Variant(kernel, self.types, options, ndim)
-                    rank = found.program.entry.meta["rank"]
-                    if 1 < rank < ndim:
-                        del self.variants[key]
-                        raise LaunchError(
-                            f"kernel {kernel.key} asks for {rank} thread indices, the launch has {ndim} dimensions"
-                        )
+                    found = self.variants[options] = Variant(self._kernel, self.types, options)
         return found
 
     def translation(self) -> tuple[str | None, Translation] | None:

@@ -18,7 +18,8 @@ SMALL_BUILTIN = 400
 def inline_small(func: Func) -> Func:
     """Replace calls by the callee's body where that is small or called from one place alone.
 
-    Callees are normalised first, each once. A function that stays a call stays one everywhere with equal arguments.
+    Callees are normalised first, each once. A function that stays a call stays one everywhere with equal arguments. The
+    fact "inline" of a function decides, where there is one; one that is "rare" stays a call.
     """
     sites: dict[Func, int] = {}
     for op in ops_of(func.body):
@@ -65,9 +66,7 @@ class _Inliner:
                 op = with_regions(op, tuple([self.block(r) for r in op.regions]))
             elif op.name == "call":
                 callee = normalised(op.attrs["func"])
-                limit = SMALL_BUILTIN if callee.facts.get("builtin") else SMALL
-                wanted = self.sites[op.attrs["func"]] == 1 or size(callee) <= limit
-                if wanted and not callee.facts.get("rare"):
+                if self.wanted(callee, self.sites[op.attrs["func"]]):
                     inner = self.body(callee, op.args)
                     out.extend(inner.ops)
                     env.update(zip(op.results, inner.yields))
@@ -75,6 +74,14 @@ class _Inliner:
                 op = Op("call", op.args, op.results, {"func": callee}, (), op.span)
             out.append(op)
         return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
+
+    def wanted(self, callee: Func, calls: int) -> bool:
+        """Whether the body of ``callee``, which is called from ``calls`` places, takes the place of its calls."""
+        facts = callee.facts
+        if facts.get("rare"):
+            return False
+        limit = SMALL_BUILTIN if facts.get("builtin") else SMALL
+        return facts.get("inline", calls == 1 or size(callee) <= limit)
 
     def body(self, callee: Func, args: tuple[Value, ...]) -> Block:
         """The body of ``callee`` for these arguments."""

@@ -57,19 +57,21 @@ class Lanes:
 
 
 def analyse(
-    func: Func, rows: bool = False, params: dict[Value, int | None | str] | None = None, width: int = 8
-) -> Lanes:
+    func: Func, rows: bool = False, params: dict[Value, int | None | str] | None = None, width: int = 8,
+    ndim: int | None = None,
+) -> Lanes:  # fmt: skip
     """The lane facts of ``func`` (scalarized).
 
     ``rows``: gangs run along the last axis of the grid, so that outer axes are uniform. ``params``: lane steps of a
     function's parameters (a kernel's are uniform). ``width`` 1 makes everything uniform; all other widths have the same
-    facts.
+    facts. ``ndim``: the rank of the grid, where it is not for ``func`` itself (a called function) to say.
     """
     lanes = Lanes({p: 0 if params is None else params.get(p) for p in func.params}, uses=_count_uses(func))
     for op in ops_of(func.body):
         if op.name in ("for", "while"):
             _find_leaving(op, lanes)
-    _Analysis(lanes, func.facts.get("ndim", 0), rows, width == 1).block(func.body)
+    rank = func.facts.get("ndim", 0) if ndim is None else ndim
+    _Analysis(lanes, rank, rows, width == 1).block(func.body)
     return lanes
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ..ir.node import Func
 from ..ir.verify import verify as check
+from .asserts import drop_asserts
 from .bounds import mark_bounded
 from .cse import share_common
 from .dce import remove_dead
@@ -20,11 +21,14 @@ from .scalarize import scalarize
 from .simplify import simplify
 from .sink import sink_stores
 
-__all__ = ["LOWER", "NORMALIZE", "Pass", "run"]
+__all__ = ["LOWER", "NORMALIZE", "RELEASE", "Pass", "run"]
 
 Pass = Callable[[Func], Func]
 
 NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remove_dead)
+
+# Between the two, in programs that are not checked.
+RELEASE: tuple[Pass, ...] = (drop_asserts,)
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 LOWER: tuple[Pass, ...] = (
