@@ -142,3 +142,49 @@ def test_host_builtins_agree_with_kernels():
     assert out.list() == [wp.length(v), wp.dot(v, v)]
     assert wp.min(3, 4) == 3
     np.testing.assert_array_equal(np.array(wp.cross(wp.vec3(1.0, 0.0, 0.0), wp.vec3(0.0, 1.0, 0.0))), [0, 0, 1])
+
+
+def test_inline_decides_what_becomes_of_calls():
+    from treadle.ir.walk import ops_of
+    from treadle.lang.compile import Options, translate
+
+    @wp.func(inline=False)
+    def kept(x: float):
+        return x * 3.0
+
+    @wp.kernel
+    def call(out: wp.array(dtype=float)):
+        out[0] = kept(2.0) + twice(2.0)
+
+    out = wp.zeros(1, dtype=float)
+    wp.launch(call, dim=1, inputs=[out])
+    assert out.list() == [10.0]
+    func = translate(call, call.declared_variants()[0].types, Options(16, False, False, 8)).func
+    assert [op.attrs["func"].name for op in ops_of(func.body) if op.name == "call"] == ["kept"]
+
+
+def test_a_function_serves_grids_of_several_ranks():
+    @wp.func(inline=False)
+    def heavy(x: int):
+        return x * x
+
+    @wp.func(inline=False)
+    def row_and_column():
+        i, j = wp.tid()
+        return 100 * heavy(i) + heavy(j)
+
+    @wp.kernel
+    def line(out: wp.array(dtype=int)):
+        i = wp.tid()
+        out[i] = heavy(i)
+
+    @wp.kernel
+    def plane(out: wp.array2d(dtype=int)):
+        i, j = wp.tid()
+        out[i, j] = row_and_column()
+
+    one, two = wp.zeros(20, dtype=int), wp.zeros((3, 20), dtype=int)
+    wp.launch(line, dim=20, inputs=[one])
+    wp.launch(plane, dim=(3, 20), inputs=[two])
+    assert (one.numpy() == np.arange(20) ** 2).all()
+    assert (two.numpy() == 100 * np.arange(3)[:, None] ** 2 + np.arange(20) ** 2).all()

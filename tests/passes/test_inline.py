@@ -64,3 +64,8 @@ def test_each_copy_has_values_of_its_own():
 
 def test_size_counts_regions():
     assert size(of("if %4 {\n %9: f32 = add %2, %2\n yield\n } {\n yield\n }")) == 2
+
+
+def test_what_the_user_said_of_a_function_decides():
+    assert calls(TWICE, function(1, "inline=false")) == 2
+    assert calls(TWICE, function(SMALL + 1, "inline=true")) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..base.errors import KernelTypeError
@@ -71,6 +72,8 @@ class Function:
             func = parse(
                 chosen.source, wanted, kind="function", constants=known, manifest=chosen._manifest, name=chosen.key
             )
+            if chosen.inline is not None:
+                func = replace(func, facts={**func.facts, "inline": chosen.inline})
             chosen._programs[key] = func
         return func
 

@@ -22,7 +22,7 @@ from ..types.core import Struct, Type
 from .function import Function
 from .host import Builtin
 
-# [code digest, [[text, [[constant name, value]…], value digest or Node]…]]: plain lists, so that JSON keeps it
+# [code digest, [[text, [[constant name, value]…], value digest or [[Node, inline]…]]…]]: plain lists, which JSON keeps
 Node = list
 
 
@@ -108,8 +108,7 @@ def _object_text(value: Any, depth: int) -> str:
     if isinstance(t, Type):
         return f"{t.name}:{value!r}"
     if isinstance(value, Function):
-        nodes = [node_of(o.source, o.manifest()) for o in value.overloads]
-        return f"function:{nodes!r}"
+        return f"function:{_function_nodes(value)!r}"
     if dataclasses.is_dataclass(value):
         content = ",".join(_text(getattr(value, f.name), depth + 1) for f in dataclasses.fields(value))
         return f"{type(value).__module__}.{type(value).__qualname__}:({content})"
@@ -132,9 +131,12 @@ def node_of(source: Source, manifest: Manifest) -> Node:
 
 
 def _entry_value(value: Any) -> Any:
-    if isinstance(value, Function):
-        return [node_of(o.source, o.manifest()) for o in value.overloads]
-    return value_digest(value)
+    return _function_nodes(value) if isinstance(value, Function) else value_digest(value)
+
+
+def _function_nodes(f: Function) -> list:
+    """For each overload its node, and whether its body is to be copied into callers."""
+    return [[node_of(o.source, o.manifest()), o.inline] for o in f.overloads]
 
 
 def holds(node: Node, source: Source) -> bool:
@@ -153,7 +155,8 @@ def _entries_hold(entries: list, source: Source) -> bool:
         if isinstance(expected, list):
             if not isinstance(value, Function) or len(value.overloads) != len(expected):
                 return False
-            if not all(holds(n, o.source) for n, o in zip(expected, value.overloads, strict=True)):
+            pairs = zip(expected, value.overloads, strict=True)
+            if not all(inline == o.inline and holds(node, o.source) for (node, inline), o in pairs):
                 return False
         elif isinstance(value, Function) or value_digest(value) != expected:
             return False

@@ -104,9 +104,8 @@ class Unit:
 
         collect(self.kernel)
         for k, func in enumerate(functions):
-            func.facts.setdefault("ndim", self.kernel.facts.get("ndim", 0))
             params = call_params(func, calls[id(func)])
-            self.lanes[id(func)] = analyse(func, rows, params, width)
+            self.lanes[id(func)] = analyse(func, rows, params, width, self.kernel.facts.get("ndim", 0))
             self.names[id(func)] = f"@f{k}_{_plain(func.name)}"
             collect(func)
         return functions
