@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from treadle.runtime.construct import zeros
-from treadle.runtime.packing import bf16_bits, bf16_values, packer, unpacker
+from treadle.runtime.packing import packer, unpacker
 from treadle.types import core
 from treadle.types.core import Struct, b1, bf16, f16, f32, f64, i8, i32, matrix, u8, u64, vector, view
+from treadle.types.numbers import bf16_bits, bf16_values
 from treadle.types.values import class_of, register_class
 
 

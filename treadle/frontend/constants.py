@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +11,8 @@ import numpy as np
 from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import STR, FunctionType, Matrix, Scalar, Struct, Type, Vector, b1, f16, f32, f64, i32, tuple_of
+from ..types.core import STR, FunctionType, Matrix, Scalar, Struct, Type, Vector, b1, f32, i32, tuple_of
+from ..types.numbers import rounder
 from ..types.promotion import adapts, fits, literal_type
 from ..types.spelling import SCALAR_NAMES, spell
 
@@ -111,17 +111,7 @@ def plain(value: Any, t: Scalar) -> bool | int | float:
 
 def round_float(value: float, t: Scalar) -> float:
     """``value`` rounded to the float type ``t``, ties to even."""
-    if t is f64 or math.isnan(value) or math.isinf(value):
-        return value
-    if t is f16:
-        with np.errstate(over="ignore"):
-            return float(np.float16(value))
-    if t is f32:
-        with np.errstate(over="ignore"):
-            return float(np.float32(value))
-    bits = struct.unpack("<I", struct.pack("<f", round_float(value, f32)))[0]  # bfloat16: the upper half of a float32
-    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return struct.unpack("<f", struct.pack("<I", bits & 0xFFFFFFFF))[0]
+    return value if math.isnan(value) else rounder(t)(value)
 
 
 def adapted(c: Constant, t: Type | None) -> Constant:

@@ -10,8 +10,10 @@ import math
 import numpy as np
 
 from ..types.core import Scalar, b1, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from ..types.numbers import bf16_bits, bf16_values
+from ..types.promotion import limits
 
-__all__ = ["boxed", "converted", "dtype_of", "plain", "rounded_bf16"]
+__all__ = ["boxed", "converted", "dtype_of", "plain"]
 
 _CLASSES: dict[Scalar, type[np.generic]] = {
     b1: np.bool_, i8: np.int8, i16: np.int16, i32: np.int32, i64: np.int64, u8: np.uint8, u16: np.uint16,
@@ -29,21 +31,12 @@ def boxed(value: bool | int | float | np.generic, t: Scalar) -> np.generic:
 
     NumPy warns where a float becomes infinite; callers run under ``np.errstate``.
     """
-    return rounded_bf16(np.float32(value)) if t is bf16 else _CLASSES[t](value)
+    return np.float32(bf16_values(bf16_bits(value))) if t is bf16 else _CLASSES[t](value)
 
 
 def plain(x: np.generic) -> bool | int | float:
     """The Python number with the value of ``x``, as a ``const`` keeps it."""
     return x.item()
-
-
-def rounded_bf16(x: np.float32) -> np.float32:
-    """``x`` rounded to eight significant bits, ties to even."""
-    if not np.isfinite(x):
-        return x
-    bits = int(x.view(np.uint32))
-    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return np.uint32(bits).view(np.float32)
 
 
 def converted(x: np.generic, t: Scalar) -> np.generic:
@@ -59,7 +52,7 @@ def converted(x: np.generic, t: Scalar) -> np.generic:
     if isinstance(x, np.floating):
         if math.isnan(x):
             return dtype_of(t)(0)
-        low, high = (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.is_signed else (0, (1 << t.bits) - 1)
+        low, high = limits(t)
         return dtype_of(t)(low if x <= low else high if x >= high else int(x))
     wrapped = int(x) & (1 << t.bits) - 1
     return dtype_of(t)(wrapped - (1 << t.bits) if t.is_signed and wrapped >> t.bits - 1 else wrapped)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ..base.errors import InternalError
 from ..types.core import STR, Fixed, Matrix, Scalar, Type, Vector, View, b1, i32, u64, vector
 from ..types.layout import children, leaves
+from ..types.promotion import fits
 from . import ops
 from .node import Block, Func, Op, Value
 from .walk import callees
@@ -125,11 +126,7 @@ def _const(op: Op, scalar: bool) -> str | None:
     wanted = str if t is STR else {"b": bool, "f": float}.get(t.kind, int)
     if type(value) is not wanted:
         return f"the value is not a Python {wanted.__name__}"
-    if wanted is int:
-        low, high = (-(1 << t.bits - 1), 1 << t.bits - 1) if t.is_signed else (0, 1 << t.bits)
-        if not low <= value < high:
-            return "the value is out of range"
-    return None
+    return "the value is out of range" if wanted is int and not fits(value, t) else None
 
 
 def _make(op: Op, scalar: bool) -> str | None:

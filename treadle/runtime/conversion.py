@@ -8,9 +8,10 @@ import numpy as np
 
 from ..base.errors import ArrayError
 from ..types.core import Struct, bf16
+from ..types.numbers import bf16_bits, bf16_values
 from .array_views import product
 from .elements import Element, element_of_numpy
-from .packing import bf16_bits, bf16_values, packer, unpacker
+from .packing import packer, unpacker
 
 
 def from_data(data: Any, e: Element | None) -> tuple[np.ndarray, Element]:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, bf16
+from ..types.numbers import bf16_bits, bf16_values
+from ..types.promotion import fits
 from ..types.spelling import spell
 from ..types.values import class_of
 
@@ -32,20 +34,6 @@ def code_of(t: Scalar) -> str:
     return code if t.kind == "i" else code.upper()
 
 
-def bf16_bits(values: Any) -> np.ndarray:
-    """bfloat16 bits of ``values``, rounded to nearest, ties to even; NaNs stay NaNs."""
-    single = np.asarray(values, dtype=np.float32)
-    bits = single.view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    return np.where(np.isnan(single), quiet, rounded).astype(np.uint16)
-
-
-def bf16_values(bits: Any) -> np.ndarray:
-    """The float32 values of bfloat16 ``bits``."""
-    return (np.asarray(bits, dtype=np.uint32) << np.uint32(16)).view(np.float32)
-
-
 def number(value: Any, t: Scalar) -> Any:
     """``value`` as the Python number that packs as ``t``.
 
@@ -66,8 +54,7 @@ def number(value: Any, t: Scalar) -> Any:
         return float(plain)
     if isinstance(plain, float):
         raise TypeError(f"expected {spell(t)}, got the float {plain!r}")
-    low, high = (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.is_signed else (0, (1 << t.bits) - 1)
-    if not low <= plain <= high:
+    if not fits(plain, t):
         raise OverflowError(f"{plain} does not fit {spell(t)}")
     return int(plain)
 
@@ -197,10 +184,3 @@ def _struct_unpacker(t: Struct, cls: type) -> Unpacker:
         return made
 
     return unpack
-
-
-def scalar_bytes(value: Any, t: Scalar) -> bytes:
-    """``value`` as memory holds a ``t``."""
-    buffer = bytearray(t.size)
-    packer(t)(buffer, 0, value)
-    return bytes(buffer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def code(t: Scalar) -> str:
     return "f" if t.is_float and t.bits == 16 else _CODES[t.kind][t.bits]
 
 
+@cache
 def rounder(t: Scalar) -> Callable[[Any], Any]:
     """A function that makes of a number the Python number a scalar of type ``t`` can hold."""
     if t is b1:
@@ -31,7 +33,7 @@ def rounder(t: Scalar) -> Callable[[Any], Any]:
     if t is f64:
         return float
     if t is bf16:
-        return _to_bf16
+        return lambda x: float(bf16_values(bf16_bits(float(x))))
     kind = np.float16 if t is f16 else np.float32
 
     def narrow(x: Any) -> float:
@@ -45,14 +47,19 @@ def _whole(x: Any) -> int:
     return operator.index(x) if not isinstance(x, float | np.floating) else int(x)
 
 
-def _to_bf16(x: Any) -> float:
-    """The nearest number with eight significant bits, ties to even, in float32's range."""
-    with np.errstate(over="ignore"):
-        single = np.float32(float(x))
-    if not np.isfinite(single):
-        return float(single)
-    bits = int(single.view(np.uint32))
-    return float(np.uint32((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32))
+def bf16_bits(values: Any) -> np.ndarray:
+    """bfloat16 bits of ``values``: the upper half of a float32, rounded to nearest, ties to even; NaNs stay NaNs."""
+    with np.errstate(all="ignore"):
+        single = np.asarray(values, dtype=np.float32)
+        bits = single.view(np.uint32)
+        rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(single), quiet, rounded).astype(np.uint16)
+
+
+def bf16_values(bits: Any) -> np.ndarray:
+    """The float32 values of bfloat16 ``bits``."""
+    return (np.asarray(bits, dtype=np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def quotient(t: Scalar) -> Callable[[Any, Any], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from ...types.core import Scalar, bf16, f16, f32, f64
+from ...types.numbers import bf16_bits
 
 PTR = Scalar("ptr", "p", 64)  # an address in a register; never the type of an IR value
 
@@ -42,7 +43,7 @@ def constant(value: bool | int | float, t: Scalar) -> str:
     if t is f16:
         return f"0xH{struct.unpack('H', _half(float(value)))[0]:04X}"
     assert t is bf16
-    return str(bfloat_bits(float(value)))
+    return str(int(bf16_bits(value).view("int16")))
 
 
 def _clipped(value: float) -> float:
@@ -59,13 +60,6 @@ def _half(value: float) -> bytes:
         return struct.pack("e", value)
     except OverflowError:
         return struct.pack("e", float("inf") if value > 0 else float("-inf"))
-
-
-def bfloat_bits(value: float) -> int:
-    """The bits of ``value`` as a bfloat16 (through float32, ties to even), as a signed 16-bit integer."""
-    bits = struct.unpack("I", struct.pack("f", _clipped(value)))[0]
-    bits = (bits >> 16) | 0x40 if value != value else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-    return bits - 0x10000 if bits & 0x8000 else bits
 
 
 class Text:
