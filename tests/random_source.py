@@ -14,14 +14,15 @@ NAMES = ("a", "b", "c", "d")
 FUNCTION = "@wp.func\ndef helper(x: wp.array(dtype=int), i: int, a: int, b: int):\n"
 KERNEL = "@wp.kernel\ndef kernel(x: wp.array(dtype=int), out: wp.array(dtype=int), shared: wp.array(dtype=int)):\n"
 START = "i = wp.tid()\na = x[i]\nb = i % 7\nc = 3\nf = 0.25 * float(b)\n"
-ATOMICS = ("none", "added", "used")
+ATOMICS = ("none", "added", "used", "read")
 
 
 class Writer:
     """Writes one kernel and its helper.
 
     ``maybe`` allows names that some paths leave unassigned. ``atomics``: "none", "added" (nobody looks at the result,
-    so that threads may run in any order) or "used" (each thread sees what the threads before it did).
+    so that threads may run in any order), "used" or "read" (each thread sees what the threads before it did, by results
+    of atomics alone or by plain reads too).
     """
 
     def __init__(self, seed: int, maybe: bool = False, atomics: str = "none"):
@@ -68,6 +69,8 @@ class Writer:
         call = f"wp.atomic_add(shared, ({self.value(1)}) % {self.random.choice((1, 3))}, {self.value(1)})"
         if self.atomics == "added":
             return f"{call}\n"
+        if self.atomics == "read" and self.random.random() < 0.5:
+            call = f"shared[({self.value(1)}) % 3]"
         return f"{self.random.choice(NAMES[:3])} = {call} % 1009\n"
 
     def branch(self, depth: int, in_loop: bool) -> str:
