@@ -42,6 +42,13 @@ class Manifest:
 
 def look_up(source: Source, text: str, constants: Mapping[str, Any]) -> Any:
     """What the manifest text ``text`` gives now for the function of ``source``; :data:`MISSING` where it fails."""
+    if not constants and all(map(str.isidentifier, path := text.split("."))):  # most are dotted names
+        value = source.closure.get(path[0], MISSING)
+        for names in (source.globals, vars(builtins)):
+            value = names.get(path[0], MISSING) if value is MISSING else value
+        for name in path[1:]:
+            value = getattr(value, name, MISSING)
+        return value
     try:
         return eval(_compiled(text), {"__builtins__": builtins, **source.globals, **source.closure, **constants})
     except Exception:  # any failure of the user's expression means that it no longer gives a value

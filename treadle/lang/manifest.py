@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,8 +32,18 @@ class Unknown(Exception):
 
 
 def code_digest(source: Source) -> str:
-    """The digest of a function's code, its place in the file, its defaults and its declared types."""
-    parts = [repr(_code(source.code)), source.file, source.qualname]
+    """The digest of a function's code, its place in the file, its defaults and its declared types; found once."""
+    found = _digests.get(source)
+    if found is None:
+        found = _digests[source] = _code_digest(source)
+    return found
+
+
+_digests: weakref.WeakKeyDictionary[Source, str] = weakref.WeakKeyDictionary()
+
+
+def _code_digest(source: Source) -> str:
+    parts = [*_code(source.code), source.file, source.qualname]
     for p, t in zip(source.parameters(), source.parameter_types(), strict=True):
         parts.append(
             f"{p.name}:{'?' if t is None else _type_text(t)}={'' if p.default is EMPTY else value_digest(p.default)}"
@@ -41,12 +52,12 @@ def code_digest(source: Source) -> str:
     return digest(*parts)
 
 
-def _code(code: types.CodeType) -> tuple:
-    constants = tuple(
-        _code(c) if isinstance(c, types.CodeType) else (type(c).__name__, repr(c)) for c in code.co_consts
-    )
-    return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_firstlineno,
-            tuple(code.co_lines()))  # fmt: skip
+def _code(code: types.CodeType) -> list[str | bytes]:
+    """What tells a code object from others: instructions, constants, names and lines."""
+    inner = [part for c in code.co_consts if isinstance(c, types.CodeType) for part in _code(c)]
+    constants = [(type(c).__name__, c) for c in code.co_consts if not isinstance(c, types.CodeType)]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_firstlineno)
+    return [code.co_code, code.co_linetable, repr(constants), repr(names), *inner]
 
 
 def _type_text(t: Type) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base.errors import TreadleError
 from ..types.core import SCALARS, Matrix, Vector, View, b1, bf16, f16, f32, vector
-from ..types.records import ARGS_BYTES, LAUNCHER, PARAM, PARAM_KINDS, REPORT, Memory
+from ..types.records import ARGS_BYTES, LAUNCHER, PARAM_KINDS, REPORT, Memory
 from ..types.values import class_of
 from . import native
 from .array import array
@@ -90,8 +90,8 @@ def add(launch: Launcher, program: Program) -> None:
     if not program.record["key"]:
         program.record["key"] = key = next(_keys)
         _programs[key] = program
-    program.parameter_table = table(rows, len(PARAM.at))
-    program.record["params"] = ctypes.addressof(program.parameter_table)
+    program.parameter_table = table(rows)
+    program.record["params"] = program.parameter_table.buffer_info()[0]
     kept = [p for p in state.programs if p is not program][: MAX_PROGRAMS - 1]
     state.programs = [program, *kept]
     for this, following in zip(state.programs, [*kept, None], strict=True):

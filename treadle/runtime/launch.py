@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from array import array as words
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..base.errors import IndexOutOfRange, LaunchError, LaunchTypeError, Treadle
 from ..base.span import Span
 from ..types.core import SCALARS, Type, View
 from ..types.layout import leaves, pack
-from ..types.records import ATOMIC, FAULT, LAUNCH, LOG, OWN, PROGRAM, Memory, identity
+from ..types.records import FAULT, LAUNCH, LOG, PROGRAM, Memory, identity
 from . import faults, native, prints
 from .array_views import product
 from .cpu import Entry
@@ -88,10 +89,10 @@ class Program:
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]
-        tables = (table(atomics, len(ATOMIC.at)), table([row for row, _ in self.own], len(OWN.at)))
+        tables = (table(atomics), table([row for row, _ in self.own]))
         self._keep = tables
-        record["atomics"], record["natomics"] = ctypes.addressof(tables[0]), len(atomics)
-        record["own"], record["nown"] = ctypes.addressof(tables[1]), len(self.own)
+        record["atomics"], record["natomics"] = tables[0].buffer_info()[0], len(atomics)
+        record["own"], record["nown"] = tables[1].buffer_info()[0], len(self.own)
 
     def leaf(self, path: Sequence[int]) -> tuple[int, View]:
         """Offset in the arguments, and the type, of the view that ``path`` (parameter, field…) leads to."""
@@ -251,13 +252,9 @@ class Command:
             raise self.program.error(report, self.dims)
 
 
-def table(rows: list[tuple[int, ...]], width: int) -> Any:
-    """Rows of numbers as native code reads them: memory that the caller keeps."""
-    made = (ctypes.c_int64 * (len(rows) * width or 1))()
-    for i, row in enumerate(rows):
-        for j, value in enumerate(row):
-            made[i * width + j] = ctypes.c_int64(value).value
-    return made
+def table(rows: list[tuple[int, ...]]) -> words:
+    """Rows of numbers, 8 bytes each, as native code reads them: memory that the caller keeps."""
+    return words("Q", [value & 0xFFFFFFFFFFFFFFFF for row in rows for value in row] or [0])
 
 
 def _raw_free(address: int) -> None:
