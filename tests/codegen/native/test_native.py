@@ -12,6 +12,7 @@ from treadle.codegen.native.driver import driver
 from treadle.codegen.native.text import Code
 from treadle.runtime.loader import link
 from treadle.types.core import SCALARS, b1, bf16, f16, f32, f64, i8, u16, u64
+from treadle.types.numbers import bf16_bits, bf16_values
 from treadle.types.records import identity
 
 TRIPLES = [
@@ -107,6 +108,19 @@ def test_identities_change_no_bit(op, t):
 @pytest.mark.parametrize("t", [f16, f32, f64, i8, u16, u64], ids=str)
 def test_the_loser_of_min_is_the_largest(t):
     assert identity("min", t) != identity("max", t)
+
+
+@pytest.mark.parametrize("op", ["add", "min", "max"])
+def test_merge_of_bfloat16_rounds_once(op):
+    library = link(build.merge_binary(op, bf16))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(library.addresses["treadle_merge"])
+    rng = np.random.default_rng(8)
+    a, b = (bf16_bits(rng.standard_normal(61)) for _ in range(2))
+    a[:3], b[:3] = bf16_bits([np.inf, np.nan, 1.0]), bf16_bits([1.0, 2.0, 1.0 / 256.0])
+    with np.errstate(invalid="ignore"):
+        want = MEANING[op](bf16_values(a), bf16_values(b))
+    run(a.ctypes.data, b.ctypes.data, 61)
+    assert np.array_equal(bf16_values(a), bf16_values(bf16_bits(want)), equal_nan=True)
 
 
 def test_nan_stays_in_a_target():

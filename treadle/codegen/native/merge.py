@@ -6,7 +6,7 @@ from ...types.core import Scalar, bf16, f16, f32, f64
 from .text import Code
 
 LANES = 8
-_FLOATS = {f16: "half", bf16: "bfloat", f32: "float", f64: "double"}
+_FLOATS = {f16: "half", bf16: "i16", f32: "float", f64: "double"}  # not every processor knows bfloat16: its bits
 OPS = ("add", "min", "max", "and", "or", "xor")
 
 
@@ -16,14 +16,39 @@ def merge(op: str, t: Scalar, name: str) -> str:
     c = Code(name, "void", [("ptr", "into"), ("ptr", "from"), ("i64", "count")])
     whole = c.op("and", "i64", "%count", -LANES)
     for lanes, start, stop in ((LANES, 0, whole), (1, whole, "%count")):
-        word = f"<{lanes} x {scalar}>" if lanes > 1 else scalar
+        word = _many(scalar, lanes)
         with c.for_(stop, start, lanes) as i:
             offset = c.op("mul", "i64", i, t.size)
             into, source = c.at("%into", offset), c.at("%from", offset)
             a = c.value(f"load {word}, ptr {into}, align {t.size}")
             b = c.value(f"load {word}, ptr {source}, align {t.size}")
-            c.line(f"store {word} {_apply(c, op, t, word, a, b)}, ptr {into}, align {t.size}")
+            value = _apply_bf16(c, op, lanes, a, b) if t is bf16 else _apply(c, op, t, word, a, b)
+            c.line(f"store {word} {value}, ptr {into}, align {t.size}")
     return c.text()
+
+
+def _many(kind: str, lanes: int) -> str:
+    return f"<{lanes} x {kind}>" if lanes > 1 else kind
+
+
+def _apply_bf16(c: Code, op: str, lanes: int, a: str, b: str) -> str:
+    """The operation on float32, of which a bfloat16 is the upper half; a sum is rounded to it, ties to even."""
+    short, bits, single = (_many(kind, lanes) for kind in ("i16", "i32", "float"))
+
+    def number(value: int) -> str:
+        return f"splat (i32 {value})" if lanes > 1 else str(value)
+
+    def widened(x: str) -> str:
+        return c.cast("bitcast", bits, c.op("shl", bits, c.cast("zext", short, x, bits), number(16)), single)
+
+    x = _apply(c, op, f32, single, widened(a), widened(b))
+    made = c.cast("bitcast", single, x, bits)
+    high = c.op("lshr", bits, made, number(16))
+    up = c.op("add", bits, c.op("add", bits, made, number(0x7FFF)), c.op("and", bits, high, number(1)))
+    nan = c.op("fcmp uno", single, x, x)
+    rounded, quiet = c.op("lshr", bits, up, number(16)), c.op("or", bits, high, number(0x40))
+    whole = c.value(f"select {_many('i1', lanes)} {nan}, {bits} {quiet}, {bits} {rounded}")
+    return c.cast("trunc", bits, whole, short)
 
 
 def _apply(c: Code, op: str, t: Scalar, word: str, a: str, b: str) -> str:
