@@ -82,23 +82,26 @@ def test_several_steps_in_one_launch_equal_single_steps():
     np.testing.assert_allclose(many.time.numpy(), single.time.numpy(), rtol=1e-5)
 
 
-def test_gang_width_does_not_show():
-    mjm = models.pair()
-    state = models.random_state(mjm, 37)
-    ends = []
-    width = wp.config.gang_width
+def test_gang_width_and_workers_do_not_show():
+    mjm, nworld = models.pair(), 2045
+    state = models.random_state(mjm, nworld)
+
+    def end(width, workers):
+        wp.config.gang_width, wp.config.workers = width, workers
+        m = mjw.put_model(mjm)
+        d = mjw.make_data(m, nworld)
+        for name, values in state.items():
+            getattr(d, name).numpy()[...] = values
+        mjw.step(m, d, nstep=10)
+        return np.concatenate([d.qpos.numpy(), d.qvel.numpy(), d.qacc.numpy()], axis=1)
+
+    before = wp.config.gang_width, wp.config.workers
     try:
-        for wp.config.gang_width in (1, 8, 16):
-            m = mjw.put_model(mjm)
-            d = mjw.make_data(m, 37)
-            for name, values in state.items():
-                getattr(d, name).numpy()[...] = values
-            mjw.step(m, d, nstep=10)
-            ends.append(np.concatenate([d.qpos.numpy(), d.qvel.numpy(), d.qacc.numpy()], axis=1))
+        first = end(1, 1)
+        for width, workers in [(8, 1), (16, 1), (8, 2), (8, 3), (8, 7)]:
+            np.testing.assert_array_equal(end(width, workers), first, err_msg=f"{width} lanes, {workers} workers")
     finally:
-        wp.config.gang_width = width
-    np.testing.assert_array_equal(ends[1], ends[0])
-    np.testing.assert_array_equal(ends[2], ends[0])
+        wp.config.gang_width, wp.config.workers = before
 
 
 def test_numbers_of_the_model_may_change_between_steps():
