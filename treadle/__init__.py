@@ -32,8 +32,7 @@ _HOMES = {
                        "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
     "runtime.timer": "ScopedTimer",
     "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
-                   "UnassignedError LaunchError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError "
-                   "IntegerDivisionError",
+                   "UnassignedError LaunchError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = {"types": "types", "utils": "utils", "mujoco": "mujoco"}

@@ -63,10 +63,6 @@ class KernelAssertionError(TreadleError, AssertionError):
     """An ``assert`` of a kernel did not hold in some thread."""
 
 
-class IntegerDivisionError(TreadleError, ZeroDivisionError):
-    """A kernel divided an integer by zero, in checked mode."""
-
-
 class ManyErrors(TreadleError):
     """Several errors of one program, reported together."""
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from ..base.errors import (
     IndexOutOfRange,
-    IntegerDivisionError,
     InternalError,
     KernelAssertionError,
     LaunchTypeError,
@@ -107,7 +106,6 @@ def _reference(a: np.ndarray, t: View) -> Ref:
     return Ref(a.ctypes.data, a.shape[: t.ndim], strides, a.strides[-1] if t.planar else 0, 0, a)
 
 
-
 def _read_scalar(address: int, t: Scalar) -> np.generic:
     raw = (ctypes.c_char * t.size).from_address(address)
     if t is bf16:
@@ -178,8 +176,7 @@ def _locate(v: Ref, indices: Sequence[Any], op: Op) -> int:
 # ---- threads
 
 _ERRORS: dict[str, type[TreadleError]] = {
-    "assert": KernelAssertionError, "index": IndexOutOfRange, "division": IntegerDivisionError,
-    "unassigned": UnassignedError,
+    "assert": KernelAssertionError, "index": IndexOutOfRange, "unassigned": UnassignedError,
 }  # fmt: skip
 _UPDATES = {"add": "add", "sub": "sub", "min": "min", "max": "max", "and": "bitand", "or": "bitor", "xor": "bitxor"}
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import ArrayError
-
-MAX_DIMS = 4
+from ..types.records import MAX_DIMS
 
 
 def normal_shape(shape: Any) -> tuple[int, ...]:

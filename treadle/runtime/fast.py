@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base.errors import TreadleError
 from ..types.core import SCALARS, Matrix, Vector, View, b1, bf16, f16, f32, vector
-from ..types.records import ARGS_BYTES, LAUNCHER, PARAM_KINDS, REPORT, Memory
+from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
 from ..types.values import class_of
 from . import native
 from .array import array
@@ -26,7 +26,6 @@ from .launch import Program, table
 MAX_PROGRAMS = 16
 Launcher = Callable[[Any, Any, Any], Any]
 
-_TYPE, _SIZE, _ITEMS, _FLOAT, _BYTES = 8, 16, 24, 16, 32
 _METH_FASTCALL = 0x0080
 _REPORT = struct.Struct(f"<{len(REPORT.at)}q")
 
@@ -175,14 +174,14 @@ def _layout_holds() -> bool:
     number, text, pair, items = 2.5, b"treadle!", (None, True), [False, None, True]
     probe, host = zeros(1), class_of(vector(3, f32))(1.0, 2.0, 3.0)
     return (
-        all(_word(id(x) + _TYPE) == id(type(x)) for x in (number, text, pair, items, probe, 7, None))
-        and ctypes.c_double.from_address(id(number) + _FLOAT).value == number
-        and ctypes.string_at(id(text) + _BYTES, len(text)) == text
-        and (_word(id(pair) + _SIZE), _word(id(pair) + _ITEMS + 8)) == (2, id(True))
-        and (_word(id(items) + _SIZE), _word(_word(id(items) + _ITEMS) + 16)) == (3, id(True))
+        all(_word(id(x) + TYPE) == id(type(x)) for x in (number, text, pair, items, probe, 7, None))
+        and ctypes.c_double.from_address(id(number) + FLOAT).value == number
+        and ctypes.string_at(id(text) + BYTES, len(text)) == text
+        and (_word(id(pair) + SIZE), _word(id(pair) + ITEMS + 8)) == (2, id(True))
+        and (_word(id(items) + SIZE), _word(_word(id(items) + ITEMS) + 16)) == (3, id(True))
         and 0 < _slot_offset(array, "_desc") < array.__basicsize__
         and _word(id(probe) + _slot_offset(array, "_desc")) == id(probe._desc)
         and 0 < _slot_offset(type(host), "_data") < type(host).__basicsize__
         and _word(id(host) + _slot_offset(type(host), "_data")) == id(host._data)
-        and ctypes.string_at(_word(id(host._data) + _ITEMS), 12) == struct.pack("<3f", 1, 2, 3)
+        and ctypes.string_at(_word(id(host._data) + ITEMS), 12) == struct.pack("<3f", 1, 2, 3)
     )

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import (
-    IndexOutOfRange,
-    IntegerDivisionError,
-    KernelAssertionError,
-    TreadleError,
-    UnassignedError,
-)
+from ..base.errors import IndexOutOfRange, KernelAssertionError, TreadleError, UnassignedError
 from ..base.span import Span
 
 
@@ -57,8 +51,6 @@ def fault_error(
         shown = ", ".join(map(str, shown_values(site, values)))
         said = f": {site['text']}" if site.get("text") else ""
         return KernelAssertionError(f"assertion failed{said}{f' [{shown}]' if shown else ''} ({where})", span)
-    if kind == "divide":
-        return IntegerDivisionError(f"integer division by zero ({where})", span)
     message = f"{site.get('text') or kind} ({where})"
     return UnassignedError(message, span) if kind == "unassigned" else TreadleError(message, span)
 

@@ -17,19 +17,16 @@ from ..base.errors import IndexOutOfRange, LaunchError, LaunchTypeError, Treadle
 from ..base.span import Span
 from ..types.core import SCALARS, Type, View
 from ..types.layout import leaves, pack
-from ..types.records import FAULT, LAUNCH, LOG, PROGRAM, Memory, identity
+from ..types.records import FAULT, LAUNCH, LOG, MAX_DIMS, MAX_EXTENT, PROGRAM, STOPPED, Memory, identity
 from . import faults, native, prints
 from .array_views import product
 from .cpu import Entry
 from .packing import packer
 
 WORTH_WORKERS = 20_000  # ns of work from which on the workers help
-MAX_DIMS = 4
-MAX_EXTENT = 2**31 - 1  # thread indices are int32
 LINEAR, CONSTANT = -1, -2
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _FAULT = struct.Struct(f"<{len(FAULT.at)}q")
-STOPPED = 2  # what the driver answers when Ctrl-C ended a launch
 
 
 def normal_dims(dim: Any, kernel: str = "a kernel") -> tuple[int, ...]:
@@ -142,7 +139,7 @@ class Program:
         """Launch over a grid of ``dims`` and wait for its end.
 
         Raises:
-            IndexOutOfRange, KernelAssertionError, IntegerDivisionError: what a thread reported.
+            IndexOutOfRange, KernelAssertionError, UnassignedError: what a thread reported.
             KeyboardInterrupt: Ctrl-C ended the launch.
         """
         self.command(self.pack(values), dims)()
@@ -227,7 +224,7 @@ class Command:
         """Run it.
 
         Raises:
-            IndexOutOfRange, KernelAssertionError, IntegerDivisionError: what a thread reported.
+            IndexOutOfRange, KernelAssertionError, UnassignedError: what a thread reported.
             KeyboardInterrupt: Ctrl-C ended the launch.
         """
         if self._unchecked:

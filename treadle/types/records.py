@@ -43,6 +43,16 @@ class Memory:
         ctypes.c_uint64.from_address(self.address + self.record.at[name]).value = value & 0xFFFFFFFFFFFFFFFF
 
 
+MAX_DIMS = 4  # of grids and arrays
+MAX_EXTENT = 2**31 - 1  # of a grid's axis: thread indices are int32
+STOPPED = 2  # what a launch answers when Ctrl-C ended it
+SUMS = 64  # partial results of a private sum, which begin SUMS_AT bytes behind the address that it belongs to
+SUMS_AT = 64
+
+# Where CPython keeps things inside its objects: ob_type; ob_size; the items of list, tuple and array.array; ob_fval;
+# ob_sval. The runtime compares them with objects whose content is known before native code relies on them.
+TYPE, SIZE, ITEMS, FLOAT, BYTES = 8, 16, 24, 16, 32
+
 # What a kernel's entry is told of its launch.
 LAUNCH = words("size dim0 dim1 dim2 dim3 stop fault log priv_targets checked")
 

@@ -6,9 +6,8 @@ private sums and copies, and the order in which they are merged. That is why res
 
 from __future__ import annotations
 
-from ...types.records import ENV, LAUNCH, POOL, PROGRAM
+from ...types.records import ENV, LAUNCH, POOL, PROGRAM, STOPPED
 from .private import JOB, private
-from .system import STOPPED
 from .text import Code
 
 CHUNK = 64  # chunks are multiples of this many threads

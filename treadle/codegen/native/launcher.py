@@ -11,14 +11,29 @@ with 64-bit pointers and one lock; the runtime checks them before it uses this c
 
 from __future__ import annotations
 
-from ...types.records import ARGS_BYTES, DESC, ENV, FAULT, LAUNCH, LAUNCHER, OWN, PARAM, PARAM_KINDS, PROGRAM, REPORT
-from .system import STOPPED
+from ...types.records import (
+    ARGS_BYTES,
+    BYTES,
+    DESC,
+    ENV,
+    FAULT,
+    FLOAT,
+    ITEMS,
+    LAUNCH,
+    LAUNCHER,
+    MAX_DIMS,
+    MAX_EXTENT,
+    OWN,
+    PARAM,
+    PARAM_KINDS,
+    PROGRAM,
+    REPORT,
+    SIZE,
+    STOPPED,
+    TYPE,
+)
 from .text import Code
 
-# ob_type; ob_size; items of list, tuple and array.array; ob_fval; ob_sval
-TYPE, SIZE, ITEMS, FLOAT, BYTES = 8, 16, 24, 16, 32
-MAX_DIMS = 4
-MAX_EXTENT = 2**31 - 1
 PARAMS = [("ptr", "self"), ("ptr", "args"), ("i64", "count")]
 
 

@@ -8,14 +8,13 @@ of all copies. The first chunk needs none, it updates the target itself; with K 
 
 from __future__ import annotations
 
-from ...types.records import ATOMIC, ENV, PROGRAM, Record, words
+from ...types.records import ATOMIC, ENV, PROGRAM, SUMS, SUMS_AT, Record, words
 from .text import Code
 
 # What the tasks of one launch share; lies on the launcher's stack.
 JOB: Record = words("entry args launch chunk size program private stride copies")
 
-SUMS = 64  # partial sums of an item
-SUM_BYTES = 64 + 8 * SUMS
+SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
 THREADS_A_SCALAR = 2  # launch size over K times the scalars of the targets, at least
 MIN_THREADS = 4096  # threads a copy, at least
@@ -127,8 +126,8 @@ def _prepare() -> str:
         here, copy = place.get(), _is_copy(c, item)
         with c.if_(c.op("xor", "i1", copy, "true")):
             c.store("ptr", "null", here)
-            c.call("void", "@fill", ("ptr", c.at(here, 64)), ("i64", c.op("mul", "i64", size, SUMS)), ("i64", size),
-                   ("i64", value))  # fmt: skip
+            sums, nbytes = c.at(here, SUMS_AT), c.op("mul", "i64", size, SUMS)
+            c.call("void", "@fill", ("ptr", sums), ("i64", nbytes), ("i64", size), ("i64", value))
             c.store("ptr", here, area, pointer)
             place.set(c.at(here, SUM_BYTES))
         with c.if_(copy):
@@ -215,7 +214,7 @@ def _merge_sum() -> str:
     params = [("ptr", "item"), ("ptr", "first"), ("i64", "stride"), ("i64", "n")]
     c = Code("merge_sum", "void", params, "internal")
     merge, size = c.load("ptr", "%item", ATOMIC["merge"]), c.load("i64", "%item", ATOMIC["scalar_size"])
-    sums = c.at("%first", 64)
+    sums = c.at("%first", SUMS_AT)
     target = c.var("ptr", "null")
     with c.for_("%n") as i:
         area = c.at("%first", c.op("mul", "i64", i, "%stride"))
@@ -223,7 +222,7 @@ def _merge_sum() -> str:
         with c.if_(c.op("icmp ne", "ptr", found, "null")):
             target.set(found)
             with c.if_(c.op("icmp ne", "i64", i, 0)):
-                _merge_call(c, merge, sums, c.at(area, 64), SUMS)
+                _merge_call(c, merge, sums, c.at(area, SUMS_AT), SUMS)
     with c.if_(c.op("icmp eq", "ptr", target.get(), "null")):
         c.ret()
     half = SUMS // 2

@@ -10,7 +10,6 @@ from ...types.records import ENV, POOL
 from .text import Code
 
 SIGINT = 2
-STOPPED = 2  # what a launch answers when Ctrl-C ended it
 
 
 def kind_of(triple: str) -> str:
