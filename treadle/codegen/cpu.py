@@ -8,9 +8,9 @@ from ..base.binary import Binary
 from ..base.errors import InternalError
 from ..base.target import Target
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of
 from ..types.layout import pack
 from .emit.atomics import plan
+from .emit.faults import func_polls
 from .emit.module import write
 from .emit.unit import Machine, Options
 from .width import gang_width
@@ -93,7 +93,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "order": options.order,
         "sites": unit.sites,
         "prints": unit.prints,
-        "bounded": all(op.name != "while" or op.attrs.get("bounded", False) for op in ops_of(func.body)),
+        "bounded": not func_polls(func),
         "atomics": targets,
         "weight": weight(func, width),
     }

@@ -68,9 +68,7 @@ class Translation:
 
         func, found, options = self.func, self.found, self.options
         made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
-        made.meta.update(
-            rank=func.facts.get("ndim", 0), bounded=found.bounded, own_index=own_index(func, found)
-        )
+        made.meta.update(rank=func.facts.get("ndim", 0), own_index=own_index(func, found))
         return made
 
 

@@ -101,6 +101,21 @@ def test_an_endless_loop_ends_when_the_host_asks(width):
     assert entry(N, y) == 1 and not y.any()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nested_loops_that_would_end_in_years_end_when_the_host_asks(width):
+    k = KernelBuilder((view(i32, 1),))
+    (y,) = k.params
+    i = k.tid()
+    zero, one, many = k.const(0, i32), k.const(1, i32), k.load(y, i)
+    inner = lambda j, s: k.for_(zero, many, one, [s], lambda i, s: [k.op("add", k.op("mul", s, s), i)])
+    (s,) = k.for_(zero, many, one, [zero], inner)
+    k.store(y, (i,), s)
+    entry, y = Entry(k.func(), width), np.full(N, 2**30, np.int32)
+    assert entry.binary.meta["bounded"] is False
+    entry.stop.value = 1
+    assert entry(N, y) == 1 and (y == 2**30).all()
+
+
 def test_printing_kernels_run_in_thread_order_and_log_their_values():
     k = KernelBuilder((view(f32, 1),))
     (x,) = k.params

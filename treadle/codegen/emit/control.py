@@ -321,8 +321,7 @@ class _Loop:
             self.exit.edges.append((before, list(self.olds)))
         e.t.start(self.body)
         self.header()
-        if not self.counted:
-            faults.poll(e, self.op)
+        faults.poll(e, self.op)
         e.exits.append(self.exit)
         e.block(self.region)
         e.exits.pop()

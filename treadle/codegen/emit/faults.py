@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Byte offsets in the launch record.
 STOP, FAULT, LOG = 40, 48, 56
 _SHOWN = 8  # values a fault record holds
+_LOOPS = ("for", "while")
 
 _FAULT = """
 define internal void @treadle_fault(ptr %launch, i64 %thread, i64 %site, ptr %values) noinline cold {
@@ -112,10 +113,7 @@ def func_fails(unit: Unit, func: Func) -> bool:
 
 def func_stops(unit: Unit, func: Func) -> bool:
     """Whether ``func`` may end early: at a check, or because it polls the stop flag."""
-    return func_fails(unit, func) or any(
-        (op.name == "while" and unit.target.kind == "cpu") or (op.name == "call" and func_stops(unit, op.attrs["func"]))
-        for op in ops_of(func.body)
-    )
+    return func_fails(unit, func) or (unit.target.kind == "cpu" and func_polls(func))
 
 
 def refresh(e: Emitter, op: Op) -> None:
@@ -134,9 +132,27 @@ def drop_dead(e: Emitter) -> None:
 # --- stop ---------------------------------------------------------------------------------------------------------
 
 
+def polls(op: Op) -> bool:
+    """Whether ``op`` is a loop that asks for the stop flag in each round: one without a known end, or one with loops
+    inside, for the rounds of nested loops multiply."""
+    if op.name == "while" and not op.attrs.get("bounded"):
+        return True
+    return op.name in _LOOPS and any(_loops(inner) for region in op.regions for inner in ops_of(region))
+
+
+def _loops(op: Op) -> bool:
+    """Whether ``op`` is a loop or calls a function with one."""
+    return op.name in _LOOPS or (op.name == "call" and any(_loops(inner) for inner in ops_of(op.attrs["func"].body)))
+
+
+def func_polls(func: Func) -> bool:
+    """Whether ``func``, or what it calls, polls the stop flag."""
+    return any(polls(op) or (op.name == "call" and func_polls(op.attrs["func"])) for op in ops_of(func.body))
+
+
 def poll(e: Emitter, op: Op) -> None:
-    """End the kernel if the host asks for it: once a round of a loop without a known end."""
-    if e.unit.target.kind != "cpu" or op.attrs.get("bounded"):
+    """End the kernel if the host asks for it."""
+    if e.unit.target.kind != "cpu" or not polls(op):
         return
     pointer = e.launch_field(STOP)
     flag = e.t.ins(f"load atomic i32, ptr {pointer} monotonic, align 4")
