@@ -66,7 +66,7 @@ def _resume(e: Emitter, func: Func) -> None:
     alive = e.t.ins(f"load {kind}, ptr {e.place['alive']}, align 8")
     go = e.t.label("back")
     e.t.branch(e.t.ins(f"icmp ne {kind} {alive}, 0"), go, e.abort())
-    e.t.start(go)
+    e.t.start(go, e.t.known)
     if e.width > 1 and faults.func_fails(e.unit, func):
         faults.drop_dead(e)
 

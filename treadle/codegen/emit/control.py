@@ -93,12 +93,13 @@ def _if(e: Emitter, op: Op) -> None:
     condition = e.number(op.args[0])
     yes, no, end = e.t.label("then"), e.t.label("else"), e.t.label("endif")
     everyone = e.pack(e.mask) if e.exits else ""
+    before = e.t.known
     e.t.branch(condition.text, yes, no)
     arms: list[tuple[str, list[Thing]]] = []
     valids: list[list[str | None]] = []
     mask, some, known = e.mask, e.some, e.known_true
     for label, region in zip((yes, no), op.regions, strict=True):
-        e.t.start(label)
+        e.t.start(label, before)
         e.known_true = known | {condition.text} if label == yes else set(known)
         e.block(region)
         # A result that an inner leaving arm did not blend is that of some lanes only; who they are comes along.
@@ -108,7 +109,7 @@ def _if(e: Emitter, op: Op) -> None:
         e.t.jump(end)
         e.mask, e.some = mask, some
     e.known_true = known
-    e.t.start(end)
+    e.t.start(end, before)
     names = [
         (r, e.t.ins(f"phi {e.carried_bits} [ {a or everyone}, %{arms[0][0]} ], [ {b or everyone}, %{arms[1][0]} ]"))
         for r, a, b in zip(op.results, *valids, strict=True)
@@ -186,7 +187,7 @@ def _exit_unless(e: Emitter, condition: str) -> None:
     old = [e.sealed(r, x) for r, x in zip(here.op.results, here.old, strict=True)]
     e.t.branch(condition, go, here.label)
     here.edges.append((e.t.block, old))
-    e.t.start(go)
+    e.t.start(go, e.t.known)
 
 
 class _Divergent:
@@ -222,7 +223,8 @@ class _Divergent:
             skipped = [e.sealed(r, self.skipped(i, side)) for i, r in enumerate(self.op.results)]
             go, end, start = e.t.label("arm"), e.t.label("endarm"), e.t.block
             e.t.branch(e.any(mask), go, end)
-            e.t.start(go)
+            before = e.t.known
+            e.t.start(go, before)
             e.some = True
         known = e.known_true
         e.block(region)
@@ -234,7 +236,7 @@ class _Divergent:
             done = [(self.op.results[i], e.sealed(self.op.results[i], new), skipped[i]) for i, new, _ in changes]
             last = e.t.block
             e.t.jump(end)
-            e.t.start(end)
+            e.t.start(end, before)
             names = [
                 (r, e.t.ins(f"phi {e.carried_bits} [ {v}, %{last} ], [ zeroinitializer, %{start} ]")) for r, v in valids
             ]
@@ -319,14 +321,15 @@ class _Loop:
         else:
             e.t.branch(entry, self.body, self.exit.label)
             self.exit.edges.append((before, list(self.olds)))
-        e.t.start(self.body)
+        outside = e.t.known
+        e.t.start(self.body, outside)
         self.header()
         faults.poll(e, self.op)
         e.exits.append(self.exit)
         e.block(self.region)
         e.exits.pop()
         self.latch(before)
-        e.t.start(self.exit.label)
+        e.t.start(self.exit.label, outside)
         self.results()
         e.mask, e.some, e.known_true = mask, some, known
         faults.refresh(e, self.op)

@@ -158,7 +158,7 @@ def poll(e: Emitter, op: Op) -> None:
     flag = e.t.ins(f"load atomic i32, ptr {pointer} monotonic, align 4")
     go = e.t.label("go")
     e.t.branch(e.t.ins(f"icmp eq i32 {flag}, 0"), go, e.abort())
-    e.t.start(go)
+    e.t.start(go, e.t.known)
 
 
 # --- checks -------------------------------------------------------------------------------------------------------
@@ -177,14 +177,16 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
     fail, go = e.t.label("fault"), e.t.label("fine")
     if e.width == 1:
         e.t.branch(ok.text, go, fail)
-        e.t.start(fail)
+        before = e.t.known
+        e.t.start(fail, before)
         _record(e, site, shown, None)
         e.t.jump(e.abort())
-        e.t.start(go)
+        e.t.start(go, before)
         return
     bad = e.without(e.mask, e.wide(ok))
     e.t.branch(e.any(bad), fail, go)
-    e.t.start(fail)
+    before = e.t.known
+    e.t.start(fail, before)
     kind = f"i{e.width}"
     whole = e.t.ins(f"bitcast {e.bits} {bad} to {kind}")
     e.t.declare(f"declare {kind} @llvm.cttz.{kind}({kind}, i1)")
@@ -196,7 +198,7 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
     left = e.t.ins(f"and {kind} {alive}, {e.t.ins(f'xor {kind} {whole}, -1')}")
     e.t.do(f"store {kind} {left}, ptr {e.place['alive']}, align 8")
     e.t.jump(go)
-    e.t.start(go)
+    e.t.start(go, before)
     e.mask, e.some = e.both(e.mask, e.wide(ok)), False
 
 

@@ -193,7 +193,8 @@ class Access:
         if not e.some and e.mask is not None:
             go, end = e.t.label("store"), e.t.label("stored")
             e.t.branch(e.any(e.mask), go, end)
-            e.t.start(go)
+            before = e.t.known
+            e.t.start(go, before)
         lane = None
         for item, x in zip(self.items, xs, strict=True):
             pointer = self.item_address(item).start(self.view.data)
@@ -206,7 +207,7 @@ class Access:
             e.t.do(f"store {kind} {value}, ptr {pointer}, align {item.size}")
         if end is not None:
             e.t.jump(end)
-            e.t.start(end)
+            e.t.start(end, before)
 
     def store_own_scalar(self, xs: list[X]) -> None:
         for item, x in zip(self.items, xs, strict=True):

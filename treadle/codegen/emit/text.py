@@ -62,6 +62,12 @@ def _half(value: float) -> bytes:
         return struct.pack("e", float("inf") if value > 0 else float("-inf"))
 
 
+# Instructions whose repetition is worth looking for; of arithmetic the IR's own passes have shared what is common.
+_SHARED = (
+    "getelementptr", "mul i64", "add i64", "sext", "zext", "trunc", "bitcast", "icmp", "and ", "xor ", "shufflevector",
+)  # fmt: skip
+
+
 class Text:
     """The lines of one LLVM function under construction.
 
@@ -70,13 +76,14 @@ class Text:
     outside.
     """
 
-    __slots__ = ("block", "count", "lines", "needs")
+    __slots__ = ("block", "count", "known", "lines", "needs")
 
     def __init__(self, needs: set[str]):
         self.lines: list[str | list] = []
         self.count = 0
         self.block = "entry"
         self.needs = needs  # declarations of the module
+        self.known: dict[str, str] = {}  # what has been computed on the way to the current place
 
     def name(self) -> str:
         self.count += 1
@@ -87,10 +94,15 @@ class Text:
         return f"{hint}{self.count}"
 
     def ins(self, rhs: str) -> str:
-        """An instruction with a result; its name."""
+        """An instruction with a result; its name. Addresses and masks that are known already are not computed again."""
+        shared = rhs.startswith(_SHARED)
+        if shared and rhs in self.known:
+            return self.known[rhs]
         self.count += 1
         name = f"%v{self.count}"
         self.lines.append(f"  {name} = {rhs}")
+        if shared:
+            self.known[rhs] = name
         return name
 
     def into(self, slot: list, rhs: str) -> str:
@@ -109,10 +121,11 @@ class Text:
         self.lines.append(made)
         return made
 
-    def start(self, label: str) -> None:
-        """Begin the block ``label``."""
+    def start(self, label: str, known: dict[str, str] | None = None) -> None:
+        """Begin the block ``label``. ``known``: what had been computed at a place that every way to it passes."""
         self.lines.append(f"{label}:")
         self.block = label
+        self.known = {} if known is None else dict(known)
 
     def jump(self, label: str) -> None:
         self.lines.append(f"  br label %{label}")

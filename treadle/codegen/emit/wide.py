@@ -59,16 +59,16 @@ def where_full(e: Emitter, whole: Callable[[], None], part: Callable[[], None]) 
         test = e.t.ins(f"icmp eq i{e.width} {bits}, -1")
     full, rest, end = e.t.label("whole"), e.t.label("part"), e.t.label("stored")
     e.t.branch(test, full, rest)
-    mask = e.mask
-    e.t.start(full)
+    mask, before = e.mask, e.t.known
+    e.t.start(full, before)
     e.mask = None
     whole()
     e.t.jump(end)
-    e.t.start(rest)
+    e.t.start(rest, before)
     e.mask = mask
     part()
     e.t.jump(end)
-    e.t.start(end)
+    e.t.start(end, before)
 
 
 def interleaved(e: Emitter, kind: str, columns: list[str]) -> str:
