@@ -38,7 +38,16 @@ class Config:
     mode: "release" or "debug"; debug checks every index and assertion.
     gang_width: logical threads a SIMD gang (1, 2, 4, 8, 16, 32 or 64); None lets the processor decide.
     workers: worker threads of the CPU, the launching one included; None takes every core.
-    kernel_cache_dir: folder of compiled kernels.
+    kernel_cache_dir, cache_kernels: folder of compiled kernels, and whether they are kept there.
+    compile_workers: processes that compile kernels loaded together; None takes every core.
+    max_unroll: loops of at most so many known rounds are unrolled.
+    print_launches, verbose, quiet: what is said on standard output.
+
+    The other settings are the field's; they are accepted so that programs run unchanged, and change nothing here.
+
+    Raises:
+        AttributeError: there is no such setting.
+        ValueError: the value, perhaps from an environment variable, is not one the setting takes.
     """
 
     _defaults = {
@@ -68,6 +77,8 @@ class Config:
         values["gang_width"] = _environment("TREADLE_GANG_WIDTH", int)
         values["workers"] = _environment("TREADLE_WORKERS", int)
         values["mode"] = _environment("TREADLE_MODE") or values["mode"]
+        for name, check in _CHECKS.items():
+            check(values[name])
         self.__dict__.update(values)
 
     def __setattr__(self, name: str, value) -> None:

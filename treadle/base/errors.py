@@ -76,14 +76,5 @@ class InternalError(TreadleError):
     """A broken promise inside treadle itself; a bug of ours, never the user's."""
 
 
-class MissingExtraError(TreadleError, ImportError):
-    """A feature needs a package that is not installed; the message names the extra that brings it."""
-
-
-def require_extra(package: str, extra: str, purpose: str) -> None:
-    """Raise :class:`MissingExtraError` for ``package``, naming ``pip install treadle[extra]``."""
-    raise MissingExtraError(f"{purpose} needs the package '{package}'", hint=f"pip install 'treadle[{extra}]'")
-
-
 class UnsupportedModelError(TreadleError, NotImplementedError):
     """A model uses a feature that the engine does not simulate; the message names each element and attribute."""
