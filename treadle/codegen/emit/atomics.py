@@ -21,6 +21,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
+from ...types.records import SUMS, SUMS_AT
 from . import held, memory
 from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
@@ -31,7 +32,6 @@ from .values import ViewX, X
 if TYPE_CHECKING:
     from .emitter import Emitter
 
-_SUMS, _FIRST_SUM = 64, 64  # partial results of an item, and the byte offset of the first
 _COMMUTES = {"add", "sub", "min", "max", "and", "or", "xor"}
 
 
@@ -205,14 +205,14 @@ def _sum(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan
         e.t.branch(e.any(e.mask), go, end)
         e.t.start(go)
     e.t.do(f"store ptr {element.at.start(element.view.data)}, ptr {base}, align 8")
-    place = e.t.ins(f"and i64 {e.place['thread']}, {_SUMS - 1}")
+    place = e.t.ins(f"and i64 {e.place['thread']}, {SUMS - 1}")
     if w == 1:
         change(e, op, t, _partial(e, base, place, t), values)
     elif not e.unit.options.rows:
         _wide_sum(e, op, base, place, t, values)
     else:  # gangs along rows may begin anywhere: those that run over the end of the partial results go lane by lane
         fits, wide, lanes, done = (
-            e.t.ins(f"icmp ule i64 {place}, {_SUMS - w}"),
+            e.t.ins(f"icmp ule i64 {place}, {SUMS - w}"),
             *(e.t.label(h) for h in ("wide", "lanes", "sums")),
         )
         for x in values:
@@ -232,7 +232,7 @@ def _sum(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan
 
 
 def _partial(e: Emitter, base: str, place: str, t: Scalar) -> str:
-    offset = e.t.ins(f"add i64 {e.t.ins(f'mul i64 {place}, {t.size}')}, {_FIRST_SUM}")
+    offset = e.t.ins(f"add i64 {e.t.ins(f'mul i64 {place}, {t.size}')}, {SUMS_AT}")
     return e.t.ins(f"getelementptr i8, ptr {base}, i64 {offset}")
 
 
@@ -248,7 +248,7 @@ def _wide_sum(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: list
 
 def _lane_sums(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: list[X]) -> None:
     for lane in range(e.width):
-        after = e.t.ins(f"and i64 {e.t.ins(f'add i64 {place}, {lane}')}, {_SUMS - 1}")
+        after = e.t.ins(f"and i64 {e.t.ins(f'add i64 {place}, {lane}')}, {SUMS - 1}")
         pointer = _partial(e, base, after, t)
         if e.mask is not None:
             runs = e.t.ins(f"extractelement {e.bits} {e.mask}, i64 {lane}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 from ...types.core import Scalar, b1, f64, i64
+from ...types.records import LAUNCH
 from . import views
 from .scalar import Lower
 from .text import register, vector
@@ -20,15 +21,13 @@ if TYPE_CHECKING:
     from .emitter import Emitter
     from .unit import Unit
 
-# Byte offsets in the launch record.
-STOP, FAULT, LOG = 40, 48, 56
 _SHOWN = 8  # values a fault record holds
 _LOOPS = ("for", "while")
 
 _FAULT = """
 define internal void @treadle_fault(ptr %launch, i64 %thread, i64 %site, ptr %values) noinline cold {
 entry:
-  %fp = getelementptr i8, ptr %launch, i64 48
+  %fp = getelementptr i8, ptr %launch, i64 FAULT
   %fault = load ptr, ptr %fp, align 8
   br label %wait
 wait:
@@ -57,12 +56,12 @@ done:
   store atomic i64 2, ptr %fault release, align 8
   ret void
 }
-"""
+""".replace("FAULT", str(LAUNCH["fault"]))
 
 _LOG = """
 define internal ptr @treadle_log(ptr %launch, i64 %bytes) noinline {
 entry:
-  %lp = getelementptr i8, ptr %launch, i64 56
+  %lp = getelementptr i8, ptr %launch, i64 LOG
   %log = load ptr, ptr %lp, align 8
   %up = getelementptr i8, ptr %log, i64 8
   %cp = getelementptr i8, ptr %log, i64 16
@@ -84,7 +83,7 @@ ready:
   %at = getelementptr i8, ptr %from, i64 %used
   ret ptr %at
 }
-"""
+""".replace("LOG", str(LAUNCH["log"]))
 
 
 # --- who may fail -------------------------------------------------------------------------------------------------
@@ -154,7 +153,7 @@ def poll(e: Emitter, op: Op) -> None:
     """End the kernel if the host asks for it."""
     if e.unit.target.kind != "cpu" or not polls(op):
         return
-    pointer = e.launch_field(STOP)
+    pointer = e.launch_field(LAUNCH["stop"])
     flag = e.t.ins(f"load atomic i32, ptr {pointer} monotonic, align 4")
     go = e.t.label("go")
     e.t.branch(e.t.ins(f"icmp eq i32 {flag}, 0"), go, e.abort())

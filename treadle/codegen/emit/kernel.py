@@ -10,6 +10,7 @@ from ...ir.walk import ops_of
 from ...passes.lanes import analyse
 from ...types.core import Scalar, View, f64, i32, i64
 from ...types.layout import leaves, pack
+from ...types.records import LAUNCH
 from . import faults, held, views
 from .scalar import Lower, from_memory
 from .text import Text, memory
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 # A body is written twice, once for full gangs and once with a mask for the rest of a row, if it has at most this many
 # ops and is ruled by memory: masked accesses are what it costs to write it once.
 TWICE, MEMORY_SHARE = 400, 0.04
-_DIMS = 8  # offset of dim0 in the launch record
 
 
 def all_ops(func: Func) -> Iterator[Op]:
@@ -79,7 +79,7 @@ def axes(e: Emitter, ndim: int, thread: str, row: str | None = None, column: str
     if row is not None and column is not None:
         rest, numbers[-1] = row, column
     for axis in range(ndim - (1 if row is None else 2), 0, -1):
-        size = e.launch_word(_DIMS + 8 * axis)
+        size = e.launch_word(LAUNCH[f"dim{axis}"])
         above = e.t.ins(f"udiv i64 {rest}, {size}")
         numbers[axis] = e.t.ins(f"sub i64 {rest}, {e.t.ins(f'mul i64 {above}, {size}')}")
         rest = above
@@ -108,7 +108,7 @@ def _carried(e: Emitter, ndim: int, first: list[str]) -> list[X]:
         if axis == 0:
             out[0] = total
             break
-        size = e.uniform(i32, e.t.ins(f"trunc i64 {e.launch_word(_DIMS + 8 * axis)} to i32"))
+        size = e.uniform(i32, e.t.ins(f"trunc i64 {e.launch_word(LAUNCH[f"dim{axis}"])} to i32"))
         # Exact in float64: both are below 2³², and a quotient that is no whole number is at least 2⁻³² away from one.
         ratio = Lower(e, f64, f64, False).binary(
             "fdiv", low._conv("uitofp", total, f64), low._conv("uitofp", size, f64)
@@ -153,7 +153,7 @@ def _rows(e: Emitter, func: Func) -> None:
     """The piece of each row of the grid that lies in ``[begin, end)``, gang by gang."""
     t, ndim = e.t, func.facts["ndim"]
     row_start, row, done = t.label("row"), t.label("inrow"), t.label("done")
-    length = e.launch_word(_DIMS + 8 * (ndim - 1))
+    length = e.launch_word(LAUNCH[f"dim{ndim - 1}"])
     before = t.block
     t.jump(row_start)
     t.start(row_start)
