@@ -108,7 +108,8 @@ def _carried(e: Emitter, ndim: int, first: list[str]) -> list[X]:
         if axis == 0:
             out[0] = total
             break
-        size = e.uniform(i32, e.t.ins(f"trunc i64 {e.launch_word(LAUNCH[f"dim{axis}"])} to i32"))
+        extent = e.launch_word(LAUNCH[f"dim{axis}"])
+        size = e.uniform(i32, e.t.ins(f"trunc i64 {extent} to i32"))
         # Exact in float64: both are below 2³², and a quotient that is no whole number is at least 2⁻³² away from one.
         ratio = Lower(e, f64, f64, False).binary(
             "fdiv", low._conv("uitofp", total, f64), low._conv("uitofp", size, f64)
