@@ -12,7 +12,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 from ...types.core import Scalar, b1, f64, i64
 from ...types.records import LAUNCH
-from . import views
+from . import buffer, views
 from .scalar import Lower
 from .text import register, vector
 from .values import ViewX, X
@@ -57,33 +57,6 @@ done:
   ret void
 }
 """.replace("FAULT", str(LAUNCH["fault"]))
-
-_LOG = """
-define internal ptr @treadle_log(ptr %launch, i64 %bytes) noinline {
-entry:
-  %lp = getelementptr i8, ptr %launch, i64 LOG
-  %log = load ptr, ptr %lp, align 8
-  %up = getelementptr i8, ptr %log, i64 8
-  %cp = getelementptr i8, ptr %log, i64 16
-  %used = load i64, ptr %up, align 8
-  %capacity = load i64, ptr %cp, align 8
-  %after = add i64 %used, %bytes
-  store i64 %after, ptr %up, align 8
-  %data = load ptr, ptr %log, align 8
-  %fits = icmp ule i64 %after, %capacity
-  br i1 %fits, label %ready, label %grow
-grow:
-  %twice = shl i64 %after, 1
-  %more = call ptr @PyMem_RawRealloc(ptr %data, i64 %twice)
-  store ptr %more, ptr %log, align 8
-  store i64 %twice, ptr %cp, align 8
-  br label %ready
-ready:
-  %from = phi ptr [ %data, %entry ], [ %more, %grow ]
-  %at = getelementptr i8, ptr %from, i64 %used
-  ret ptr %at
-}
-""".replace("LOG", str(LAUNCH["log"]))
 
 
 # --- who may fail -------------------------------------------------------------------------------------------------
@@ -258,11 +231,9 @@ def _print(e: Emitter, op: Op) -> None:
     time."""
     if e.unit.target.kind != "cpu":
         return
-    e.unit.helper(_LOG)
-    e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
     parts = [e.number(a) for a in op.args if a in e.env]  # text known while compiling is no value
     site = e.unit.printing(op)
-    at = e.t.ins(f"call ptr @treadle_log(ptr {e.place['launch']}, i64 {8 + 8 * len(parts)})")
+    at = buffer.append(e, e.launch_field(LAUNCH["log"]), 8 + 8 * len(parts))
     for k, text in enumerate([str(site), *[raw(e, _printable(e, x), None) for x in parts]]):
         to = e.t.ins(f"getelementptr i8, ptr {at}, i64 {8 * k}")
         e.t.do(f"store i64 {text}, ptr {to}, align 8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.node import Op
+from . import buffer
 from .lanewise import Pointers
 from .scalar import from_memory, to_memory
 from .text import memory as memory_type
@@ -19,39 +20,13 @@ if TYPE_CHECKING:
     from .atomics import Plan
     from .emitter import Emitter
 
-_HOLD = """
-define internal ptr @treadle_hold(ptr %buffer, i64 %bytes) noinline {
-entry:
-  %up = getelementptr i8, ptr %buffer, i64 8
-  %cp = getelementptr i8, ptr %buffer, i64 16
-  %used = load i64, ptr %up, align 8
-  %capacity = load i64, ptr %cp, align 8
-  %data = load ptr, ptr %buffer, align 8
-  %after = add i64 %used, %bytes
-  store i64 %after, ptr %up, align 8
-  %fits = icmp ule i64 %after, %capacity
-  br i1 %fits, label %ready, label %grow
-grow:
-  %twice = shl i64 %after, 1
-  %more = call ptr @PyMem_RawRealloc(ptr %data, i64 %twice)
-  store ptr %more, ptr %buffer, align 8
-  store i64 %twice, ptr %cp, align 8
-  br label %ready
-ready:
-  %from = phi ptr [ %data, %entry ], [ %more, %grow ]
-  %at = getelementptr i8, ptr %from, i64 %used
-  ret ptr %at
-}
-"""
-
 
 def sites(e: Emitter, how: str) -> list[tuple[Op, Plan]]:
     """The sites held in the given way; none where a gang has one thread."""
     return [(op, p) for op, p in e.unit.plans.items() if p.how == how] if e.width > 1 else []
 
 
-# --- sites outside loops
-# -----------------------------------------------------------------------------------------------
+# --- sites outside loops ----------------------------------------------------------------------------------------------
 
 
 def _place(e: Emitter, number: int) -> str:
@@ -130,8 +105,7 @@ def _apply_noted(e: Emitter, found: list[tuple[Op, Plan]]) -> None:
     t.start(done)
 
 
-# --- sites in loops
-# ----------------------------------------------------------------------------------------------------
+# --- sites in loops ---------------------------------------------------------------------------------------------------
 
 
 def _record_size(e: Emitter) -> int:
@@ -141,7 +115,7 @@ def _record_size(e: Emitter) -> int:
 
 def append(e: Emitter, op: Op, pointers: Pointers, value: X, plan: Plan) -> None:
     """Add an update to the list."""
-    at = e.t.ins(f"call ptr @treadle_hold(ptr {_list(e)}, i64 {_record_size(e)})")
+    at = buffer.append(e, _list(e), _record_size(e))
     e.t.do(f"store i64 {plan.number}, ptr {at}, align 8")
     _write(e, e.t.ins(f"getelementptr i8, ptr {at}, i64 8"), pointers, value)
 
@@ -149,8 +123,6 @@ def append(e: Emitter, op: Op, pointers: Pointers, value: X, plan: Plan) -> None
 def _list(e: Emitter) -> str:
     """The list of held updates: data, bytes used, capacity."""
     if "held" not in e.place:
-        e.unit.helper(_HOLD)
-        e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
         e.t.declare("declare void @PyMem_RawFree(ptr)")
         e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         e.place["held"] = e.t.into(e.entry, "alloca [3 x i64], align 8")

@@ -85,8 +85,7 @@ def last_lane(e: Emitter) -> str:
     return last if kind == "i64" else e.t.ins(f"zext {kind} {last} to i64")
 
 
-# --- how an element falls into rows
-# ------------------------------------------------------------------------------------
+# --- how an element falls into rows -----------------------------------------------------------------------------------
 
 
 def rows_of(items: list[Item], overlap: bool) -> list[list[int]]:
@@ -186,8 +185,7 @@ def _recast(e: Emitter, name: str, source: str, target: str) -> str:
     return e.t.ins(f"bitcast {many} {name} to {other}")
 
 
-# --- gathers and scatters
-# ----------------------------------------------------------------------------------------------
+# --- gathers and scatters ---------------------------------------------------------------------------------------------
 
 
 def gather(e: Emitter, pointers: Pointers, items: list[Item]) -> list[X]:
