@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.node import Func, Op, Value
-from ...types.core import View
+from ...ir.walk import ops_of
+from ...types.core import View, i64
 from . import faults, kernel
 from .merge import part_steps
 from .text import PTR, Text, register, vector
@@ -21,15 +22,6 @@ def _numbers(step: int | None | str, thing: X | ViewX) -> list[tuple[int | None,
     if isinstance(thing, X):
         return [(0 if step == 0 else None, thing)]
     return list(zip(part_steps(step, len(thing.parts())), thing.parts(), strict=True))
-
-
-def _passed(e: Emitter, value: Value, thing: X | ViewX) -> list[str]:
-    """``type operand`` for each number of an argument, in the form the function has it."""
-    out = []
-    for step, x in _numbers(e.lanes.steps[value], thing):
-        kind = register(x.type)
-        out.append(f"{kind} {x.text}" if step == 0 else f"{vector(kind, e.width)} {e.wide(x)}")
-    return out
 
 
 def _call(e: Emitter, op: Op) -> None:
@@ -78,8 +70,6 @@ def _result_kinds(e: Emitter, t) -> list[str]:
 
 
 def _view_kinds(t: View) -> list:
-    from ...types.core import i64
-
     return [PTR if t.space != "local" else i64, PTR] + [i64] * (2 * t.ndim + 1)
 
 
@@ -138,7 +128,7 @@ def write_function(unit: Unit, func: Func) -> str:
     e.some = not faults.func_fails(unit, unit.kernel)
     params.append("ptr %launch, i64 %thread, ptr %alive, ptr %priv")
     e.place = {"launch": "%launch", "thread": "%thread", "alive": "%alive", "priv": "%priv"}
-    if any(op.name == "tid" for op in kernel.all_ops(func)):
+    if any(op.name == "tid" for op in ops_of(func.body)):
         e.axes = kernel.axes(e, unit.kernel.facts.get("ndim", 0), "%thread")
     e.block(func.body)
     results: list[str] = []

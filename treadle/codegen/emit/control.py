@@ -302,6 +302,7 @@ class _Loop:
         self.kept = [self.diverges and e.lanes.uses.get(r, 0) > 0 and y is not p
                      for r, y, p in zip(op.results, self.yields, self.carried, strict=True)]  # fmt: skip
         self.exit = Exit(op, e.t.label("endloop"))
+        self.sure = False  # an any-test in the round found a lane that stays
         self.arriving: dict[X, X] = {}  # truth values of a round: the form in which they come
         self.body = e.t.label("loop")
         if self.counted:
@@ -354,9 +355,6 @@ class _Loop:
         e = self.e
         self.phis: list = e.t.slot()
         home = e.t.slot()
-        self.pending: list[
-            tuple[str, int | None, X, X]
-        ] = []  # name, step, first operand, the face (its successor comes later)
         if self.counted:
             self.counter = self.face(self.region.params[0], self.bounds[0], home)
             e.env[self.region.params[0]] = self.counter
@@ -437,8 +435,6 @@ class _Loop:
                 f"  {self.packed} = phi {e.carried_bits} [ {self.first_packed}, %{before} ], [ {after}, %{last} ]"
             )
 
-    sure = False
-
     def staying(self, flag: Value, tests: list[str]) -> str | None:
         """The lanes that stay by the loop's flag; uniform conditions go to ``tests``."""
         e = self.e
@@ -473,15 +469,11 @@ class _Loop:
                 nexts.append(new)
                 outs.append(new if not self.diverges else self.exit.old[j])
                 continue
-            valid = e.valid.get(y, self.body_mask())
+            valid = e.valid.get(y, self.mask_name)  # all that ran this round
             out = blend(e, valid, new, self.exit.old[j])
             outs.append(out)
             nexts.append(out if e.lanes.steps[p] is None else new)
         return nexts, outs
-
-    def body_mask(self) -> str:
-        """The lanes that ran this round (and met no fault)."""
-        return self.mask_name
 
     def fill(self, value: Value, face: Thing, before: str, first: Thing, last: str, following: Thing) -> None:
         """Write the phi promised by :meth:`face`."""

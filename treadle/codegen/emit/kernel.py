@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...ir.node import Func, Op
+from ...ir.node import Func
 from ...ir.walk import ops_of
 from ...passes.lanes import analyse
-from ...types.core import Scalar, View, f64, i32, i64
-from ...types.layout import leaves, pack
+from ...types.core import Scalar, Struct, View, f64, i32, i64
+from ...types.layout import children, leaves, pack
 from ...types.records import LAUNCH
 from . import faults, held, views
 from .scalar import Lower, from_memory
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 # A body is written twice, once for full gangs and once with a mask for the rest of a row, if it has at most this many
 # ops and is ruled by memory: masked accesses are what it costs to write it once.
 TWICE, MEMORY_SHARE = 400, 0.04
-
-
-def all_ops(func: Func) -> Iterator[Op]:
-    """Every op of ``func``."""
-    return ops_of(func.body)
 
 
 def with_known_strides(e: Emitter, view: ViewX) -> ViewX:
@@ -58,9 +52,6 @@ def parameters(e: Emitter, func: Func, pointer: str) -> None:
 
 def _path(t, path: tuple[int, ...]) -> list[str]:
     """Field names on the way to a leaf."""
-    from ...types.core import Struct
-    from ...types.layout import children
-
     names = []
     for i in path:
         names.append(t.fields[i][0] if isinstance(t, Struct) else str(i))
@@ -130,7 +121,7 @@ def write_kernel(unit: Unit, func: Func) -> str:
     e.entry = text.slot()
     parameters(e, func, "%args")
     e.after_parameters = text.slot()
-    if any(op.name == "call" for op in all_ops(func)) or faults.func_fails(unit, func):
+    if any(op.name == "call" for op in ops_of(func.body)) or faults.func_fails(unit, func):
         e.place["alive"] = "%alive"
         e.entry.append(f"  %alive = alloca i{e.width}, align 8")
     if unit.options.rows and func.facts.get("ndim", 0) > 1:
@@ -249,7 +240,7 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
     e.place["thread"] = where[0]
     e.mask, e.some, e.valid, e.known_true = mask, True, {}, set()
     ndim = func.facts.get("ndim", 0)
-    if any(op.name == "tid" for op in all_ops(func)):
+    if any(op.name == "tid" for op in ops_of(func.body)):
         e.axes = axes(e, ndim, *where)
     fails = faults.func_fails(e.unit, func)
     if "alive" in e.place:
@@ -271,7 +262,7 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
 def _written_twice(func: Func) -> bool:
     """Whether a full-mask copy of the body pays: it is small, and memory accesses make up enough of it."""
     total = accesses = 0
-    for op in all_ops(func):
+    for op in ops_of(func.body):
         if op.name == "call":
             return False
         total += op.name != "const"

@@ -140,7 +140,7 @@ class Lower:
         if source is f16:
             return self.cast(self._conv("fpext", x, f32), f32, to)
         if source is bf16:
-            up = self.cast(self._raw(i32, f"zext {self.llvm(bf16)} {self.operand(x)} to {self.llvm(i32)}"), i32, i32)
+            up = self._ins(i32, f"zext {self.llvm(bf16)} {self.operand(x)} to {self.llvm(i32)}")
             shifted = self.binary("shl", up, self.const_of(i32, 16))
             return self.cast(self.bitcast(shifted, f32), f32, to)
         if source is f64:
@@ -150,9 +150,6 @@ class Lower:
         if to is f16:
             return self._conv("fptrunc", x, f16)
         return self._to_bfloat(x)
-
-    def _raw(self, t: Scalar, rhs: str) -> X:
-        return self._ins(t, rhs)
 
     def _to_odd(self, x: X) -> X:
         """float64 to float32 "to odd": rounding that again to 16 bits gives what one rounding would (Boldo,

@@ -9,7 +9,7 @@ from ...types.core import Matrix, Scalar, View, i32, i64, u64
 from ...types.layout import leaves, offsets
 from .address import Address, offset_of
 from .scalar import Lower, cast
-from .text import PTR, memory, register, vector
+from .text import PTR, register, vector
 from .values import ViewX, X
 
 if TYPE_CHECKING:
@@ -197,11 +197,6 @@ def _view_at(e: Emitter, op: Op) -> None:
             step = product(e, step, n)
     strides = [e.fixed(i64, s) if s is not None else x for s, x in zip(t.strides, strides, strict=True)]
     e.env[op.results[0]] = ViewX(t, data, X(PTR, "null", const=0), shape, strides, e.fixed(i64, 0))
-
-
-def memory_kind(t: Scalar) -> str:
-    """The LLVM type of a leaf in memory."""
-    return "ptr" if t is PTR else memory(t)
 
 
 HANDLERS = {
