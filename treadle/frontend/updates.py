@@ -12,7 +12,7 @@ from functools import cache
 
 from ..ir.builder import Builder
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_body, with_ops, with_regions
+from ..ir.walk import ops_of, uses_of, with_body, with_ops, with_regions
 from ..types.core import Type, View
 from ..types.layout import children, leaves
 
@@ -120,12 +120,7 @@ def settle_updates(func: Func) -> Func:
     own = {root for root, seen in patterns.items() if views.own(seen)}
     if not own:
         return func
-    used: set[Value] = set()
-    for op in ops_of(func.body):
-        used.update(op.args)
-        for region in op.regions:
-            used.update(region.yields)
-    used.update(func.body.yields)
+    used = uses_of(func.body)
 
     def settle(block: Block) -> Block:
         ops: list[Op] = []

@@ -26,7 +26,7 @@ from ..types.core import Scalar, Struct, View
 from ..types.layout import children, leaves
 from .node import Block, Func, Op, Value
 from .ops import OPS
-from .walk import callees, ops_of
+from .walk import callees, ops_of, uses_of
 
 __all__ = ["UNKNOWN", "Effects", "Site", "Touch", "bounded", "counts_up", "effects", "leaf_paths", "order"]
 
@@ -409,14 +409,7 @@ def _uniform(fact: Place | Index | None) -> bool:
 
 def _read_values(func: Func) -> set[Value]:
     """The values that somebody reads, in ``func`` and in what it calls."""
-    used: set[Value] = set()
-    for f in (*callees(func), func):
-        used.update(f.body.yields)
-        for op in ops_of(f.body):
-            used.update(op.args)
-            for region in op.regions:
-                used.update(region.yields)
-    return used
+    return {v for f in (*callees(func), func) for v in uses_of(f.body)}
 
 
 # ---- loops that surely end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from .node import Block, Func, Op, Value
@@ -47,6 +48,16 @@ def ops_of(block: Block) -> Iterator[Op]:
                 break
         else:
             stack.pop()
+
+
+def uses_of(block: Block) -> Counter[Value]:
+    """How often each value is read in ``block`` and the regions below: by ops, and by yields."""
+    read = [*block.yields]
+    for op in ops_of(block):
+        read += op.args
+        for region in op.regions:
+            read += region.yields
+    return Counter(read)
 
 
 def callees(func: Func) -> Iterator[Func]:

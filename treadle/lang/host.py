@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from ..types.core import Matrix, Type, b1, f32, i32, tuple_of
+from ..types.core import Matrix, Type, b1, f32, i32
 from ..types.layout import children, is_composite
 from ..types.values import class_of
 
@@ -120,4 +120,4 @@ def plain(value: Any, t: Type) -> Any:
     return float(value) if t.is_float else int(value)
 
 
-__all__ = ["Builtin", "argument", "evaluate", "host_type", "plain", "tuple_of"]
+__all__ = ["Builtin", "argument", "evaluate", "host_type", "plain"]

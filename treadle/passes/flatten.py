@@ -41,17 +41,12 @@ def flatten_cheap(func: Func) -> Func:
 
 def _either(rw: Rewriter, c: Value, result: Value, a: Value, b: Value) -> Value:
     """``result`` as ``a`` where ``c``, else ``b``; what nobody may look at gives way to the other."""
-    if a is b or _is_poison(rw, b):
+    if a is b or rw.is_poison(b):
         return a
-    if _is_poison(rw, a):
+    if rw.is_poison(a):
         return b
     rw.out.append(Op("select", (c, a, b), (result,), NO_ATTRS, (), rw.op.span))
     return result
-
-
-def _is_poison(rw: Rewriter, v: Value) -> bool:
-    maker = rw.defs.get(v)
-    return maker is not None and maker.name == "poison"
 
 
 def _cheap(ops: tuple[Op, ...]) -> bool:

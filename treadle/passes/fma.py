@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..builtins.registry import primitive
-from ..ir.node import Block, Func, Op, Value
+from ..ir.node import Func, Op, Value
+from ..ir.walk import uses_of
 from ..types.core import f32, f64
 from .rewrite import Rewriter, Rule, rewrite
 
@@ -18,19 +19,7 @@ def form_fma(func: Func) -> Func:
     as they are. The machine's own contraction is off; this is the only place where an fma comes from a sum.
     """
     primitive("fma")  # known to the IR from here on
-    uses: dict[Value, int] = {}
-    _count(func.body, uses)
-    return rewrite(func, _rules(uses))
-
-
-def _count(block: Block, uses: dict[Value, int]) -> None:
-    for op in block.ops:
-        for a in op.args:
-            uses[a] = uses.get(a, 0) + 1
-        for region in op.regions:
-            _count(region, uses)
-    for y in block.yields:
-        uses[y] = uses.get(y, 0) + 1
+    return rewrite(func, _rules(uses_of(func.body)))
 
 
 def _rules(uses: dict[Value, int]) -> dict[str, Rule]:

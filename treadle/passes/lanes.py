@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of
+from ..ir.walk import ops_of, uses_of
 from ..types.core import Scalar, View, b1
 
 # Lane steps beyond this are called varying: start + step·lane then never wraps around 32 bits on its way to an address.
@@ -66,7 +66,7 @@ def analyse(
     function's parameters (a kernel's are uniform). ``width`` 1 makes everything uniform; all other widths have the same
     facts. ``ndim``: the rank of the grid, where it is not for ``func`` itself (a called function) to say.
     """
-    lanes = Lanes({p: 0 if params is None else params.get(p) for p in func.params}, uses=_count_uses(func))
+    lanes = Lanes({p: 0 if params is None else params.get(p) for p in func.params}, uses=uses_of(func.body))
     for op in ops_of(func.body):
         if op.name in ("for", "while"):
             _find_leaving(op, lanes)
@@ -350,22 +350,6 @@ def is_false(value: Value, block: Block | None, made: dict[Value, Op]) -> bool:
     if op is None and block is not None:
         op = next((o for o in block.ops if value in o.results), None)
     return op is not None and op.name == "const" and op.attrs["value"] is False
-
-
-def _count_uses(func: Func) -> dict[Value, int]:
-    uses: dict[Value, int] = {}
-
-    def count(block: Block) -> None:
-        for op in block.ops:
-            for a in op.args:
-                uses[a] = uses.get(a, 0) + 1
-            for region in op.regions:
-                count(region)
-        for y in block.yields:
-            uses[y] = uses.get(y, 0) + 1
-
-    count(func.body)
-    return uses
 
 
 def call_params(func: Func, calls: Iterable[tuple[Op, Lanes]]) -> dict[Value, int | None | str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import with_body, with_ops, with_regions
 from ..types.core import Scalar, Type, b1
@@ -78,10 +80,7 @@ class _Arrays:
     def declare(self, op: Op) -> None:
         t, array = op.attrs["type"], op.results[0]
         kinds = tuple([leaf.type for leaf in leaves(t.elem)])
-        count = len(kinds)
-        for n in t.shape:
-            count *= n
-        if count <= LARGEST and all(isinstance(k, Scalar) for k in kinds):
+        if prod(t.shape) * len(kinds) <= LARGEST and all(isinstance(k, Scalar) for k in kinds):
             self.types[array] = t.shape, kinds
             self.places[array] = array, 0, len(kinds)
 
@@ -96,10 +95,7 @@ class _Arrays:
                 self.bad.add(array)
                 return
             flat = flat * extent + i
-        size = len(kinds)
-        for n in shape:
-            size *= n
-        if inner and op.name == "store" and size > LARGEST_MERGED:
+        if inner and op.name == "store" and prod(shape) * len(kinds) > LARGEST_MERGED:
             self.bad.add(array)
             return
         start = flat * len(kinds) + first
@@ -144,10 +140,7 @@ class _Promoter:
         if op.results and op.results[0] in places:  # the array itself, or the view of a part
             if op.name == "local":
                 shape, kinds = self.arrays.types[op.results[0]]
-                count = len(kinds)
-                for n in shape:
-                    count *= n
-                for k in range(count):
+                for k in range(prod(shape) * len(kinds)):
                     self.now[op.results[0], k] = self.zero(kinds[k % len(kinds)])
             return None
         if op.args and op.args[0] in places:

@@ -44,6 +44,11 @@ class Rewriter:
         self.consts[result] = value
         return result
 
+    def is_poison(self, v: Value) -> bool:
+        """Whether ``v`` is what nobody may look at."""
+        maker = self.defs.get(v)
+        return maker is not None and maker.name == "poison"
+
     def splice(self, block: Block) -> tuple[Value, ...]:
         """Put the ops of a region, rewritten already, in place of the op that owns it; give back what it yields."""
         self.out.extend(block.ops)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from itertools import product
+from math import prod
 
 from ..base.errors import InternalError
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
@@ -153,8 +154,6 @@ class _Scalarizer:
         ops, self.out = self.out, outer
         return Block(params, tuple(ops), self.flat(block.yields))
 
-    span = None
-
     def by_leaf(self, op: Op) -> None:
         """A primitive that works by component; a scalar among composites goes with each."""
         (r,) = op.results
@@ -258,7 +257,7 @@ class _Scalarizer:
         c, *indices = op.args
         where = self.flat(tuple(indices))
         parts = self.parts[c]
-        width = len(parts) // _count(_shape(c.type, len(where)))
+        width = len(parts) // prod(_shape(c.type, len(where)))
         if self.choices(c.type, tuple(indices)) > PICK_BY_SELECTS:
             at = self.flat_index(_shape(c.type, len(where)), where)
             if width > 1:
@@ -347,13 +346,6 @@ class _Scalarizer:
     def call(self, op: Op) -> None:
         attrs = {**op.attrs, "func": lowered(op.attrs["func"])}
         self.rebuilt(Op("call", op.args, op.results, attrs, (), op.span))
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    n = 1
-    for extent in shape:
-        n *= extent
-    return n
 
 
 _HANDLERS = {

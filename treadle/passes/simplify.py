@@ -148,14 +148,9 @@ def _select(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
     known = rw.truth(c)
     if known is not None:
         return (a if known else b,)
-    if a is b or _is_poison(rw, b):
+    if a is b or rw.is_poison(b):
         return (a,)
-    return (b,) if _is_poison(rw, a) else _truth(rw, c, a, b)
-
-
-def _is_poison(rw: Rewriter, v: Value) -> bool:
-    maker = rw.defs.get(v)
-    return maker is not None and maker.name == "poison"
+    return (b,) if rw.is_poison(a) else _truth(rw, c, a, b)
 
 
 def _truth(rw: Rewriter, c: Value, a: Value, b: Value) -> tuple[Value, ...] | None:

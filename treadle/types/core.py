@@ -7,6 +7,7 @@ alignment, and its *leaves*: the scalars (and views) it is made of, in memory or
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 
 __all__ = [
     "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Matrix", "Scalar",
@@ -221,11 +222,8 @@ class Fixed(Type):
 
     def __init__(self, elem: Type, shape: tuple[int, ...]):
         self.elem, self.shape = elem, shape
-        count = 1
-        for s in shape:
-            count *= s
         self.name = f"fixed<{elem.name},({','.join(map(str, shape))})>"
-        self.size, self.align = count * elem.size, elem.align
+        self.size, self.align = prod(shape) * elem.size, elem.align
 
 
 @cache

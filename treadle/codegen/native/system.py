@@ -88,7 +88,7 @@ def interrupt(triple: str) -> str:
         old = begin.call("ptr", act, ("i32", SIGINT), ("ptr", "@on_interrupt"))
         begin.store("ptr", old, "%saved")
         own = begin.call("ptr", act, ("i32", SIGINT), ("ptr", old))
-        with begin.if_(_is_function(begin, old, negate=True)):
+        with begin.if_(_is_no_function(begin, old)):
             begin.ret("false")
         begin.store("ptr", old, "@previous")
         begin.atomic_store("i32", 0, "@interrupted", 0, "monotonic")
@@ -98,7 +98,7 @@ def interrupt(triple: str) -> str:
         # int sigaction(int, const struct sigaction *new, struct sigaction *old)
         begin.call("i32", act, ("i32", SIGINT), ("ptr", "null"), ("ptr", "%saved"))
         old = begin.load("ptr", "%saved")
-        with begin.if_(_is_function(begin, old, negate=True)):
+        with begin.if_(_is_no_function(begin, old)):
             begin.ret("false")
         begin.store("ptr", old, "@previous")
         begin.atomic_store("i32", 0, "@interrupted", 0, "monotonic")
@@ -114,10 +114,8 @@ def interrupt(triple: str) -> str:
     )
 
 
-def _is_function(code: Code, handler: str, negate: bool = False) -> str:
-    """Whether ``handler`` is neither SIG_DFL (0), SIG_IGN (1), SIG_ERR (-1) nor our own."""
+def _is_no_function(code: Code, handler: str) -> str:
+    """Whether ``handler`` is SIG_DFL (0), SIG_IGN (1), SIG_ERR (-1) or our own."""
     address = code.cast("ptrtoint", "ptr", handler, "i64")
     special = code.op("icmp ule", "i64", code.op("add", "i64", address, 1), 2)
-    ours = code.op("icmp eq", "ptr", handler, "@on_interrupt")
-    bad = code.op("or", "i1", special, ours)
-    return bad if negate else code.op("xor", "i1", bad, "true")
+    return code.op("or", "i1", special, code.op("icmp eq", "ptr", handler, "@on_interrupt"))
