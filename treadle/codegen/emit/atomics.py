@@ -44,6 +44,7 @@ class Plan:
     item: int = -1
     param: int = -1
     number: int = 0  # among the held sites
+    leader: int = 0  # the held site with which it shares the lanes that ran
 
 
 def plan(func: Func, order: str) -> tuple[str, dict[Op, Plan], list[dict]]:

@@ -38,14 +38,24 @@ def _place(e: Emitter, number: int) -> str:
 
 
 def note(e: Emitter, op: Op, pointers: Pointers, value: X, plan: Plan) -> None:
-    """Write down an update outside loops."""
+    """Write down an update outside loops. The components of a vector, one after the other, share the lanes that ran."""
+    here = (e.t.block, e.mask)
+    if e.noted is not None and e.noted[0] == here:
+        plan.leader = e.noted[1]
+    else:
+        plan.leader, e.noted = plan.number, (here, plan.number)
+        _write_lanes(e, _place(e, plan.number))
     _write(e, _place(e, plan.number), pointers, value)
+
+
+def _write_lanes(e: Emitter, at: str) -> None:
+    w = e.width
+    whole = e.t.ins(f"bitcast {e.bits} {e.mask_text()} to i{w}")
+    e.t.do(f"store i64 {whole if w == 64 else e.t.ins(f'zext i{w} {whole} to i64')}, ptr {at}, align 8")
 
 
 def _write(e: Emitter, at: str, pointers: Pointers, value: X) -> None:
     w, kind = e.width, vector(memory_type(value.type), e.width)
-    whole = e.t.ins(f"bitcast {e.bits} {e.mask_text()} to i{w}")
-    e.t.do(f"store i64 {whole if w == 64 else e.t.ins(f'zext i{w} {whole} to i64')}, ptr {at}, align 8")
     where = e.t.ins(f"getelementptr i8, ptr {at}, i64 8")
     e.t.do(f"store {vector('ptr', w)} {pointers.vector()}, ptr {where}, align 8")
     what = e.t.ins(f"getelementptr i8, ptr {at}, i64 {8 + 8 * w}")
@@ -54,6 +64,7 @@ def _write(e: Emitter, at: str, pointers: Pointers, value: X) -> None:
 
 def begin_gang(e: Emitter) -> None:
     """No site has run yet."""
+    e.noted = None
     for _, plan in sites(e, "noted"):
         e.t.do(f"store i64 0, ptr {_place(e, plan.number)}, align 8")
 
@@ -92,11 +103,13 @@ def _apply_noted(e: Emitter, found: list[tuple[Op, Plan]]) -> None:
     t.jump(lanes)
     t.start(lanes)
     lane, after, phi = t.name(), t.name(), t.slot()
-    for op, plan in found:
-        at, go, following = _place(e, plan.number), t.label("apply"), t.label("next")
-        t.branch(_lane_bit(e, at, lane), go, following)
+    for leader in dict.fromkeys(plan.leader for _, plan in found):
+        go, following = t.label("apply"), t.label("next")
+        t.branch(_lane_bit(e, _place(e, leader), lane), go, following)
         t.start(go)
-        _apply(e, op, at, lane)
+        for op, plan in found:
+            if plan.leader == leader:
+                _apply(e, op, _place(e, plan.number), lane)
         t.jump(following)
         t.start(following)
     t.do(f"{after} = add i64 {lane}, 1")
@@ -117,7 +130,9 @@ def append(e: Emitter, op: Op, pointers: Pointers, value: X, plan: Plan) -> None
     """Add an update to the list."""
     at = buffer.append(e, _list(e), _record_size(e))
     e.t.do(f"store i64 {plan.number}, ptr {at}, align 8")
-    _write(e, e.t.ins(f"getelementptr i8, ptr {at}, i64 8"), pointers, value)
+    written = e.t.ins(f"getelementptr i8, ptr {at}, i64 8")
+    _write_lanes(e, written)
+    _write(e, written, pointers, value)
 
 
 def _list(e: Emitter) -> str:
