@@ -32,6 +32,8 @@ def test_several_errors_are_shown_together(span):
     first, second = errors.KernelTypeError("one", span), errors.KernelTypeError("two", span)
     both = errors.ManyErrors([first, second])
     assert str(both) == f"{first}\n\n{second}" and both.span is span
+    assert isinstance(both, TypeError)
+    assert str(errors.ManyErrors([errors.KernelSyntaxError("one"), first])).startswith("one\n\n")
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,29 @@ def test_a_struct_of_a_module_that_is_not_registered():
     names = {"wp": wp, "__name__": "nowhere_to_be_found"}
     exec("@wp.struct\nclass Lone:\n    x: 'wp.vec3'\n", names)
     assert names["Lone"]().x == wp.vec3()
+
+
+@wp.struct
+class Entry:
+    key: int
+    cls: float
+    shape: int
+
+
+@wp.kernel
+def count_up(entries: wp.array(dtype=Entry), step: Entry):
+    i = wp.tid()
+    entries[i].key = step.key + step.shape * i
+    entries[i].cls = step.cls
+
+
+def test_fields_may_have_the_names_of_attributes():
+    entries = wp.zeros(3, dtype=Entry)
+    wp.launch(count_up, dim=3, inputs=[entries, Entry(key=5, cls=0.5, shape=2)])
+    assert entries.numpy()["key"].tolist() == [5, 7, 9] and (entries.numpy()["cls"] == 0.5).all()
+
+
+@pytest.mark.parametrize("name", ["numpy_dtype", "treadle_type", "_type", "__init__"])
+def test_a_field_cannot_hide_what_structs_need(name):
+    with pytest.raises(TypeError, match=f"field '{name}' of struct Odd: structs have an attribute of that name"):
+        wp.struct(type("Odd", (), {"__annotations__": {name: int}, "__module__": __name__}))

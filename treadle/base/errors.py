@@ -64,7 +64,10 @@ class KernelAssertionError(TreadleError, AssertionError):
 
 
 class ManyErrors(TreadleError):
-    """Several errors of one program, reported together."""
+    """Several errors of one program, reported together. Also an error of the first one's kind, to be caught as that."""
+
+    def __new__(cls, errors: list[TreadleError]):
+        return super().__new__(type(cls.__name__, (cls, type(errors[0])), {}), errors)
 
     def __init__(self, errors: list[TreadleError]):
         self.errors = errors

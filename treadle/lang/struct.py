@@ -211,6 +211,9 @@ def struct(c: type | None = None, *, module: Module | str | None = None) -> Any:
     return _declare(c, module, sys._getframe(1))
 
 
+_TAKEN = frozenset({"_type", "treadle_type", "numpy_dtype"})
+
+
 def _declare(c: type, module: Module | str | None, frame: Any) -> type:
     annotations = c.__dict__.get("__annotations__") or getattr(c, "__annotations__", {})
     namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules.get(c.__module__, c))}
@@ -218,6 +221,8 @@ def _declare(c: type, module: Module | str | None, frame: Any) -> type:
     fields = []
     for name, annotation in annotations.items():
         what = f"field {name!r} of struct {c.__name__}"
+        if name in _TAKEN or name.startswith("__"):
+            raise KernelTypeError(f"{what}: structs have an attribute of that name", hint="choose another name")
         try:
             t = general_view(type_of(annotation, namespace))
         except TreadleError as error:
@@ -236,7 +241,9 @@ def _declare(c: type, module: Module | str | None, frame: Any) -> type:
         (StructBase,),
         {**methods, "__slots__": tuple(t.index), "__treadle_type__": t, "__annotations__": dict(annotations)},
     )
-    cls.key, cls.cls = key, cls
+    for name, value in (("key", key), ("cls", cls)):  # as in the field, unless the user's fields are called so
+        if name not in t.index:
+            setattr(cls, name, value)
     home.structs[key] = cls
     special_class(t, cls)
     return cls
