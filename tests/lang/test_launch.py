@@ -127,6 +127,26 @@ def test_checked_launch_names_line_array_index_and_thread():
         assert word in text
 
 
+@pytest.mark.parametrize("width", [1, 8])
+def test_checked_launch_finds_a_wrong_row_too(width, monkeypatch):
+    monkeypatch.setattr(wp.config, "gang_width", width)
+
+    @wp.kernel
+    def rows(a: wp.array3d(dtype=float), by: int, rounds: int, out: wp.array(dtype=float)):
+        i = wp.tid()
+        for _ in range(rounds):
+            plane = a[i + by]
+            row = plane[1]
+            out[i] = row[2]
+
+    a, out = wp.ones((5, 2, 3), dtype=float), wp.zeros(5, dtype=float)
+    wp.launch(rows, dim=5, inputs=[a, 0, 1, out], checked=True)
+    wp.launch(rows, dim=5, inputs=[a, 10**6, 0, out], checked=True)  # nothing is read
+    assert out.list() == [1.0] * 5
+    with pytest.raises(IndexError, match=r"index \(5, 1, 2\) is out of bounds of array 'a' of shape \(5, 2, 3\)"):
+        wp.launch(rows, dim=5, inputs=[a, 1, 1, out], checked=True)
+
+
 def test_generic_kernels_compile_once_per_type():
     for dtype in (wp.float32, wp.float64, wp.int32):
         a = wp.array([1, 2, 3], dtype=dtype)

@@ -205,8 +205,9 @@ def raw(e: Emitter, x: X, lane: str | None) -> str:
 
 
 def bounds(e: Emitter, op: Op, view: ViewX, indices: list[X]) -> None:
-    """Demand that every index lies in the shape."""
-    shape = view.shape
+    """Demand that every index lies in the shape, those by which the view was cut out of an array too."""
+    pairs = [*view.owed, *zip(indices, view.shape, strict=True)][-(_SHOWN // 2) :]
+    indices, shape = [i for i, _ in pairs], [n for _, n in pairs]
     site = e.unit.site(op, "index", array=view.path or op.args[0].name, ndim=len(indices),
                        types=[x.type.name for x in indices] + ["i64"] * len(indices))  # fmt: skip
     scalar = all(x.step == 0 and x.text is not None for x in (*indices, *shape))

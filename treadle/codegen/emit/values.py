@@ -33,9 +33,10 @@ class ViewX:
     """A view: pointer and strides as they stand in registers.
 
     ``data``: an :class:`X` of type ``PTR`` (of a thread's own array: an i64, the byte offset of the element as if there
-    were one lane). ``strides`` in bytes and ``shape``: an X of type i64 each, or None until read from ``lazy``.
-    ``component``: the run-time component stride of a planar view. ``base``: the memory of a thread's own array, else
-    None. ``path``: where the view came from, for those who ask which array was meant.
+    were one lane). ``strides`` in bytes and ``shape``: an X of type i64 each. ``component``: the run-time component
+    stride of a planar view. ``base``: the memory of a thread's own array, else None. ``path``: where the view came
+    from, for those who ask which array was meant. ``owed``: in checked code, the indices that led here, each with the
+    extent that it must lie below: an access checks them along with its own. Views that meet in a branch owe nothing.
     """
 
     type: View
@@ -47,6 +48,7 @@ class ViewX:
     base: str | None = None
     path: str = ""
     kept: X | ViewX | None = None
+    owed: tuple[tuple[X, X], ...] = ()
 
     def parts(self) -> list[X]:
         """All numbers in the order they have in memory."""

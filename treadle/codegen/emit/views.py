@@ -70,7 +70,7 @@ def moved(e: Emitter, view: ViewX, t: View, at: Address, dropped: int) -> ViewX:
     if grad.text != "null":
         grad = at.pointer(view.grad)
     strides = [e.fixed(i64, s) if s is not None else x for s, x in zip(t.strides, view.strides[dropped:], strict=True)]
-    return ViewX(t, data, grad, view.shape[dropped:], strides, view.component, view.base, view.path)
+    return ViewX(t, data, grad, view.shape[dropped:], strides, view.component, view.base, view.path, owed=view.owed)
 
 
 def _subview(e: Emitter, op: Op) -> None:
@@ -78,14 +78,16 @@ def _subview(e: Emitter, op: Op) -> None:
     assert isinstance(view, ViewX)
     indices = [e.number(a) for a in op.args[1:]]
     first = op.attrs.get("axis", 0)
-    if not first:
-        at = offset_of(e, view, indices)
-        e.env[op.results[0]] = moved(e, view, op.results[0].type, at, len(indices))
-        return
-    at = offset_of(e, view, [e.fixed(i32, 0)] * first + indices)
-    out, last = moved(e, view, view.type, at, 0), first + len(indices)
-    out.type = op.results[0].type
-    out.shape, out.strides = view.shape[:first] + view.shape[last:], view.strides[:first] + view.strides[last:]
+    last = first + len(indices)
+    if first:
+        at = offset_of(e, view, [e.fixed(i32, 0)] * first + indices)
+        out = moved(e, view, view.type, at, 0)
+        out.type = op.results[0].type
+        out.shape, out.strides = view.shape[:first] + view.shape[last:], view.strides[:first] + view.strides[last:]
+    else:
+        out = moved(e, view, op.results[0].type, offset_of(e, view, indices), last)
+    if e.unit.options.checked:
+        out.owed += tuple(zip(indices, view.shape[first:last], strict=True))
     e.env[op.results[0]] = out
 
 
@@ -149,7 +151,8 @@ def _parts(e: Emitter, op: Op) -> None:
     shape = [*view.shape, *[e.fixed(i64, n) for n in sizes]]
     strides = [*view.strides, *inner]
     strides = [e.fixed(i64, s) if s is not None else x for s, x in zip(t.strides, strides, strict=True)]
-    e.env[op.results[0]] = ViewX(t, view.data, view.grad, shape, strides, e.fixed(i64, 0), view.base, view.path)
+    e.env[op.results[0]] = ViewX(t, view.data, view.grad, shape, strides, e.fixed(i64, 0), view.base, view.path,
+                                 owed=view.owed)  # fmt: skip
 
 
 def _shape(e: Emitter, op: Op) -> None:
