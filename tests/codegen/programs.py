@@ -13,15 +13,14 @@ SIZE = 64  # length of the arrays that are read at computed places
 
 
 class Program:
-    """A random kernel over arrays (ints, floats, vectors, out): what it reads it never writes, except at the own
-    index."""
+    """A random kernel over arrays (ints, floats, vectors, out). What it reads it never writes, but at its own index."""
+
+    signature = (view(i32, 1), view(f32, 1), view(vector(3, f32), 1), view(f32, 1), view(i32, 1), i32, f32)
 
     def __init__(self, seed: int):
         self.r = random.Random(seed)
-        self.k = KernelBuilder(
-            (view(i32, 1), view(f32, 1), view(vector(3, f32), 1), view(f32, 1), view(i32, 1), i32, f32)
-        )
-        self.ints, self.floats, self.vectors, self.out, self.iout, n, x = self.k.params
+        self.k = KernelBuilder(self.signature)
+        self.ints, self.floats, self.vectors, self.out, self.iout, n, x, *self.sums = self.k.params
         self.scope: list[Value] = [n, x]
         self.depth = 0
         i = self.k.tid()
@@ -205,3 +204,26 @@ class Program:
 
         found = k.while_([k.const(0, i32), *inits], body)
         self.scope.extend(found)
+
+
+class Scatter(Program):
+    """A random kernel that also adds to arrays of sums, anywhere: (floats, ints, one float that all threads share)."""
+
+    signature = (*Program.signature, view(f32, 1), view(i32, 1), view(f32, 1))
+
+    def statement(self) -> None:
+        k, r = self.k, self.r
+        floats, ints, shared = self.sums
+        kind = r.random()
+        if kind < 0.75:
+            super().statement()
+        elif kind < 0.88:
+            k.b.op("atomic", (floats, self.place(8), self.amount()), (f32,), op=r.choice(["add", "sub"]))
+        elif kind < 0.94:
+            k.b.op("atomic", (ints, self.place(8), self.pick(i32)), (i32,), op="add")
+        else:
+            k.b.op("atomic", (shared, k.const(0, i32), self.amount()), (f32,), op="add")
+
+    def amount(self) -> Value:
+        """A float whose sums stay finite."""
+        return self.k.op("min", self.k.op("max", self.pick(f32), self.k.const(-99.0, f32)), self.k.const(99.0, f32))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.codegen.harness import Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
+from tests.codegen.harness import WIDTHS, Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
+from tests.codegen.programs import Scatter
 from treadle.codegen.emit.unit import Options
 from treadle.ir.effects import effects
 from treadle.types.core import f32, i32, u32, view
@@ -103,3 +104,24 @@ def test_updates_at_the_threads_own_index_are_plain():
     assert entry.binary.meta["atomics"] == []
     x, y = same_on_all_widths(k.func(), N, lambda: (floats(), np.ones(N, np.float32)))
     assert (x == 1).all() and np.array_equal(y, floats() + np.float32(1))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    func, n = Scatter(seed).func(), 50
+    assert effects(func).order == "free"
+
+    def make():
+        r = np.random.default_rng(seed)
+        arrays = r.integers(-50, 50, 64).astype(np.int32), r.normal(size=64).astype(np.float32)
+        outs = np.zeros(n, np.float32), np.zeros(n, np.int32)
+        sums = np.zeros(8, np.float32), np.zeros(8, np.int32), np.zeros(1, np.float32)
+        return *arrays, r.normal(size=(64, 3)).astype(np.float32), *outs, 7, 1.5, *sums
+
+    first = None
+    for width in WIDTHS:
+        args = make()
+        assert Entry(func, width)(n, *args) == 0
+        found = [np.nan_to_num(a, nan=7.0) if a.dtype.kind == "f" else a for a in args if isinstance(a, np.ndarray)]
+        first = first or found
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(first, found, strict=True)), f"width {width}"
