@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from typing import Any
 
@@ -188,3 +189,23 @@ def test_a_function_serves_grids_of_several_ranks():
     wp.launch(plane, dim=(3, 20), inputs=[two])
     assert (one.numpy() == np.arange(20) ** 2).all()
     assert (two.numpy() == 100 * np.arange(3)[:, None] ** 2 + np.arange(20) ** 2).all()
+
+
+def cell(text: str, names: dict) -> None:
+    """Run ``text`` as a notebook runs a cell."""
+    file = f"<cell {len(linecache.cache)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+
+
+def test_a_function_that_is_defined_anew_is_used_by_kernels_that_were_launched_before():
+    names = {"wp": wp, "__name__": "notebook"}
+    cell("@wp.func\ndef inner(x: float):\n    return x + 1.0\n", names)
+    cell("@wp.func\ndef outer(x: float):\n    return inner(x)\n", names)
+    cell("@wp.kernel\ndef k(a: wp.array(dtype=float)):\n    a[0] = outer(2.0)\n", names)
+    a = wp.zeros(1, dtype=float)
+    wp.launch(names["k"], dim=1, inputs=[a])
+    assert a.list() == [3.0]
+    cell("@wp.func\ndef inner(x: float):\n    return x * 10.0\n", names)
+    wp.launch(names["k"], dim=1, inputs=[a])
+    assert a.list() == [20.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,16 @@ from ..types.promotion import adapts
 from ..types.spelling import spell
 from .module import Module, module_of
 from .struct import fits
+
+FUNCTIONS: weakref.WeakSet[Function] = weakref.WeakSet()  # all alive
+
+
+def _forget_all() -> None:
+    """A name means another function now, as when a notebook cell runs again: what may call it compiles anew."""
+    from .kernel import KERNELS
+
+    for made in (*KERNELS, *FUNCTIONS):
+        made.forget()
 
 
 class Function:
@@ -44,6 +55,7 @@ class Function:
         self._programs: dict[tuple, Func] = {}
         self._manifest = Manifest()
         functools.update_wrapper(self, func)
+        FUNCTIONS.add(self)
 
     def __repr__(self) -> str:
         return f"<treadle function {self.key}>"
@@ -76,6 +88,11 @@ class Function:
                 func = replace(func, facts={**func.facts, "inline": chosen.inline})
             chosen._programs[key] = func
         return func
+
+    def forget(self) -> None:
+        """Drop the programs made so far; they may hold functions that have been defined anew."""
+        self._programs.clear()
+        self._manifest = Manifest()
 
     def manifest(self) -> Manifest:
         """The outside names that the programs made so far depend on."""
@@ -168,6 +185,8 @@ def func(
         )
         known = home.functions.get(made.key)
         nested = "<locals>" in fn.__qualname__
+        if known is not None and not nested:
+            _forget_all()
         if known is not None and not nested and known.source.parameter_types() != made.source.parameter_types():
             known.overloads.append(made)
             made.overloads = known.overloads
