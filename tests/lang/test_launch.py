@@ -54,6 +54,33 @@ def test_numpy_arrays_are_arguments():
     np.testing.assert_array_equal(a, [0, 3, 6, 9])
 
 
+@wp.func
+def component(m: wp.mat22, r: int):
+    return m[r][1]
+
+
+@wp.kernel
+def components(at: wp.array(dtype=int), out: wp.array(dtype=wp.vec3), row: int):
+    i = wp.tid()
+    v = wp.vec3(1.0, 2.0, 3.0)
+    if at[i] >= 0 and v[at[i]] > 1.5:
+        v[at[i]] = component(wp.mat22(5.0, 6.0, 7.0, 8.0), row)
+    out[i] = v
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_checked_launch_finds_components_that_are_not_there(width, monkeypatch):
+    monkeypatch.setattr(wp.config, "gang_width", width)
+    at, out = np.array([0, 1, 2, -1] * 5, dtype=np.int32), wp.zeros(20, dtype=wp.vec3)
+    wp.launch(components, dim=20, inputs=[at, out, 1], checked=True)
+    np.testing.assert_array_equal(out.numpy()[:4], [[1, 2, 3], [1, 8, 3], [1, 2, 8], [1, 2, 3]])
+    with pytest.raises(IndexError, match=r"return m\[r\]\[1\](.|\n)*index 2 is out of bounds of mat22f .*thread 1\)"):
+        wp.launch(components, dim=20, inputs=[at, out, 2], checked=True)
+    at[13] = 3
+    with pytest.raises(IndexError, match=r"index 3 is out of bounds of vec3f \(kernel components, thread 13\)"):
+        wp.launch(components, dim=20, inputs=[at, out, 1], checked=True)
+
+
 @pytest.mark.parametrize("a", [np.arange(4.0), np.arange(4), np.arange(8, dtype=np.float32).reshape(4, 2)])
 def test_numpy_arrays_that_would_have_to_be_copied_are_refused(a):
     before = a.copy()
@@ -162,6 +189,37 @@ def test_overload_fixes_types():
     assert a.list() == [3.0]
     with pytest.raises(wp.LaunchTypeError, match="must be an array of float64"):
         wp.launch(typed, dim=1, inputs=[wp.zeros(1, dtype=float), 2])
+
+
+@wp.kernel
+def both(f: wp.array(dtype=float), g: wp.array(dtype=float), place: wp.array(dtype=int)):
+    i = wp.tid()
+    f[i] += 1.0
+    wp.atomic_add(g, place[i], 0.1)
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_updated_arrays_may_lie_over_each_other(width, monkeypatch):
+    monkeypatch.setattr(wp.config, "gang_width", width)
+    n = 300_000
+    place = np.random.default_rng(3).integers(0, n, n).astype(np.int32)
+    want = np.zeros(n, np.float32)
+    for i, j in enumerate(place.tolist()[:2000]):  # threads one after the other
+        want[i] += np.float32(1.0)
+        want[j] += np.float32(0.1)
+    few = wp.zeros(n, dtype=float)
+    wp.launch(both, dim=2000, inputs=[few, few, wp.array(place)])
+    assert (few.numpy() == want).all()
+    apart, row = [wp.zeros(n, dtype=float) for _ in range(2)], wp.zeros(n + 1, dtype=float)
+    straight = wp.array(np.arange(n, dtype=np.int32))
+    for _ in range(3):
+        wp.launch(both, dim=n, inputs=[*apart, straight])
+        wp.launch(both, dim=n, inputs=[row[:-1], row[1:], straight])
+    wp.launch(both, dim=n, inputs=[row[1:], row[:-1], straight], record_cmd=True).launch()
+    assert set(apart[0].list()) == {3.0}
+    assert abs(row.numpy()[1:-1] - 4.4).max() < 1e-5
+    orders = [(o.shared, v.program.entry.meta["order"]) for k in both.overloads.values() for o, v in k.variants.items()]
+    assert (False, "free") in orders and (True, "ordered") in orders
 
 
 def test_recorded_launch_runs_again_with_other_arguments():

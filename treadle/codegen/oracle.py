@@ -177,6 +177,7 @@ def _locate(v: Ref, indices: Sequence[Any], op: Op) -> int:
 
 _ERRORS: dict[str, type[TreadleError]] = {
     "assert": KernelAssertionError, "index": IndexOutOfRange, "unassigned": UnassignedError,
+    "component": IndexOutOfRange,
 }  # fmt: skip
 _UPDATES = {"add": "add", "sub": "sub", "min": "min", "max": "max", "and": "bitand", "or": "bitor", "xor": "bitxor"}
 

@@ -408,7 +408,18 @@ class Indexing(Slicing):
             inner = (None,) * len(inner) if v.planar else inner
             found = view(t.elem, v.ndim + len(inner), (*v.strides, *inner), False, v.space)
             return Memory(self.here(node).one("parts", (base.view,), found), (*base.indices, *indices))
+        if not self.builtin:
+            for index, n in zip(indices, (t.n,) if isinstance(t, Vector) else (t.rows, t.cols), strict=True):
+                self._demand_inside(index, n, t, node)
         return Part(base, t.elem, None, indices)
+
+    def _demand_inside(self, index: Value, n: int, t: Vector | Matrix, node: ast.AST) -> None:
+        """In checked programs: the index of a component is one of ``n``."""
+        b = self.here(node)
+        ok = b.one("lt", (index, b.const(n, index.type)), b1)
+        if index.type.is_signed:
+            ok = b.one("bitand", (ok, b.one("ge", (index, b.const(0, index.type)), b1)), b1)
+        b.op("check", (ok, index), kind="component", message=spell(t), optional=True)
 
     def _static_range(self, item: ast.Slice, n: int) -> range:
         bounds = [

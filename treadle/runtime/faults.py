@@ -51,6 +51,9 @@ def fault_error(
         shown = ", ".join(map(str, shown_values(site, values)))
         said = f": {site['text']}" if site.get("text") else ""
         return KernelAssertionError(f"assertion failed{said}{f' [{shown}]' if shown else ''} ({where})", span)
+    if kind == "component":
+        index = shown_values(site, values)[0]
+        return IndexOutOfRange(f"index {index} is out of bounds of {site['text']} ({where})", span)
     message = f"{site.get('text') or kind} ({where})"
     return UnassignedError(message, span) if kind == "unassigned" else TreadleError(message, span)
 
