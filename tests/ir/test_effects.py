@@ -138,6 +138,10 @@ def test_counted_sites_come_in_rounds():
     assert looped.order == "counted" and not looped.single
 
 
+def test_arrays_that_are_updated_are_named():
+    assert effects(of(f"{OWN}\n{ADD}\n {COUNT}")).updated == ("c", "b")
+
+
 def test_effects_are_seen_through_calls():
     text = (
         'function @0 "f" (%0: view<i32,1,(4)>, %1: i32, %2: i32) {\n'

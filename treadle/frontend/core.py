@@ -29,10 +29,12 @@ for _name in ("add", "sub", "div", "min", "max", "eq", "ne", "lt", "logical_not"
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the frontend must be told. ``max_unroll``: loops of at most so many known iterations are unrolled. ``grid``:
-    dimensions of the launch; a kernel that asks for fewer indices gets the first ones, and threads share them."""
+    dimensions of the launch; a kernel that asks for fewer indices gets the first ones, and threads share them.
+    ``shared``: arrays that the kernel updates may lie over each other, so that every update must be one step."""
 
     max_unroll: int = 16
     grid: int = 1
+    shared: bool = False
 
 
 class Core:

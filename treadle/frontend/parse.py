@@ -46,7 +46,7 @@ def parse(
         source: the user's function.
         arg_types: one type for each parameter; for functions, types and texts (known while compiling) whatever the
             caller put there, with the object in ``constants``.
-        options: has ``max_unroll``.
+        options: has ``max_unroll`` and ``shared``, see :class:`Options`.
         kind: "kernel" or "function".
         constants: per parameter the :class:`Constant` given for it, or None. Only functions, types and texts are taken
             from here; numbers are arguments of the program.
@@ -102,7 +102,8 @@ class Parser(Statements):
             facts["rare"] = True  # seldom runs: stays a call, so that its code stands once in a kernel
         func = Func(name or self.source.name, self.kind, params, self.builder.block((), results),
                     tuple(p.type for p in params), names, facts, self.source.span)  # fmt: skip
-        return settle_updates(func) if self.updates and self.kind == "kernel" else func
+        settled = self.updates and self.kind == "kernel" and not self.options.shared
+        return settle_updates(func) if settled else func
 
     def _parameters(self, arg_types: Sequence[Type | None], constants: Sequence[Constant | None]) -> tuple[Value, ...]:
         """Bind the parameters; those that exist at run time become values."""

@@ -2,15 +2,18 @@
 
 ``a[i] += x`` adds atomically, since other threads may update the same element. Where every access to ``a`` in the whole
 kernel has the thread's own index on each grid axis at the same place, no other thread can, and the update becomes a
-plain read, sum and write, which later phases can fuse with what is around it.
+plain read, sum and write, which later phases can fuse with what is around it. The fact "updated" then names the arrays:
+a launch sees to it that no two of them lie over each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from ..ir.builder import Builder
+from ..ir.effects import leaf_paths
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import ops_of, uses_of, with_body, with_ops, with_regions
 from ..types.core import Type, View
@@ -121,6 +124,7 @@ def settle_updates(func: Func) -> Func:
     if not own:
         return func
     used = uses_of(func.body)
+    settled: set[Root | None] = set()
 
     def settle(block: Block) -> Block:
         ops: list[Op] = []
@@ -131,12 +135,16 @@ def settle_updates(func: Func) -> Func:
                 and op.results[0] not in used
                 and views.access(op)[0] in own
             ):
+                settled.add(views.access(op)[0])
                 ops.extend(_plain(op))
             else:
                 ops.append(with_regions(op, tuple([settle(r) for r in op.regions])) if op.regions else op)
         return with_ops(block, tuple(ops))
 
-    return with_body(func, settle(func.body))
+    made = with_body(func, settle(func.body))
+    where = [(p, leaf.path) for p in func.params for leaf in leaves(p.type)]
+    names = tuple([name for root, name in zip(where, leaf_paths(func), strict=True) if root in settled])
+    return replace(made, facts={**func.facts, "updated": names}) if names else func
 
 
 def _plain(op: Op) -> list[Op]:

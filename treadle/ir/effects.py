@@ -89,7 +89,8 @@ class Effects:
     ``unconditional``: accesses that every thread makes, for one check at the launch instead of one in each thread:
     (root, dimension, "tid", axis of the grid) or (root, dimension, "const", index); ``spans``: their places.
     ``rounds``, for order "counted": which sites are counted in which round; ``single``: each counted array has one
-    site, outside loops.
+    site, outside loops. ``updated``: the parameters' arrays that are updated, at own indices or not. What is said here
+    holds as long as no two of these lie over each other, which a launch must look at.
     """
 
     roots: dict[str, Touch]
@@ -102,6 +103,7 @@ class Effects:
     rounds: tuple[tuple[int, ...], ...] = ()
     single: bool = False
     spans: tuple[Span, ...] = ()
+    updated: tuple[str, ...] = ()
 
 
 def effects(func: Func) -> Effects:
@@ -170,6 +172,11 @@ class _Walk:
             self.once()
         found = Effects(self.roots, tuple(self.sites), tuple(self.unconditional), self.prints, False, self.bounded)
         found.spans = tuple(self.unconditional.values())
+        settled = self.func.facts.get("updated", ())
+        found.updated = tuple([
+            path for path in leaf_paths(self.func)
+            if path in settled or (path in self.roots and self.roots[path].accumulated)
+        ])  # fmt: skip
         found.waits = any(_waited(found, source) for source in self.sources(self.stays))
         return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -38,16 +39,17 @@ _lock = threading.RLock()
 @dataclass(frozen=True, slots=True)
 class Options:
     """What one variant is compiled for. ``grid``: dimensions of the launch; ``rows``: gangs lie along the last of them,
-    which is wide enough."""
+    which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order."""
 
     max_unroll: int
     checked: bool
     rows: bool
     width: int
     grid: int = 1
+    shared: bool = False
 
     def key(self) -> str:
-        marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}"
+        marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
         return f"unroll{self.max_unroll} grid{self.grid} {marks}"
 
 
@@ -68,7 +70,9 @@ class Translation:
 
         func, found, options = self.func, self.found, self.options
         made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
-        made.meta.update(rank=func.facts.get("ndim", 0), own_index=own_index(func, found))
+        made.meta.update(
+            rank=func.facts.get("ndim", 0), own_index=own_index(func, found), updated=places_of(func, found.updated)
+        )
         return made
 
 
@@ -89,7 +93,10 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
         kept = node_of(kernel.source, manifest), key
     except Unknown:
         kept = None
-    return Translation(key, func, effects(func), options, target, kept)
+    found = effects(func)
+    if options.shared:
+        found.order, found.updated = "ordered", ()
+    return Translation(key, func, found, options, target, kept)
 
 
 def short_key(kernel: Kernel, types: tuple[Type, ...], options: Options) -> str | None:
@@ -145,7 +152,8 @@ class Variant:
         if rank > 1 and options.grid > 1:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
         self.options = options
-        self.program = Program(entry, types, kernel.key, names, options.checked, options.grid if rank else 0, low, high)
+        grid = options.grid if rank else 0
+        self.program = Program(entry, types, kernel.key, names, options.checked, grid, low, high, options.shared)
 
 
 class Overload:
@@ -165,9 +173,9 @@ class Overload:
         width = kernel.option("gang_width") or config.gang_width or native_width()
         return Options(config.max_unroll if unroll is None else unroll, checked, rows, width)
 
-    def variant(self, dims: tuple[int, ...], checked: bool | None = None) -> Variant:
+    def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""
-        options = self._options(False, checked)
+        options = replace(self._options(False, checked), shared=shared)
         if len(dims) > 1:
             options = replace(options, grid=len(dims), rows=dims[-1] >= options.width)
         found = self.variants.get(options)
@@ -202,15 +210,22 @@ def prepare(overloads: list[Overload]) -> None:
         o.variant((1,))
 
 
-def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:
-    """The accesses that a launch checks once, as the runtime reads them."""
+def places_of(func: Func, roots: Iterable[str]) -> list[list[int]]:
+    """Where the arrays called ``roots`` stand among the parameters: number of the parameter, then of fields."""
     from ..ir.effects import leaf_paths
     from ..types.layout import leaves
 
-    paths, found = leaf_paths(func), []
+    paths = leaf_paths(func)
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
-    for (root, axis, kind, n), span in zip(effects.unconditional, effects.spans, strict=True):
-        place = {"path": where[paths.index(root)], "axis": axis, "array": root, "file": span.file, "line": span.line,
+    return [where[paths.index(root)] for root in roots]
+
+
+def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:
+    """The accesses that a launch checks once, as the runtime reads them."""
+    found = []
+    where = places_of(func, [root for root, *_ in effects.unconditional])
+    for (root, axis, kind, n), span, path in zip(effects.unconditional, effects.spans, where, strict=True):
+        place = {"path": path, "axis": axis, "array": root, "file": span.file, "line": span.line,
                  "column": span.column, "end_column": span.end_column}
         rank = func.facts.get("ndim", 0)
         found.append({**place, "grid": n if rank > 1 else -1} if kind == "tid" else {**place, "index": n})

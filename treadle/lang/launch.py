@@ -9,7 +9,7 @@ from ..base.config import config
 from ..base.errors import LaunchError, LaunchTypeError
 from ..runtime import fast
 from ..runtime.device import Device, get_device
-from ..runtime.launch import normal_dims
+from ..runtime.launch import Program, normal_dims
 from .kernel import KERNELS, Kernel
 
 _usual: Device | None = None  # the CPU, once known: launches on it need no look-up
@@ -99,16 +99,28 @@ def _launch(
             raise LaunchError(f"argument {p.name!r} of kernel {kernel.key} lies on {home}, the launch is on {where}")
     if record_cmd:
         return Launch(kernel, where, dims, values, types, checked)
-    program = kernel.overload(types).variant(dims, checked).program
+    program, packed = _ready(kernel, types, dims, values, checked)
     if checked is None and not config.print_launches:
         _quicken(kernel, program)
     if config.print_launches:
         print(f"kernel {kernel.key} on {where}: dim {dims}")
-    program.run(values, dims)
+    program.command(packed, dims)()
     return None
 
 
-def _quicken(kernel: Kernel, program: Any) -> None:
+def _ready(
+    kernel: Kernel, types: tuple[Any, ...], dims: tuple[int, ...], values: list[Any], checked: bool | None
+) -> tuple[Program, bytearray]:
+    """The program for these arguments, and the arguments packed for it."""
+    overload = kernel.overload(types)
+    program = overload.variant(dims, checked).program
+    packed = program.pack(values)
+    if program.meets(packed):  # the same in thread order
+        program = overload.variant(dims, checked, shared=True).program
+    return program, packed
+
+
+def _quicken(kernel: Kernel, program: Program) -> None:
     """Let the native launcher know ``program``; settings that change what a launch means make it forget."""
     global _usual
     if kernel.fast is None:
@@ -154,12 +166,11 @@ class Launch:
         self.kernel, self.device, self.checked = kernel, device, checked
         self.dim, self._values, self._types = dims, list(values), types
         self._command: Any = None
-        self._program: Any = None
         self._prepare()
 
     def _prepare(self) -> None:
-        self._program = self.kernel.overload(self._types).variant(self.dim, self.checked).program
-        self._command = self._program.command(self._program.pack(self._values), self.dim)
+        program, packed = _ready(self.kernel, self._types, self.dim, self._values, self.checked)
+        self._command = program.command(packed, self.dim)
 
     def launch(self, stream: Any = None) -> None:
         """Run it."""
@@ -185,10 +196,5 @@ class Launch:
 
     def set_params(self, values: Sequence[Any]) -> None:
         """Change all arguments."""
-        bound, types = self.kernel.bind(list(values))
-        self._values, changed = bound, types != self._types
-        self._types = types
-        if changed:
-            self._prepare()
-        else:
-            self._command = self._program.command(self._program.pack(bound), self.dim)
+        self._values, self._types = self.kernel.bind(list(values))
+        self._prepare()

@@ -80,11 +80,12 @@ def launcher() -> Launcher:
 
 
 def add(launch: Launcher, program: Program) -> None:
-    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or have parameters of
-    unusual types."""
+    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print, that have parameters
+    of unusual types, or that are only for arrays that lie over each other."""
     state = _states.get(launch)
     rows = _parameters(program)
-    if state is None or rows is None or program.entry.meta.get("prints") or program.entry.address == 0:
+    unusual = program.shared or program.entry.meta.get("prints") or program.entry.address == 0
+    if state is None or rows is None or unusual:
         return
     if not program.record["key"]:
         program.record["key"] = key = next(_keys)

@@ -21,6 +21,7 @@ from ..types.records import FAULT, LAUNCH, LOG, MAX_DIMS, MAX_EXTENT, PROGRAM, S
 from . import faults, native, prints
 from .array_views import product
 from .cpu import Entry
+from .memory import span
 from .packing import packer
 
 WORTH_WORKERS = 20_000  # ns of work from which on the workers help
@@ -62,17 +63,19 @@ class Program:
         parameters: names of the arguments.
         checked: whether the code checks every index.
         rank, last_min, last_max: grids that the code is for: their rank (0: any) and the range of the last extent.
+        shared: whether it is only for launches in which arrays that it updates lie over each other.
     """
 
     __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets",
-                 "own", "packers",
-                 "parameter_table", "parameters", "rank", "record", "signature")  # fmt: skip
+                 "own", "packers", "parameter_table", "parameters", "rank", "record", "shared",
+                 "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
-                 checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_EXTENT):  # fmt: skip
+                 checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_EXTENT,
+                 shared: bool = False):  # fmt: skip
         self.entry, self.signature, self.name, self.checked = entry, signature, name, checked
         self.parameters = tuple(parameters) or tuple(f"#{i}" for i in range(len(signature)))
-        self.rank, self.last_min, self.last_max = rank, last_min, last_max
+        self.rank, self.last_min, self.last_max, self.shared = rank, last_min, last_max, shared
         self.offsets, self.args_size = pack(signature)
         self.packers = tuple(packer(t) for t in signature)
         meta = entry.meta
@@ -86,10 +89,15 @@ class Program:
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]
-        tables = (table(atomics), table([row for row, _ in self.own]))
+        self.updated = [self.leaf(path) for path in meta.get("updated", ())]
+        if len(self.updated) < 2:
+            self.updated = []
+        updated = [_extent_row(offset, view) for offset, view in self.updated]
+        tables = (table(atomics), table([row for row, _ in self.own]), table(updated))
         self._keep = tables
         record["atomics"], record["natomics"] = tables[0].buffer_info()[0], len(atomics)
         record["own"], record["nown"] = tables[1].buffer_info()[0], len(self.own)
+        record["updated"], record["nupdated"] = tables[2].buffer_info()[0], len(updated)
 
     def leaf(self, path: Sequence[int]) -> tuple[int, View]:
         """Offset in the arguments, and the type, of the view that ``path`` (parameter, field…) leads to."""
@@ -147,6 +155,11 @@ class Program:
     def command(self, packed: bytearray, dims: tuple[int, ...]) -> Command:
         """A launch that can be repeated, with arguments that are packed already."""
         return Command(self, packed, dims)
+
+    def meets(self, packed: bytearray) -> bool:
+        """Whether two of the arrays that the kernel updates lie over each other."""
+        ranges = sorted([_bytes_of(packed, offset, view) for offset, view in self.updated])
+        return any(after < end for (_, end), (after, _) in zip(ranges, ranges[1:]))
 
     def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
         """Raise IndexOutOfRange where an access at the thread's own index, or at a constant one, leaves its array."""
@@ -247,6 +260,23 @@ class Command:
             if status == STOPPED:
                 raise KeyboardInterrupt
             raise self.program.error(report, self.dims)
+
+
+def _extent_row(offset: int, view: View) -> tuple[int, ...]:
+    """Where an array lies, as a row of ``ATOMIC``."""
+    size = view.elem.elem.size if view.planar else 1
+    return 0, offset, view.ndim, view.elem.size // size, size, 0, 0, view.planar
+
+
+def _bytes_of(packed: bytearray, offset: int, view: View) -> tuple[int, int]:
+    """The addresses from which and up to which an array lies."""
+    data, _, *rest = struct.unpack_from(f"<QQ{2 * view.ndim + 1}q", packed, offset)
+    shape, strides = (*rest[: view.ndim],), (*rest[view.ndim : -1],)
+    size = view.elem.size
+    if view.planar:
+        shape, strides, size = (*shape, view.elem.n), (*strides, rest[-1]), view.elem.elem.size
+    low, high = span(shape, strides, size)
+    return data + low, data + high
 
 
 def table(rows: list[tuple[int, ...]]) -> words:

@@ -66,14 +66,17 @@ LOG = words("data used capacity")
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
 # (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
 PROGRAM = words(
-    "entry order bounded pool_size checked atomics natomics own nown args_size params nparams rank last_min last_max "
-    "next key"
+    "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
+    "last_min last_max next key"
 )
 
 # One private target of atomics: a sum (0) or a copy (1). `view` is its view's offset in the arguments, `ndim` its rank,
 # `elements` the scalars of an element, `identity` the bits that leave values unchanged, `merge` the address of
 # `void (dst, src, count)`. A copy of a planar view reaches over its component stride.
 ATOMIC = words("kind view ndim elements scalar_size identity merge planar")
+
+# Arrays that a kernel updates and that must not lie over each other stand in rows of the same kind, of which only what
+# says where they lie has a meaning.
 
 # An access at the thread's own index, checked at launch: argument offset of the extent, and the grid axis
 # (-1 the linear index) or -2 for the constant `index`.

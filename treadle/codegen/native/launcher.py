@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ...types.records import (
     ARGS_BYTES,
+    ATOMIC,
     BYTES,
     DESC,
     ENV,
@@ -32,6 +33,7 @@ from ...types.records import (
     STOPPED,
     TYPE,
 )
+from .private import view_span
 from .text import Code
 
 PARAMS = [("ptr", "self"), ("ptr", "args"), ("i64", "count")]
@@ -72,12 +74,13 @@ def launcher(name: str) -> str:
             ok = c.call("i1", "@pack_argument", ("ptr", env), ("ptr", param), ("ptr", thing), ("ptr", packed))
             programs.again_if(c.op("xor", "i1", ok, "true"))
         _check_own(c, env, p, packed, dims, size)
+        _check_apart(c, env, p, packed)
         _launch(c, env, p, packed, dims, rank, size)
     c.unreachable()
     return (
         "declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
-        + _pack_argument() + _integer() + c.text()
+        + _pack_argument() + _integer() + view_span() + c.text()
     )  # fmt: skip
 
 
@@ -280,6 +283,26 @@ def _check_own(c: Code, env: str, p: str, packed: str, dims: str, size: str) -> 
             past.set(c.op("add", "i64", c.load("i64", access, OWN["index"]), 1))
         with c.if_(c.op("icmp sgt", "i64", past.get(), extent)):
             _decline(c, env)
+
+
+def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
+    """Decline where two arrays that the kernel updates lie over each other."""
+    rows, count = c.load("ptr", p, PROGRAM["updated"]), c.load("i64", p, PROGRAM["nupdated"])
+    low = c.var("i64", 0)
+
+    def bounds(i: str) -> tuple[str, str]:
+        item = c.at(rows, c.op("mul", "i64", i, ATOMIC.size))
+        nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", packed), ("ptr", low.slot))
+        begin = c.op("add", "i64", c.load("i64", packed, c.load("i64", item, ATOMIC["view"])), low.get())
+        return begin, c.op("add", "i64", begin, nbytes)
+
+    with c.for_(count) as i:
+        begin, end = bounds(i)
+        with c.for_(count, c.op("add", "i64", i, 1)) as j:
+            other, other_end = bounds(j)
+            apart = c.op("or", "i1", c.op("icmp ule", "i64", end, other), c.op("icmp ule", "i64", other_end, begin))
+            with c.if_(c.op("xor", "i1", apart, "true")):
+                _decline(c, env)
 
 
 def _launch(c: Code, env: str, p: str, packed: str, dims: str, rank: str, size: str) -> None:

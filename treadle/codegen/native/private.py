@@ -25,7 +25,7 @@ RANGE = 16384  # scalars merged at a time by one worker
 def private() -> str:
     """LLVM text of ``@prepare_private``, ``@plan_private``, ``@private_memory`` and ``@merge_private``."""
     return (
-        _span()
+        view_span()
         + _fill()
         + _prepare()
         + _plan()
@@ -65,7 +65,7 @@ def _view_parts(c: Code, item: str, view: str) -> tuple[str, str, str]:
     return shape, strides, c.load("i64", strides, c.op("mul", "i64", ndim, 8))
 
 
-def _span() -> str:
+def view_span() -> str:
     """``@view_span(item, args, low)``: bytes from the first to the last byte of a view; ``*low`` (at most 0) is where
     they begin, from the data pointer."""
     c = Code("view_span", "i64", [("ptr", "item"), ("ptr", "args"), ("ptr", "lowest")], "internal")
