@@ -284,16 +284,14 @@ def known_length(x: Operand) -> int | None:
         return len(x)
     if isinstance(x, Constant) and x.type is None and isinstance(x.value, tuple | list | dict):
         return len(x.value)
-    t = x.type
-    return (
-        t.rows
-        if isinstance(t, Matrix)
-        else t.n
-        if isinstance(t, Vector)
-        else len(t.items)
-        if isinstance(t, Tuple)
-        else None
-    )
+    match x.type:
+        case Matrix() as t:
+            return t.rows
+        case Vector() as t:
+            return t.n
+        case Tuple() as t:
+            return len(t.items)
+    return None
 
 
 OWN: dict[str, Callable[[Calls, ast.Call], Operand | None]] = {

@@ -188,16 +188,9 @@ def describe(x: Operand) -> str:
         return "None"
     if isinstance(v, Type):
         return f"the type {spell(v)}"
-    name = getattr(v, "__name__", None)
-    kind = (
-        "module"
-        if type(v).__name__ == "module"
-        else "type"
-        if isinstance(v, type)
-        else "function"
-        if callable(v)
-        else type(v).__name__
-    )
+    name, kind = getattr(v, "__name__", None), type(v).__name__
+    if kind != "module" and callable(v):
+        kind = "type" if isinstance(v, type) else "function"
     return f"the {kind} {name}" if name else f"a {kind}"
 
 

@@ -88,14 +88,15 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
     func = run(NORMALIZE, func)
     func = run(LOWER, func if options.checked else run(RELEASE, func))
+    found = effects(func)
+    if options.shared:
+        found.order, found.updated = "ordered", ()
+    func = replace(func, facts={**func.facts, "order": found.order})
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
     try:
         kept = node_of(kernel.source, manifest), key
     except Unknown:
         kept = None
-    found = effects(func)
-    if options.shared:
-        found.order, found.updated = "ordered", ()
     return Translation(key, func, found, options, target, kept)
 
 
