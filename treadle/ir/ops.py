@@ -30,7 +30,8 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     while     (init…)                    -> r…   [bounded]      region (carried…) yields (stay, carried…)
     call      (args…)                    -> r…   func (a Func)
     print     (parts…)                           format         strings are const parts
-    check     (ok, shown…)                       kind, message  records a fault where ok is false (asserts, bounds)
+    check     (ok, shown…)                       kind, message  records a fault where ok is false; an ``optional`` one
+                                                                is left out of programs that are not checked
 
 A ``for`` reads start, stop and step once. Where its block yields ``stay`` the loop ends after an iteration in which
 stay is false; so does a ``while``, whose test is the user's condition and every break. Results are the last carried

@@ -1,4 +1,4 @@
-"""``assert`` statements are tested by checked programs only, as in Warp; other programs do not pay for them."""
+"""What checked programs alone test: ``assert`` statements, as in Warp, and indices of components."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["drop_asserts"]
 
 
 def drop_asserts(func: Func) -> Func:
-    """``func``, and what it calls, without ``assert`` statements. Checks of builtins and of unassigned names stay."""
+    """``func``, and what it calls, without optional checks. Those of builtins and of unassigned names stay."""
     made: dict[Func, Func] = {}
 
     def without(f: Func) -> Func:
