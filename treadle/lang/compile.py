@@ -39,7 +39,8 @@ _lock = threading.RLock()
 @dataclass(frozen=True, slots=True)
 class Options:
     """What one variant is compiled for. ``grid``: dimensions of the launch; ``rows``: gangs lie along the last of them,
-    which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order."""
+    which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order.
+    ``fuse``: products and sums may become fused multiply-adds."""
 
     max_unroll: int
     checked: bool
@@ -47,9 +48,11 @@ class Options:
     width: int
     grid: int = 1
     shared: bool = False
+    fuse: bool = True
 
     def key(self) -> str:
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
+        marks += "" if self.fuse else " unfused"
         return f"unroll{self.max_unroll} grid{self.grid} {marks}"
 
 
@@ -82,11 +85,12 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..frontend.parse import parse
     from ..ir.effects import effects
     from ..ir.show import show
+    from ..passes.fma import leave_products
     from ..passes.pipeline import LOWER, NORMALIZE, RELEASE, run
 
     manifest, target = Manifest(), host(options.width)
     func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
-    func = run(NORMALIZE, func)
+    func = run(NORMALIZE, func if options.fuse else leave_products(func))
     func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
     if options.shared:
@@ -172,7 +176,8 @@ class Overload:
         if checked is None:
             checked = (kernel.option("mode") or config.mode) == "debug"
         width = kernel.option("gang_width") or config.gang_width or native_width()
-        return Options(config.max_unroll if unroll is None else unroll, checked, rows, width)
+        unroll = config.max_unroll if unroll is None else unroll
+        return Options(unroll, checked, rows, width, fuse=bool(kernel.option("fuse_fp")))
 
     def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""

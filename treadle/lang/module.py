@@ -16,8 +16,8 @@ OPTIONS: dict[str, Any] = {
     "enable_backward": None,  # None: what wp.config says
     "max_unroll": None,
     "mode": None,
-    "fuse_fp": True,
-    "fast_math": False,
+    "fuse_fp": True,  # False: no product fuses with a sum
+    "fast_math": False,  # this and the next two: for GPUs; results here do not depend on them
     "lineinfo": None,
     "block_dim": 256,
     "gang_width": None,  # beyond Warp: logical threads a gang; None lets wp.config and the processor decide

@@ -6,9 +6,9 @@ from ..builtins.registry import primitive
 from ..ir.node import Func, Op, Value
 from ..ir.walk import uses_of
 from ..types.core import f32, f64
-from .rewrite import Rewriter, Rule, rewrite
+from .rewrite import Rewriter, Rule, rewrite, rewrite_all
 
-__all__ = ["form_fma"]
+__all__ = ["form_fma", "leave_products"]
 
 
 def form_fma(func: Func) -> Func:
@@ -20,6 +20,16 @@ def form_fma(func: Func) -> Func:
     """
     primitive("fma")  # known to the IR from here on
     return rewrite(func, _rules(uses_of(func.body)))
+
+
+def leave_products(func: Func) -> Func:
+    """``func``, and what it calls, with products that no later pass fuses: what ``fuse_fp=False`` asks for."""
+    return rewrite_all(func, {"mul": _exact})
+
+
+def _exact(rw: Rewriter, op: Op) -> None:
+    if not op.attrs.get("exact"):
+        rw.op = Op(op.name, op.args, op.results, {**op.attrs, "exact": True}, op.regions, op.span)
 
 
 def _rules(uses: dict[Value, int]) -> dict[str, Rule]:

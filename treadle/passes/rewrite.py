@@ -9,7 +9,7 @@ from ..ir.node import NO_ATTRS, Block, Func, Op, Value
 from ..ir.walk import with_body, with_ops, with_regions
 from ..types.core import Type
 
-__all__ = ["Rewriter", "Rule", "rewrite"]
+__all__ = ["Rewriter", "Rule", "rewrite", "rewrite_all"]
 
 
 class Rewriter:
@@ -102,3 +102,20 @@ def rewrite(func: Func, rules: Mapping[str, Rule], before: Mapping[str, Rule] | 
             kind: type[Rewriter] = Rewriter) -> Func:
     """``func`` with ``rules`` (by op name) applied once, in order of execution."""
     return with_body(func, kind(rules, before).block(func.body))
+
+
+def rewrite_all(func: Func, rules: Mapping[str, Rule]) -> Func:
+    """``func``, and every function that it calls, with ``rules`` applied; those that nothing changes stay the same."""
+    made: dict[Func, Func] = {}
+
+    def changed(f: Func) -> Func:
+        if f not in made:
+            made[f] = rewrite(f, {**rules, "call": call})
+        return made[f]
+
+    def call(rw: Rewriter, op: Op) -> None:
+        callee = changed(op.attrs["func"])
+        if callee is not op.attrs["func"]:
+            rw.op = Op(op.name, op.args, op.results, {**op.attrs, "func": callee}, op.regions, op.span)
+
+    return changed(func)
