@@ -54,6 +54,47 @@ def test_numpy_arrays_are_arguments():
     np.testing.assert_array_equal(a, [0, 3, 6, 9])
 
 
+OUTSIDE = wp.zeros(3, dtype=float)
+
+
+@wp.kernel
+def reads_outside(out: wp.array(dtype=float)):
+    out[0] = OUTSIDE[0]
+
+
+def test_an_array_from_outside_is_not_a_constant():
+    with pytest.raises(TypeError, match="an array from outside cannot be read in kernels"):
+        wp.launch(reads_outside, dim=1, inputs=[wp.zeros(1, dtype=float)])
+
+
+@wp.struct
+class One:
+    x: float
+
+
+@wp.kernel
+def of_struct(s: One):
+    pass
+
+
+def test_a_struct_is_passed_as_a_value_not_as_its_class():
+    with pytest.raises(wp.LaunchTypeError, match="argument 's' of kernel of_struct must be One, not the class One"):
+        wp.launch(of_struct, dim=1, inputs=[One])
+
+
+@wp.kernel
+def wants_much(out: wp.array(dtype=float)):
+    i = wp.tid()
+    own = wp.zeros(shape=3000000, dtype=float)
+    own[i] = 3.0
+    out[i] = own[i] + own[i + 1]
+
+
+def test_a_threads_own_array_that_no_stack_holds_is_refused():
+    with pytest.raises(TypeError, match="own = wp.zeros(.|\\n)*take 12000000 bytes here"):
+        wp.launch(wants_much, dim=1, inputs=[wp.zeros(1, dtype=float)])
+
+
 @wp.func
 def component(m: wp.mat22, r: int):
     return m[r][1]
@@ -220,6 +261,34 @@ def test_updated_arrays_may_lie_over_each_other(width, monkeypatch):
     assert abs(row.numpy()[1:-1] - 4.4).max() < 1e-5
     orders = [(o.shared, v.program.entry.meta["order"]) for k in both.overloads.values() for o, v in k.variants.items()]
     assert (False, "free") in orders and (True, "ordered") in orders
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((5000,), (0,)), ((5000,), (-8,)), ((1000, 5), (4, 4)), ((1000, 5), (4, 0)), ((5, 1000), (8, 4)),
+     ((5, 1000), (4000, 4)), ((5, 1000), (4, 20)), ((1000, 1), (-4, 4))],
+)  # fmt: skip
+def test_elements_of_an_updated_array_may_lie_over_each_other(shape, strides):
+    memory = np.zeros(20_000, np.float32)
+    middle = memory[10_000:]
+    a = wp.array(ptr=middle.ctypes.data, dtype=float, shape=shape, strides=strides)
+    want = np.zeros_like(memory)
+    places = sum(np.indices(shape)[k] * strides[k] // 4 for k in range(len(shape)))
+    for _ in range(2):  # through Python, then by the native launcher
+        wp.launch(grow1 if len(shape) == 1 else grow2, dim=shape, inputs=[a])
+        np.add.at(want, 10_000 + places.ravel(), np.float32(1.0))
+    assert (memory == want).all()
+
+
+@wp.kernel
+def grow1(a: wp.array(dtype=float)):
+    a[wp.tid()] += 1.0
+
+
+@wp.kernel
+def grow2(a: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    a[i, j] += 1.0
 
 
 def test_recorded_launch_runs_again_with_other_arguments():

@@ -90,8 +90,8 @@ class Program:
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]
         self.updated = [self.leaf(path) for path in meta.get("updated", ())]
-        if len(self.updated) < 2:
-            self.updated = []
+        if len(self.updated) == 1 and None not in self.updated[0][1].strides:
+            self.updated = []  # dense: there is nothing that it could meet
         updated = [_extent_row(offset, view) for offset, view in self.updated]
         tables = (table(atomics), table([row for row, _ in self.own]), table(updated))
         self._keep = tables
@@ -157,9 +157,10 @@ class Program:
         return Command(self, packed, dims)
 
     def meets(self, packed: bytearray) -> bool:
-        """Whether two of the arrays that the kernel updates lie over each other."""
+        """Whether arrays that the kernel updates, or elements of one, lie over each other."""
         ranges = sorted([_bytes_of(packed, offset, view) for offset, view in self.updated])
-        return any(after < end for (_, end), (after, _) in zip(ranges, ranges[1:]))
+        apart = all(end <= after for (_, end), (after, _) in zip(ranges, ranges[1:]))
+        return not apart or any(_folds(packed, offset, view) for offset, view in self.updated)
 
     def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
         """Raise IndexOutOfRange where an access at the thread's own index, or at a constant one, leaves its array."""
@@ -277,6 +278,19 @@ def _bytes_of(packed: bytearray, offset: int, view: View) -> tuple[int, int]:
         shape, strides, size = (*shape, view.elem.n), (*strides, rest[-1]), view.elem.elem.size
     low, high = span(shape, strides, size)
     return data + low, data + high
+
+
+def _folds(packed: bytearray, offset: int, view: View) -> bool:
+    """Whether elements of an array may lie over each other: a stride is smaller than what all dimensions with smaller
+    ones reach over."""
+    numbers = struct.unpack_from(f"<{2 * view.ndim}q", packed, offset + 16)
+    axes = [(abs(s), n - 1) for n, s in zip(numbers, numbers[view.ndim :]) if n > 1]
+    reach = view.elem.elem.size if view.planar else view.elem.size
+    for nbytes, steps in sorted(axes):
+        if nbytes < reach:
+            return True
+        reach += nbytes * steps
+    return False
 
 
 def table(rows: list[tuple[int, ...]]) -> words:

@@ -33,7 +33,7 @@ from ...types.records import (
     STOPPED,
     TYPE,
 )
-from .private import view_span
+from .private import view_folds, view_span
 from .text import Code
 
 PARAMS = [("ptr", "self"), ("ptr", "args"), ("i64", "count")]
@@ -80,7 +80,7 @@ def launcher(name: str) -> str:
     return (
         "declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
-        + _pack_argument() + _integer() + view_span() + c.text()
+        + _pack_argument() + _integer() + view_span() + view_folds() + c.text()
     )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def _check_own(c: Code, env: str, p: str, packed: str, dims: str, size: str) -> 
 
 
 def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
-    """Decline where two arrays that the kernel updates lie over each other."""
+    """Decline where arrays that the kernel updates, or elements of one, lie over each other."""
     rows, count = c.load("ptr", p, PROGRAM["updated"]), c.load("i64", p, PROGRAM["nupdated"])
     low = c.var("i64", 0)
 
@@ -297,6 +297,9 @@ def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
         return begin, c.op("add", "i64", begin, nbytes)
 
     with c.for_(count) as i:
+        item = c.at(rows, c.op("mul", "i64", i, ATOMIC.size))
+        with c.if_(c.call("i1", "@view_folds", ("ptr", item), ("ptr", packed))):
+            _decline(c, env)
         begin, end = bounds(i)
         with c.for_(count, c.op("add", "i64", i, 1)) as j:
             other, other_end = bounds(j)

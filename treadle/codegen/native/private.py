@@ -91,6 +91,40 @@ def view_span() -> str:
     return c.text()
 
 
+def view_folds() -> str:
+    """``@view_folds(item, args)``: whether elements of a view may lie over each other: a stride is smaller than what
+    all dimensions with smaller ones reach over."""
+    c = Code("view_folds", "i1", [("ptr", "item"), ("ptr", "args")], "internal")
+    shape, strides, _ = _view_parts(c, "%item", c.at("%args", c.load("i64", "%item", ATOMIC["view"])))
+    ndim, scalar_size = c.load("i64", "%item", ATOMIC["ndim"]), c.load("i64", "%item", ATOMIC["scalar_size"])
+    planar = c.op("icmp ne", "i64", c.load("i64", "%item", ATOMIC["planar"]), 0)
+    whole = c.op("mul", "i64", scalar_size, c.load("i64", "%item", ATOMIC["elements"]))
+    size, reach = c.select(planar, "i64", scalar_size, whole), c.var("i64", 0)
+
+    def step(axis: str) -> tuple[str, str]:
+        """Steps along an axis, and bytes of each."""
+        at = c.op("mul", "i64", axis, 8)
+        stride = c.load("i64", strides, at)
+        back = c.op("icmp slt", "i64", stride, 0)
+        nbytes = c.select(back, "i64", c.op("sub", "i64", 0, stride), stride)
+        return c.op("sub", "i64", c.load("i64", shape, at), 1), nbytes
+
+    with c.for_(ndim) as k:
+        steps, nbytes = step(k)
+        with c.if_(c.op("icmp sgt", "i64", steps, 0)):
+            reach.set(size)
+            with c.for_(ndim) as j:
+                others, other = step(j)
+                within = c.op("icmp sle", "i64", other, nbytes)
+                counts = c.op("and", "i1", within, c.op("icmp ne", "i64", j, k))
+                with c.if_(c.op("and", "i1", counts, c.op("icmp sgt", "i64", others, 0))):
+                    reach.set(c.op("add", "i64", reach.get(), c.op("mul", "i64", other, others)))
+            with c.if_(c.op("icmp slt", "i64", nbytes, reach.get())):
+                c.ret("true")
+    c.ret("false")
+    return c.text()
+
+
 def _fill() -> str:
     """``@fill(at, bytes, size, value)``: repeat the ``size`` low bytes of ``value``."""
     c = Code("fill", "void", [("ptr", "at"), ("i64", "bytes"), ("i64", "size"), ("i64", "value")], "internal")
