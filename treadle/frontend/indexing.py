@@ -352,6 +352,9 @@ class Indexing(Slicing):
 
     def _outer_item(self, owner: Any, items: list[ast.expr], node: ast.Subscript) -> Operand:
         """An item of a Python container known while compiling."""
+        if isinstance(getattr(owner, "type", None), View):
+            self.fail(node, "an array from outside cannot be read in kernels: its elements may change",
+                      "pass it as an argument")  # fmt: skip
         given = [self.operand(i) if not isinstance(i, ast.Slice) else None for i in items]
         if not all(isinstance(k, Constant) for k in given) or not hasattr(type(owner), "__getitem__"):
             self.fail(node, f"{describe(Constant(owner, None))} cannot be indexed in kernels",

@@ -129,9 +129,10 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
     if isinstance(declared, Array):
         return _bind_array(arg, declared, what)
     if isinstance(declared, Struct):
-        own = getattr(arg, "treadle_type", None)
+        own = None if isinstance(arg, type) else getattr(arg, "treadle_type", None)
         if own is None or not fits(own(), declared):
-            raise LaunchTypeError(f"{what} must be {spell(declared)}, not {type(arg).__name__}")
+            given = f"the class {arg.__name__}" if isinstance(arg, type) else type(arg).__name__
+            raise LaunchTypeError(f"{what} must be {spell(declared)}, not {given}")
         return arg, own()
     if isinstance(declared, Scalar) or is_composite(declared):
         return convert(arg, declared, what), declared

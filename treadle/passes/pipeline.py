@@ -17,6 +17,7 @@ from .hoist import hoist_unchanging
 from .inline import inline_small
 from .large import place_large
 from .promote import promote_arrays
+from .room import demand_room
 from .scalarize import scalarize
 from .simplify import simplify
 from .sink import sink_stores
@@ -33,7 +34,7 @@ RELEASE: tuple[Pass, ...] = (drop_asserts,)
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 LOWER: tuple[Pass, ...] = (
     place_large, scalarize, promote_arrays, form_fma, fold, simplify, share_common, sink_stores, flatten_cheap,
-    hoist_unchanging, remove_dead, mark_bounded,
+    hoist_unchanging, remove_dead, mark_bounded, demand_room,
 )  # fmt: skip
 
 
