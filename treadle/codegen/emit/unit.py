@@ -81,9 +81,7 @@ class Unit:
     def printing(self, op: Op) -> int:
         """The number of a place that prints; its parts are types of values and texts."""
         functions = (self.kernel, *callees(self.kernel))
-        texts = {
-            r: o.attrs["value"] for f in functions for o in ops_of(f.body) if o.name == "const" for r in o.results
-        }
+        texts = {r: o.attrs["value"] for f in functions for o in ops_of(f.body) if o.name == "const" for r in o.results}
         parts = [
             a.type.name if isinstance(a.type, Scalar) else {"text": texts[a]} if a in texts else "bool" for a in op.args
         ]
