@@ -190,3 +190,13 @@ def test_a_guard_that_lanes_disagree_on_inside_one_they_agree_on():
         return k.while_([k.const(0, i32), x], round_)[1]
 
     check(body)
+
+
+def test_what_keeps_a_value_outside_of_many_lanes_is_blended_with_it_for_fewer():
+    def body(k, x, n):
+        none = k.const(0.0, f32)
+        some = k.if_(k.op("gt", x, none), lambda: [x], lambda: [none])
+        return k.if_(k.op("lt", n, k.const(5, i32)), lambda: [some], lambda: [none])
+
+    out, (x, n, _) = check(body), arrays()
+    assert (out == np.where((x > 0) & (n < 5), x, 0)).all()

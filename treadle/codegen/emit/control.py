@@ -9,7 +9,7 @@ from ...ir.node import Block, Op, Value
 from ...ir.ops import info
 from ...types.core import b1
 from . import faults
-from .merge import Thing, blend, merge_all, part_steps, phi_text
+from .merge import Thing, blend, keeps, merge_all, part_steps, phi_text
 from .scalar import Lower
 from .text import MASK
 from .values import ViewX, X
@@ -202,6 +202,7 @@ class _Divergent:
         self.masks[1] = e.without(e.mask, condition)
         self.result: list[Thing | None] = [None] * len(op.results)
         self.outer = e.mask, e.some
+        self.since = 0  # the names there were when the arm that is being written began
         # A yield known before the arms are written is what lanes of the other arm blend with.
         self.before: list[list[Thing | None]] = [[e.env.get(y) for y in region.yields] for region in op.regions]
 
@@ -217,7 +218,7 @@ class _Divergent:
     def arm(self, side: int, first: bool) -> None:
         """Write one arm and bring its results together with what the other arm left or will leave."""
         e, region, mask = self.e, self.op.regions[side], self.masks[side]
-        e.mask, e.some = mask, False
+        e.mask, e.some, self.since = mask, False, e.t.count
         guarded = not cheap(region)
         if guarded:
             skipped = [e.sealed(r, self.skipped(i, side)) for i, r in enumerate(self.op.results)]
@@ -243,7 +244,7 @@ class _Divergent:
             merged = merge_all(e, [(r, [(last, new), (start, old)]) for r, new, old in done])
             for (i, new, old), thing in zip(changes, merged, strict=True):
                 if thing is not new:
-                    thing.kept = old if new.kept is old else None
+                    thing.kept = (old, e.t.count) if keeps(new, old, self.since) else None
                 self.result[i] = thing
             e.valid.update((r, e.unpack(v)) for r, v in names)
         else:
@@ -273,14 +274,14 @@ class _Divergent:
             return (i, e.get(y), e.zero(self.op.results[i])) if side == self.leaving.stay else None
         mine, theirs = self.before[side][i], self.before[1 - side][i]
         if theirs is not None and (mine is None or first):
-            return i, blend(e, self.masks[side], e.get(y), theirs), theirs
+            return i, blend(e, self.masks[side], e.get(y), theirs, self.since), theirs
         if mine is not None:
             return None  # the other arm blends with it
         if first:
             return i, e.get(y), e.zero(self.op.results[i])
         so_far = self.result[i]
         assert so_far is not None
-        return i, blend(e, self.masks[side], e.get(y), so_far), so_far
+        return i, blend(e, self.masks[side], e.get(y), so_far, self.since), so_far
 
 
 # --- loops -------------------------------------------------------------------------------------------------------

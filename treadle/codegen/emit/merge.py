@@ -81,19 +81,27 @@ def phi_text(e: Emitter, step: int | None | str, edges: list[tuple[str, X]]) -> 
     return f"phi {kind} " + ", ".join(f"[ {x.text}, %{b} ]" for b, x in edges)
 
 
-def blend(e: Emitter, condition: str, a: Thing, b: Thing) -> Thing:
-    """``a`` in the lanes of ``condition``, ``b`` elsewhere; no code where they are the same or ``a`` keeps ``b``
-    there."""
-    if a is b or a.kept is b:
+def keeps(a: Thing, b: Thing, since: int) -> bool:
+    """Whether ``a`` was blended with ``b`` when there were ``since`` names or more."""
+    return a.kept is not None and a.kept[0] is b and a.kept[1] >= since
+
+
+def blend(e: Emitter, condition: str, a: Thing, b: Thing, since: int = 0) -> Thing:
+    """``a`` in the lanes of ``condition``, ``b`` elsewhere; no code where they are the same or ``a`` keeps ``b`` there.
+
+    ``since``: how many names there were when the lanes of ``condition`` began to run alone. What was blended earlier
+    keeps ``b`` outside of more lanes than these.
+    """
+    if a is b or keeps(a, b, since):
         return a
     if isinstance(a, ViewX):
         assert isinstance(b, ViewX)
         if a.base != b.base:
             raise InternalError("two different arrays of a thread meet in one name")
-        return a.rebuilt([blend(e, condition, x, y) for x, y in zip(a.parts(), b.parts(), strict=True)])
+        return a.rebuilt([blend(e, condition, x, y, since) for x, y in zip(a.parts(), b.parts(), strict=True)])
     assert isinstance(b, X)
     if a.text is not None and a.text == b.text and a.step == b.step:
         return a
     made = e.blend(condition, a, b)
-    made.kept = b
+    made.kept = b, e.t.count
     return made

@@ -13,8 +13,8 @@ class X:
     ``wide`` alone.
 
     ``const``: the Python number of a constant. ``split``: a truth value that is ``uniform and varying``, as these two.
-    ``kept``: the value that lanes outside this value's own mask hold, if that is known (then it needs no blend with it
-    again).
+    ``kept``: the value that lanes outside this value's own mask hold, if that is known, and how many names there were
+    when it was blended with that value: under the same or a wider mask it needs no blend with it again.
     """
 
     __slots__ = ("const", "home", "kept", "split", "step", "text", "type", "wide")
@@ -25,7 +25,7 @@ class X:
         self.type, self.text, self.wide, self.step, self.const = type, text, wide, step, const
         self.home: list | None = None
         self.split: tuple[X, X] | None = None
-        self.kept: X | ViewX | None = None
+        self.kept: tuple[X | ViewX, int] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class ViewX:
     component: X
     base: str | None = None
     path: str = ""
-    kept: X | ViewX | None = None
+    kept: tuple[X | ViewX, int] | None = None
     owed: tuple[tuple[X, X], ...] = ()
 
     def parts(self) -> list[X]:
