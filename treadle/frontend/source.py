@@ -122,8 +122,12 @@ class Source:
             return dict(get_annotations(self.function, format=Format.STRING))
 
     def parameter_types(self) -> list[Type | None]:
-        """The declared type of each parameter; None where there is no annotation or it is ``Any``."""
-        return [self._declared(p.annotation, f"parameter {p.name!r}") for p in self.parameters()]
+        """The declared type of each parameter; None where there is no annotation or it is ``Any``. Found once."""
+        return list(self._parameter_types)
+
+    @cached_property
+    def _parameter_types(self) -> tuple[Type | None, ...]:
+        return tuple([self._declared(p.annotation, f"parameter {p.name!r}") for p in self.parameters()])
 
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""

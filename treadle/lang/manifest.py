@@ -74,12 +74,13 @@ def types_text(found: Iterable[Type]) -> str:
 
 
 def value_digest(value: Any) -> str:
-    """The digest of an outside value's content.
+    """What stands for an outside value's content: its text where that is short, else the text's digest.
 
     Raises:
         Unknown: its content cannot be named.
     """
-    return digest(_text(value, 0))
+    text = _text(value, 0)
+    return text if len(text) < 64 else digest(text)
 
 
 def _text(value: Any, depth: int) -> str:

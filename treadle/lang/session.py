@@ -18,8 +18,9 @@ def init() -> None:
     if _started:
         return
     _started = True
-    from ..runtime import fast
+    from ..runtime import fast, native
     from ..runtime.device import get_device
+    from ..types.core import f32
     from . import launch  # noqa: F401  the compiler's rooms, which the first launch would otherwise import
     from .compile import compiler_version, native_width
     from .natives import install
@@ -28,6 +29,7 @@ def init() -> None:
     device = get_device()
     device.prepare()
     fast.launcher()
+    native.merge_function("add", f32)  # what most kernels with atomics ask for
     native_width()
     compiler_version()
     if not config.quiet and config.verbose:
