@@ -245,6 +245,8 @@ def plain_python(x):
         ("out[0] = 3.0(1.0)", KernelTypeError, "float32 cannot be called"),
         ("i, j, k, l, m = wp.tid()", KernelTypeError, "a grid has 1 to 4 dimensions, not 5"),
         ("wp.printf('%d %d', n)", KernelTypeError, "the format has 2 conversions, here are 1"),
+        ("wp.printf('%q', n)", KernelTypeError, "printf knows no conversion %q"),
+        ("wp.printf('100%', n)", KernelTypeError, "printf knows no conversion %"),
         ("out[0] = Ball(radius=1.0, mass=2.0).radius", Exception, "mass"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..ir.node import Value
 from ..types.core import STR, Matrix, Scalar, Tuple, Vector, b1, i32, i64, u64
@@ -62,18 +63,20 @@ class Printing(Binding):
             self.fail(node, "wp.printf takes a constant format first")
         values = [self.value(x, place) for x, place in zip(args[1:], places[1:], strict=True)]
         wanted = conversions(args[0].value)
-        if wanted != len(values):
-            self.fail(node, f"the format has {wanted} conversions, here are {len(values)} values")
+        for code in wanted:
+            if not code or code not in KNOWN:
+                self.fail(
+                    node, f"printf knows no conversion %{code}", f"it knows {', '.join(f'%{c}' for c in KNOWN)}, %%"
+                )
+        if len(wanted) != len(values):
+            self.fail(node, f"the format has {len(wanted)} conversions, here are {len(values)} values")
         self.here(node).op("print", tuple(values), format=args[0].value)
 
 
-def conversions(text: str) -> int:
-    """How many values a format of C consumes."""
-    count, i = 0, 0
-    while i < len(text):
-        if text[i] == "%":
-            i += 1
-            if text[i : i + 1] != "%":
-                count += 1
-        i += 1
-    return count
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh?|ll?|[Lzjt])?(.?)", re.DOTALL)
+KNOWN = "diouxXcfFeEgGs"
+
+
+def conversions(text: str) -> list[str]:
+    """The letters of the conversions in a format of C, in order: one for each value that it consumes."""
+    return [code for code in _CONVERSION.findall(text) if code != "%"]
