@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..base.binary import Binary
-from ..base.errors import InternalError
 from ..base.target import Target
 from ..ir.node import Block, Func, Op, Value
 from ..types.layout import pack
@@ -13,6 +13,7 @@ from .emit.atomics import plan
 from .emit.faults import func_polls
 from .emit.module import write
 from .emit.unit import Machine, Options
+from .llvm import parse, target_machine
 from .width import gang_width
 
 _IMPORTS = ("PyMem_RawRealloc", "PyMem_RawFree", "memset", "memcpy", "memmove")
@@ -126,46 +127,6 @@ def weight(func: Func, width: int) -> float:
     return round(0.4 * count(func.body, 1.0) / width, 2)
 
 
-@dataclass(slots=True)
-class _Machines:
-    """Target machines by target, made once a process."""
-
-    made: dict[str, object]
-    ready: bool = False
-
-    def get(self, target: Target):
-        import llvmlite.binding as llvm
-
-        if not self.ready:
-            llvm.initialize_all_targets()
-            llvm.initialize_all_asmprinters()
-            self.ready = True
-        key = f"{target.triple}|{target.cpu}|{target.features}"
-        found = self.made.get(key)
-        if found is None:
-            found = llvm.Target.from_triple(target.triple).create_target_machine(
-                cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="default"
-            )
-            self.made[key] = found
-        return found
-
-
-_machines = _Machines({})
-
-
-def parse(text: str):
-    """A verified module. LLVM ends the process on malformed code that reaches its back ends, so nothing goes
-    unverified."""
-    import llvmlite.binding as llvm
-
-    try:
-        module = llvm.parse_assembly(text)
-        module.verify()
-    except RuntimeError as error:
-        raise InternalError(f"the emitter wrote text that LLVM rejects: {error}") from None
-    return module
-
-
 def optimise(module, machine, inline: bool = False) -> None:
     """A short list of passes: code leaves the emitter folded and in SSA, and LLVM's vectorisers are not wanted.
 
@@ -189,18 +150,20 @@ def optimise(module, machine, inline: bool = False) -> None:
 
 def compile_text(text: str, target: Target) -> bytes:
     """Object bytes of LLVM text."""
-    module = parse(text)
-    machine = _machines.get(target)
-    optimise(module, machine)
+    module, machine = _optimised(text, target)
     return machine.emit_object(module)
 
 
 def assembly(text: str, target: Target) -> str:
     """Assembly of LLVM text, for those who want to read it."""
-    module = parse(text)
-    machine = _machines.get(target)
-    optimise(module, machine)
+    module, machine = _optimised(text, target)
     return machine.emit_assembly(module)
+
+
+def _optimised(text: str, target: Target) -> tuple[Any, Any]:
+    module, machine = parse(text), target_machine(target.triple, target.cpu, target.features)
+    optimise(module, machine)
+    return module, machine
 
 
 __all__ = [

@@ -5,16 +5,15 @@ An entry takes the packed arguments and the launch record by value; a grid-strid
 
 from __future__ import annotations
 
-from functools import cache
-
 from ..base.binary import Binary
 from ..base.target import Target
 from ..ir.node import Func
 from ..types.layout import pack
 from ..types.records import LAUNCH
-from .cpu import optimise, parse
+from .cpu import optimise
 from .emit.module import write
 from .emit.unit import Machine, Options
+from .llvm import parse, target_machine
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -29,7 +28,7 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
     options = options or Options()
     text, unit = write(func, "treadle_threads", Machine("nvptx", 1), options, target.triple)
     module = parse(text + _entry(symbol, max(pack(func.signature)[1], 8)))
-    machine = _machine(target.cpu, target.features)
+    machine = target_machine(TRIPLE, target.cpu, target.features)
     optimise(module, machine, inline=True)
     meta = {"symbol": symbol, "signature": [t.name for t in func.signature], "size": pack(func.signature)[1],
             "checked": options.checked, "order": options.order, "sites": unit.sites, "prints": []}  # fmt: skip
@@ -68,12 +67,3 @@ done:
   ret void
 }}
 """
-
-
-@cache
-def _machine(cpu: str, features: str):
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, features=features, opt=2)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from ...base.binary import Binary
 from ...types.core import Scalar
+from ..llvm import parse, target_machine
 from .driver import driver
 from .launcher import launcher
 from .merge import merge
@@ -16,14 +16,10 @@ from .system import interrupt
 DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted")
 
 
-@cache
 def _machine(level: int) -> Any:
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), opt=level, reloc="pic", codemodel="default")
+    return target_machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), level=level)
 
 
 def build(text: str, symbols: tuple[str, ...], level: int) -> Binary:
@@ -34,8 +30,7 @@ def build(text: str, symbols: tuple[str, ...], level: int) -> Binary:
     import llvmlite.binding as llvm
 
     machine = _machine(level)
-    module = llvm.parse_assembly(f'target triple = "{machine.triple}"\n{text}')
-    module.verify()
+    module = parse(f'target triple = "{machine.triple}"\n{text}')
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()

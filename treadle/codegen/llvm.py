@@ -1,0 +1,36 @@
+"""LLVM as every target uses it: verified modules, and target machines made once a process."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..base.errors import InternalError
+
+
+def parse(text: str) -> Any:
+    """A verified module. LLVM ends the process on malformed code that reaches its back ends, so nothing goes
+    unverified."""
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"the emitter wrote text that LLVM rejects: {error}") from None
+    return module
+
+
+@cache
+def target_machine(triple: str, cpu: str, features: str = "", level: int = 2) -> Any:
+    """What generates code for a processor, by LLVM's words for it. ``level``: 0 is quick, 2 for code that is hot."""
+    import llvmlite.binding as llvm
+
+    if triple == llvm.get_process_triple():
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default")
