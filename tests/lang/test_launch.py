@@ -291,6 +291,30 @@ def grow2(a: wp.array2d(dtype=float)):
     a[i, j] += 1.0
 
 
+def test_overload_by_signature():
+    @wp.overload
+    def generic(a: wp.array(dtype=wp.int64), s: wp.int64): ...
+
+    a = wp.array([3], dtype=wp.int64)
+    wp.launch(generic, dim=1, inputs=[a, 2])
+    assert a.list() == [6]
+    with pytest.raises(wp.LaunchTypeError, match="must be an array of int64"):
+        wp.launch(generic, dim=1, inputs=[wp.zeros(1, dtype=float), 2])
+
+
+def test_wrong_overloads_are_told():
+    with pytest.raises(wp.KernelTypeError, match="no parameter 'q'"):
+        wp.overload(generic, {"q": float})
+    with pytest.raises(wp.KernelTypeError, match="takes 2 arguments, 1 types were given"):
+        wp.overload(generic, [float])
+    with pytest.raises(wp.KernelTypeError, match="needs the argument types"):
+        wp.overload(generic)
+    with pytest.raises(wp.KernelTypeError, match="no kernel 'unheard_of'"):
+
+        @wp.overload
+        def unheard_of(a: float): ...
+
+
 def test_recorded_launch_runs_again_with_other_arguments():
     a, b = wp.array([1.0, 2.0], dtype=float), wp.array([5.0], dtype=float)
     command = wp.launch(scale, dim=2, inputs=[a, 2.0], record_cmd=True)

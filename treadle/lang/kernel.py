@@ -12,12 +12,13 @@ import numpy as np
 from ..base.errors import KernelSyntaxError, KernelTypeError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
+from ..types.annotations import type_of
 from ..types.core import Array, Scalar, Struct, Type, View, view
 from ..types.layout import is_composite
 from ..types.spelling import spell
 from ..types.values import class_of
 from .host import host_type
-from .module import Module, module_of
+from .module import Module, get_module, module_of
 from .struct import convert, fits
 
 KERNELS: weakref.WeakSet[Kernel] = weakref.WeakSet()  # all alive, so that a changed setting can make them forget
@@ -254,10 +255,17 @@ def kernel(
     return declare if f is None else declare(f)
 
 
-def overload(kernel: Kernel, arg_types: dict[str, Any] | list[Any] | None = None) -> Any:
-    """Fix the types of a generic kernel, by position or by parameter name.
+def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -> Kernel:
+    """Fix the types of a generic kernel: by position, by parameter name, or, as a decorator, by a typed signature.
 
-    Returns: a kernel that takes exactly these types and shares the generic one's code.
+    Args:
+        kernel: the generic kernel; as a decorator, a function without a body that has the kernel's name and types.
+        arg_types: one type for each parameter, or types by parameter name.
+
+    Returns: a kernel that takes exactly these types.
+
+    Raises:
+        KernelTypeError: types that do not go with the kernel's parameters, or no kernel of that name.
 
     >>> import treadle as wp
     >>> from typing import Any
@@ -266,21 +274,36 @@ def overload(kernel: Kernel, arg_types: dict[str, Any] | list[Any] | None = None
     ...     a[wp.tid()] *= s
     >>> scale_f64 = wp.overload(scale, [wp.array(dtype=wp.float64), wp.float64])
     """
-    from ..types.annotations import type_of
-
-    if arg_types is None:  # the field's decorator form: a typed signature without a body
-        typed = kernel
-        return functools.partial(overload, typed) if isinstance(kernel, Kernel) else typed
+    if not isinstance(kernel, Kernel):
+        return _overload_by_signature(kernel, sys._getframe(1))
     names = [p.name for p in kernel.parameters]
     if isinstance(arg_types, dict):
         unknown = set(arg_types) - set(names)
         if unknown:
             raise KernelTypeError(f"kernel {kernel.key} has no parameter {sorted(unknown)[0]!r}")
         given = [arg_types.get(n) for n in names]
+    elif arg_types is None:
+        raise KernelTypeError(f"wp.overload of kernel {kernel.key} needs the argument types")
     else:
         given = list(arg_types)
-        if len(given) != len(names):
-            raise KernelTypeError(f"kernel {kernel.key} takes {len(names)} arguments, {len(given)} types were given")
+    return _bound(kernel, [None if t is None else type_of(t, kernel.source.names()) for t in given])
+
+
+def _overload_by_signature(fn: Any, frame: Any) -> Kernel:
+    """The kernel that ``fn`` names, with the types of ``fn``'s parameters."""
+    if not callable(fn):
+        raise KernelTypeError(f"wp.overload takes a kernel, not {type(fn).__name__}")
+    generic = frame.f_locals.get(fn.__name__) or get_module(fn.__module__).kernels.get(fn.__name__)
+    if not isinstance(generic, Kernel):
+        raise KernelTypeError(f"wp.overload: there is no kernel {fn.__name__!r} to give types to")
+    return _bound(generic, Source(fn, namespace=dict(frame.f_locals)).parameter_types())
+
+
+def _bound(kernel: Kernel, types: list[Type | None]) -> Kernel:
+    if len(types) != len(kernel.parameters):
+        raise KernelTypeError(
+            f"kernel {kernel.key} takes {len(kernel.parameters)} arguments, {len(types)} types were given"
+        )
     made = Kernel(kernel.func, kernel.key, kernel.module, kernel.options, kernel.source.namespace)
-    made.bound = tuple(None if t is None else type_of(t, kernel.source.names()) for t in given)
+    made.bound = tuple(types)
     return made
