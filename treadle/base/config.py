@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+VERSION = "0.1.0"  # the only place where it stands
+
 _WATCHERS: dict[str, list[Callable[[Any], Any]]] = {}
 
 
@@ -68,7 +70,7 @@ class Config:
         "lineinfo": False,
         "verify_autograd_array_access": False,
         "enable_graph_capture_module_load_by_default": True,
-        "version": "0.1.0",
+        "version": VERSION,
     }
 
     def __init__(self):
