@@ -39,6 +39,10 @@ class KernelAttributeError(TreadleError, AttributeError):
     """A field or function that does not exist. Mend: see the names that the message lists."""
 
 
+class KernelGradientError(TreadleError, RuntimeError):
+    """A derivative was asked for where there is none, or none that treadle knows. Mend: the hint says how."""
+
+
 class UnassignedError(TreadleError, UnboundLocalError):
     """A variable was read on a path on which nothing had assigned it. Mend: assign it before the branch."""
 

@@ -61,8 +61,8 @@ def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1) -> Outcom
     """Run ``func`` for a grid of ``dim`` threads; arrays change in place.
 
     ``args``: one for each type of ``func.signature`` (or parameter): NumPy arrays for views, with the components of
-    vectors and matrices as last dimensions and structured dtypes for structs; numbers; sequences for composites;
-    dicts or sequences for structs. Raises the error of the first check that does not hold, and
+    vectors and matrices as last dimensions and structured dtypes for structs, or a pair (array, gradient) of these;
+    numbers; sequences for composites; dicts or sequences for structs. Raises the error of the first check that does not hold, and
     :class:`IndexOutOfRange` for an access outside a view.
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -86,7 +86,12 @@ def _argument(a: Any, t: Type) -> Any:
         case Scalar():
             return boxed(a, t)
         case View():
-            return a if isinstance(a, Ref) else _reference(np.asarray(a), t)
+            if isinstance(a, Ref):
+                return a
+            if isinstance(a, tuple):
+                own, grad = (_reference(x, t) for x in a)
+                return replace(own, grad=grad.data, keep=(own.keep, grad.keep))
+            return _reference(np.asarray(a), t)
         case Struct():
             fields = [a[n] for n, _ in t.fields] if isinstance(a, dict) else a
             return tuple(_argument(x, ft) for x, (_, ft) in zip(fields, t.fields, strict=True))
@@ -183,10 +188,13 @@ _UPDATES = {"add": "add", "sub": "sub", "min": "min", "max": "max", "and": "bita
 
 
 class _Thread:
-    """One thread: its place on the grid and the values of the function it is in."""
+    """One thread: its place on the grid, the values of the function it is in, and the stack and log of its gang."""
 
     def __init__(self, place: tuple[int, ...], outcome: Outcome):
         self.place, self.outcome = place, outcome
+        self.stack: list[tuple[int, tuple]] = []
+        self.log: list[tuple[int, tuple]] = []
+        self.cursor = 0
         self.env: dict[Value, Any] = {}
 
     def call(self, func: Func, args: Sequence[Any]) -> tuple:
@@ -426,6 +434,55 @@ def _call(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     return thread.call(op.attrs["func"], xs)
 
 
+# ---- gradients: memory beside memory, and the gang's stack and log
+
+
+def _grad(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    return (replace(xs[0], data=xs[0].grad, grad=0),)
+
+
+def _has_grad(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    return (np.bool_(xs[0].grad != 0),)
+
+
+def _lanes_max(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    return (xs[0],)  # a gang of one
+
+
+def _push(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    thread.stack.append((op.attrs["site"], tuple(xs)))
+    return ()
+
+
+def _pop(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    return _of_site(op, *thread.stack.pop())
+
+
+def _record(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    thread.log.append((op.attrs["site"], tuple(xs)))
+    return ()
+
+
+def _recall(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    thread.cursor += 1
+    return _of_site(op, *thread.log[thread.cursor - 1])
+
+
+def _of_site(op: Op, site: int, values: tuple) -> tuple:
+    if site != op.attrs["site"]:
+        raise InternalError(f"{op.name} of site {op.attrs['site']} met values of site {site}", op.span)
+    return values
+
+
+def _mark(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    return (np.int64(len(thread.log)),)
+
+
+def _seek(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    thread.cursor = int(xs[0])
+    return ()
+
+
 def _print(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     # The lengths of C's conversions, as in %lld, mean nothing here.
     text = re.sub(r"(%[-+ #0-9.*]*)(?:hh?|ll?|[Lqjzt])(?=[a-zA-Z])", r"\1", op.attrs["format"])
@@ -444,5 +501,7 @@ _RULES: dict[str, Callable[[_Thread, Op, list[Any]], tuple]] = {
     "put": _put, "cast": _cast, "bitcast": _bitcast, "select": _select, "tid": _tid, "lanes_any": _lanes_any,
     "local": _local, "load": _load, "store": _store, "atomic": _atomic, "subview": _subview, "slice": _slice,
     "field": _field, "parts": _parts, "shape": _shape, "address": _address, "view_at": _view_at, "if": _if, "for": _for,
-    "while": _while, "call": _call, "print": _print, "check": _check,
+    "while": _while, "call": _call, "print": _print, "check": _check, "grad": _grad, "has_grad": _has_grad,
+    "lanes_max": _lanes_max, "push": _push, "pop": _pop, "record": _record, "recall": _recall, "mark": _mark,
+    "seek": _seek,
 }  # fmt: skip

@@ -30,12 +30,23 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     while     (init…)                    -> r…   [bounded]      region (carried…) yields (stay, carried…)
     call      (args…)                    -> r…   func (a Func)
     print     (parts…)                           format         strings are const parts
+    grad      (v)                        -> v'                  the gradient of a root view: its layout, other memory
+    has_grad  (v)                        -> bool                whether a view read from memory has a gradient
+    lanes_max (n)                        -> i32                 the largest n of the running lanes of the gang
+    push      (x…)                              site            onto the gang's stack
+    pop       ()                         -> x…  site            what the last push of that site put there
+    record    (x…)                              site            to the end of the gang's log
+    recall    ()                         -> x…  site            the next values of the log
+    mark      ()                         -> i64                 where the log ends now
+    seek      (m)                                               the next recall reads what was recorded at mark m
     check     (ok, shown…)                       kind, message  records a fault where ok is false; an ``optional`` one
                                                                 is left out of programs that are not checked
 
 A ``for`` reads start, stop and step once. Where its block yields ``stay`` the loop ends after an iteration in which
 stay is false; so does a ``while``, whose test is the user's condition and every break. Results are the last carried
-values. A ``bounded`` while is sure to end. A ``mul`` with the attribute ``exact`` never fuses with a sum.
+values. A ``bounded`` while is sure to end. Stack and log are the gang's: only adjoint programs have them, which replay
+a program and then go through it backwards; a gang pushes and pops, records and recalls in step, under the same masks.
+An ``atomic`` that is ``apart`` meets no plain access of another thread, and no later one of its own. A ``mul`` with the attribute ``exact`` never fuses with a sum.
 """
 
 from __future__ import annotations
@@ -48,6 +59,7 @@ class OpInfo:
     """``pure``: may be dropped, shared and moved. ``safe``: harmless when it runs on an inactive lane with any input.
 
     ``reads``/``writes``: touches memory behind a view. ``orders``: must run in thread order with others of its kind.
+    ``tape``: works on the gang's stack or log.
     """
 
     pure: bool = True
@@ -55,6 +67,7 @@ class OpInfo:
     reads: bool = False
     writes: bool = False
     orders: bool = False
+    tape: bool = False
 
 
 PURE = OpInfo()
@@ -65,6 +78,11 @@ OPS: dict[str, OpInfo] = {
     ),
     "lanes_any": OpInfo(pure=False),  # depends on the mask: must stay where it is
     "local": OpInfo(pure=False),  # two allocations are two arrays; dropped only when nothing uses it
+    "grad": PURE,
+    "has_grad": PURE,
+    "lanes_max": OpInfo(pure=False),  # as lanes_any
+    # Their order among each other is the program's meaning: none moves, none runs twice.
+    **dict.fromkeys(("push", "pop", "record", "recall", "mark", "seek"), OpInfo(pure=False, safe=False, tape=True)),
     "load": OpInfo(pure=False, safe=False, reads=True),
     "store": OpInfo(pure=False, safe=False, writes=True),
     "atomic": OpInfo(pure=False, safe=False, reads=True, writes=True),
