@@ -475,7 +475,7 @@ def _of_site(op: Op, site: int, values: tuple) -> tuple:
 
 
 def _mark(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
-    return (np.int64(len(thread.log)),)
+    return (np.int64(thread.cursor if op.attrs.get("read") else len(thread.log)),)
 
 
 def _seek(thread: _Thread, op: Op, xs: list[Any]) -> tuple:

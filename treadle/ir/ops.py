@@ -37,7 +37,7 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     pop       ()                         -> x…  site            what the last push of that site put there
     record    (x…)                              site            to the end of the gang's log
     recall    ()                         -> x…  site            the next values of the log
-    mark      ()                         -> i64                 where the log ends now
+    mark      ()                         -> i64  [read]         where the log ends now (read: the next recall's place)
     seek      (m)                                               the next recall reads what was recorded at mark m
     check     (ok, shown…)                       kind, message  records a fault where ok is false; an ``optional`` one
                                                                 is left out of programs that are not checked
