@@ -142,14 +142,14 @@ class Entry:
 
 
 class _Private:
-    """Private memory of one chunk, as the launch driver makes it: copies are the arrays themselves, sums are merged
-    by halves."""
+    """Private memory of one chunk, as the launch driver makes it: copies and counters are the arrays themselves, sums
+    are merged by halves."""
 
     def __init__(self, items, signature, args):
         self.items, self.sums = items, []
         pointers = []
         for item in items:
-            if item["kind"] == "copy":
+            if item["kind"] in ("copy", "count"):
                 pointers.append(args[item["path"][0]].ctypes.data)
                 self.sums.append(None)
             else:

@@ -9,9 +9,9 @@ from ..base.binary import Binary
 from ..base.target import Target
 from ..ir.node import Block, Func, Op, Value
 from ..types.layout import pack
-from .emit.atomics import plan
+from .emit.atomics import Part, plan
 from .emit.faults import func_polls
-from .emit.module import write
+from .emit.module import counting_symbols, write
 from .emit.unit import Machine, Options
 from .llvm import parse, target_machine
 from .width import gang_width
@@ -64,10 +64,15 @@ class Draft:
     symbol: str
     meta: dict
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The kernel's entry, then those of its counting passes."""
+        return (self.symbol, *self.meta["counting"])
+
     def binary(self, code: bytes | None = None) -> Binary:
         """The kernel with its object code: ``code`` if somebody compiled the text already, else compiled now."""
         imports = tuple(i for i in _IMPORTS if f"@{i}" in self.text)
-        return Binary(code or compile_text(self.text, self.target), (self.symbol,), imports, self.meta)
+        return Binary(code or compile_text(self.text, self.target), self.symbols, imports, self.meta)
 
 
 def build(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Binary:
@@ -79,11 +84,14 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
 def draft(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Draft:
     """The text of the scalarized kernel ``func``, and what the runtime must know of it."""
     options = options or Options()
-    order, plans, targets = plan(func, options.order)
-    options = replace(options, order=order)
+    planned = plan(func, options.order)
+    options = replace(options, order=planned.order)
     many = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
-    width = gang_width(func, target.width, 32 if many else 16, order == "ordered")
-    text, unit = write(func, symbol, machine(target, width), options, target.triple, plans)
+    registers = 32 if many else 16
+    width = gang_width(func, target.width, registers, planned.alone)
+    parts = [Part(f, gang_width(f, target.width, registers, False), planned.plans) for f in planned.counting]
+    emitted = machine(target, max([width, *[p.width for p in parts]]))
+    text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned.plans, parts)
     meta = {
         "symbol": symbol,
         "signature": [t.name for t in func.signature],
@@ -95,7 +103,10 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "sites": unit.sites,
         "prints": unit.prints,
         "bounded": not func_polls(func),
-        "atomics": targets,
+        "atomics": planned.items,
+        "counting": counting_symbols(symbol, len(parts)),
+        "apart": planned.apart,
+        "counting_weight": round(sum([weight(p.func, p.width) for p in parts]), 2),
         "weight": weight(func, width),
     }
     return Draft(text, target, symbol, meta)

@@ -10,8 +10,8 @@ A kernel's order is
 * **free** if no atomic's result is used, and no array is both updated at foreign indices and read or stored to, or
   updated by operations that do not commute: any gangs, any workers, and the same bits still;
 * **counted** if results of integer add and sub are used, and a thread's amounts depend on nothing but read-only memory
-  and results from arrays counted before: amounts could be summed in thread order before the real run. Today such a
-  kernel runs in thread order;
+  and results of counters counted before: amounts are summed chunk by chunk before the real run (by
+  ``passes/counting.py``), so that each chunk knows where its counters start;
 * **ordered** otherwise: compare-and-swap, exchange, waiting loops, used updates of floats, printing. One thread after
   the other.
 """
@@ -70,7 +70,8 @@ class Touch:
 class Site:
     """One atomic operation. ``uniform``: its address depends on the launch's arguments alone. ``used``: somebody reads
     the old value. ``loop``: it may run more than once in a thread. ``sources``: the roots whose loads, and the sites
-    (by number) whose results decide on its address, its amount and whether it runs."""
+    (by number) whose results decide on its address, its amount and whether it runs. ``cell``: how many fields lead to
+    the scalar within its root, they, and its indices, if those are constants."""
 
     op: Op
     root: str
@@ -80,6 +81,10 @@ class Site:
     used: bool
     loop: bool
     sources: frozenset[str | int]
+    cell: tuple[int, ...] | None = None
+
+
+Counter = tuple[str, "tuple[int, ...] | None"]
 
 
 @dataclass(slots=True)
@@ -88,8 +93,8 @@ class Effects:
 
     ``unconditional``: accesses that every thread makes, for one check at the launch instead of one in each thread:
     (root, dimension, "tid", axis of the grid) or (root, dimension, "const", index); ``spans``: their places.
-    ``rounds``, for order "counted": which sites are counted in which round; ``single``: each counted array has one
-    site, outside loops. ``updated``: the parameters' arrays that are updated, at own indices or not. What is said here
+    ``rounds``, for order "counted": which sites are counted in which round; ``single``: each counter has one site,
+    outside loops. ``updated``: the parameters' arrays that are updated, at own indices or not. What is said here
     holds as long as no two of these lie over each other, which a launch must look at.
     """
 
@@ -104,6 +109,12 @@ class Effects:
     single: bool = False
     spans: tuple[Span, ...] = ()
     updated: tuple[str, ...] = ()
+
+    def counter(self, site: Site) -> Counter:
+        """What ``site`` updates, as far as it must be told apart: a cell of its array, or the whole array where one of
+        its sites finds its place at run time."""
+        kinds = {s.cell and (s.cell[0], len(s.cell)) for s in self.sites if s.root == site.root}
+        return site.root, site.cell if len(kinds) == 1 else None
 
 
 def effects(func: Func) -> Effects:
@@ -138,11 +149,13 @@ def leaf_paths(func: Func) -> tuple[str, ...]:
 
 
 class Place(NamedTuple):
-    """A view: its root, and the indices of the root's leading dimensions that it fixes; None if it is cut otherwise."""
+    """A view: its root, and the indices of the root's leading dimensions that it fixes; None if it is cut otherwise.
+    ``part``: numbers of the fields on the way to what it shows of an element."""
 
     root: str
     rank: int
     fixed: tuple[Index | None, ...] | None = ()
+    part: tuple[int, ...] = ()
 
 
 class _Walk:
@@ -265,16 +278,17 @@ class _Walk:
         place = self.place(v)
         cut = place.fixed is None or op.attrs.get("axis")  # not the leading dimensions
         fixed = None if cut else (*place.fixed, *[self.facts.get(i) for i in indices])
-        self.facts[op.result] = Place(place.root, place.rank, fixed)
+        self.facts[op.result] = place._replace(fixed=fixed)
         self.depend(op.result, self.mask(op.args))
 
     def slice(self, op: Op) -> None:
         place = self.place(op.args[0])
-        self.facts[op.result] = Place(place.root, place.rank, None)
+        self.facts[op.result] = place._replace(fixed=None)
         self.depend(op.result, self.mask(op.args))
 
     def same_place(self, op: Op) -> None:
-        self.facts[op.result] = self.place(op.args[0])
+        place = self.place(op.args[0])
+        self.facts[op.result] = place._replace(part=(*place.part, op.attrs["index"])) if op.name == "field" else place
         self.depend(op.result, self.mask(op.args))
 
     # ---- accesses
@@ -336,8 +350,10 @@ class _Walk:
         uniform = root != UNKNOWN and place.fixed is not None and all([_uniform(i) for i in indices])
         mask = self.mask(op.args) | self.control
         number = len(self.sites)
+        known = uniform and all([i.kind == "const" and i.n >= 0 for i in indices])
+        cell = (len(place.part), *place.part, *[i.n for i in indices]) if known else None
         self.sites.append(Site(op, root, op.attrs["op"], v.type.elem, uniform, r in self.used, self.loops > 0,
-                               self.sources(mask)))  # fmt: skip
+                               self.sources(mask), cell))  # fmt: skip
         self.depend(r, mask | self.bit(number))
 
     def print(self, op: Op) -> None:
@@ -477,7 +493,7 @@ def _decide(found: Effects) -> str:
     if not found.rounds:
         return "ordered"
     numbers = [k for r in found.rounds for k in r]
-    alone = len(numbers) == len({found.sites[k].root for k in numbers})
+    alone = len(numbers) == len({found.counter(found.sites[k]) for k in numbers})
     found.single = alone and not any(found.sites[k].loop for k in numbers)
     return "counted"
 
@@ -518,16 +534,19 @@ def _countable(found: Effects, root: str) -> bool:
 
 
 def _rounds(found: Effects, counted: set[str]) -> tuple[tuple[int, ...], ...]:
-    """Sites of counted arrays, array by array so that each needs results from earlier ones only; empty if none such."""
-    needs: dict[str, set[str]] = {root: set() for root in counted}
-    for site in found.sites:
+    """Sites of counted arrays, counter by counter so that each needs results from earlier ones only; empty if none
+    such."""
+    of = [found.counter(site) for site in found.sites]
+    needs: dict[Counter, set[Counter]] = {of[k]: set() for k, site in enumerate(found.sites) if site.root in counted}
+    for k, site in enumerate(found.sites):
         if site.root in counted:
-            needs[site.root] |= {found.sites[k].root for k in site.sources if isinstance(k, int)}
-    rounds, done = [], set()
-    while len(done) < len(counted):
-        ready = {root for root in counted - done if needs[root] <= done}
+            needs[of[k]] |= {of[source] for source in site.sources if isinstance(source, int)}
+    rounds: list[tuple[int, ...]] = []
+    done: set[Counter] = set()
+    while len(done) < len(needs):
+        ready = {counter for counter in needs if counter not in done and needs[counter] <= done}
         if not ready:
             return ()
         done |= ready
-        rounds.append(tuple([k for k, site in enumerate(found.sites) if site.root in ready]))
+        rounds.append(tuple([k for k, counter in enumerate(of) if counter in ready]))
     return tuple(rounds)

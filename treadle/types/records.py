@@ -62,21 +62,24 @@ FAULT = words("state thread site value0 value1 value2 value3 value4 value5 value
 # The print buffer.
 LOG = words("data used capacity")
 
-# What one loaded kernel, with its argument types, needs at a launch. `order` 0 is free, else serial in thread order.
+# What one loaded kernel, with its argument types, needs at a launch. `order` 0 is free, else serial in thread order,
+# unless `rounds` counting passes, whose entries are at `counting`, come first; they do with at least `counting_workers`
+# workers, and where the `napart` pairs of arrays at `apart` do not lie over each other.
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
 # (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
-    "last_min last_max next key"
+    "last_min last_max next key rounds counting counting_workers apart napart"
 )
 
-# One private target of atomics: a sum (0) or a copy (1). `view` is its view's offset in the arguments, `ndim` its rank,
-# `elements` the scalars of an element, `identity` the bits that leave values unchanged, `merge` the address of
-# `void (dst, src, count)`. A copy of a planar view reaches over its component stride.
-ATOMIC = words("kind view ndim elements scalar_size identity merge planar")
+# One private target of atomics: a sum (0), a copy (1) or counters of a round (2). `view` is its view's offset in the
+# arguments, `ndim` its rank, `elements` the scalars of an element, `identity` the bits that leave values unchanged,
+# `merge` the address of `void (dst, src, count)`. A copy of a planar view reaches over its component stride.
+ATOMIC = words("kind view ndim elements scalar_size identity merge planar round")
+ATOMIC_KINDS = {"sum": 0, "copy": 1, "count": 2}
 
-# Arrays that a kernel updates and that must not lie over each other stand in rows of the same kind, of which only what
-# says where they lie has a meaning.
+# Arrays that must not lie over each other stand in rows of the same kind, of which only what says where they lie has a
+# meaning.
 
 # An access at the thread's own index, checked at launch: argument offset of the extent, and the grid axis
 # (-1 the linear index) or -2 for the constant `index`.
@@ -120,14 +123,14 @@ POOL = Record(
 
 
 def identity(op: str, t: Scalar) -> int:
-    """The bits of the ``t`` that leaves others unchanged under ``op``: add, min, max, and, or, xor.
+    """The bits of the ``t`` that leaves others unchanged under ``op``: add, min, max, and, or, xor; count, of ints.
 
     For float sums it is -0.0: ``x + -0.0`` is x in every bit, also where x is -0.0, while ``-0.0 + 0.0`` is 0.0.
     """
     ones = (1 << t.bits) - 1
     if op == "add":
         return 1 << t.bits - 1 if t.is_float else 0
-    if op in ("or", "xor"):
+    if op in ("or", "xor", "count"):
         return 0
     if op == "and":
         return ones

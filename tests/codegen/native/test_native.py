@@ -67,9 +67,10 @@ def test_a_function_must_return_what_it_promises():
 
 
 NUMBERS = [t for t in SCALARS if t is not b1 and t is not bf16]
-CASES = [(op, t) for op in merge.OPS for t in NUMBERS if not (t.is_float and op in ("and", "or", "xor"))]
+INTEGER = ("and", "or", "xor", "count")
+CASES = [(op, t) for op in merge.OPS for t in NUMBERS if not (t.is_float and op in INTEGER)]
 MEANING = {
-    "add": np.add, "min": np.minimum, "max": np.maximum,
+    "add": np.add, "count": np.add, "min": np.minimum, "max": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
 
@@ -87,10 +88,11 @@ def test_merge_is_the_operation_on_each_element(t):
             a, b = (np.frombuffer(rng.bytes(n * t.size), dtype).copy() for _ in range(2))
             if t.is_float:
                 a, b = (rng.standard_normal(n).astype(dtype) for _ in range(2))
-            guard = np.concatenate([a, np.ones(3, dtype)])
-            run(guard.ctypes.data, b.ctypes.data, n)
+            guard, source = np.concatenate([a, np.ones(3, dtype)]), b.copy()
+            run(guard.ctypes.data, source.ctypes.data, n)
             with np.errstate(over="ignore"):
                 assert (guard[:n] == MEANING[op](a, b)).all() and (guard[n:] == 1).all()
+            assert (source == (a if op == "count" else b)).all()
 
 
 @pytest.mark.parametrize(("op", "t"), CASES, ids=lambda x: str(x))

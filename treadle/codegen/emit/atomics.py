@@ -6,19 +6,24 @@ How a site is written follows from where it updates and what is done with its re
 * *sum*: an address that all threads share; 64 partial results by thread index modulo 64 in private memory;
 * *copy*: addresses that vary; lane after lane on a private copy of the array. Where rounding makes the order matter and
   a thread has several updates, they are held until the gang's end and applied thread by thread;
-* *serial*: results are used; lane after lane on the array itself, in a kernel that runs in thread order.
+* *counted*: results of integer additions are used; on the chunk's copy of the counters, which holds what threads of
+  earlier chunks leave there. A counting pass has summed that up: the same kernel without what counting needs not;
+* *serial*: results are used; on the array itself, in a kernel that runs in thread order.
+
+Where a counter has one address, the last two are a prefix sum over the gang; else lane comes after lane.
 
 Private memory is laid out and merged by the launch driver, which reads ``meta["atomics"]``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...ir.effects import UNKNOWN, Effects, Site, effects
+from ...ir.effects import UNKNOWN, Effects, Site, effects, leaf_paths
 from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
+from ...passes.counting import counting_pass
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
 from ...types.records import SUMS, SUMS_AT
@@ -28,6 +33,7 @@ from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
 from .text import register, vector
 from .values import ViewX, X
+from .wide import indices
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -40,60 +46,135 @@ class Plan:
     """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it
     updates."""
 
-    how: str  # own, sum, copy, noted, listed, serial
+    how: str  # own, sum, copy, noted, listed, counted, serial
     item: int = -1
     param: int = -1
     number: int = 0  # among the held sites
     leader: int = 0  # the held site with which it shares the lanes that ran
 
 
-def plan(func: Func, order: str) -> tuple[str, dict[Op, Plan], list[dict]]:
-    """The order that ``func`` can really run in, a plan for each atomic op, and the private targets."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A counting pass: the kernel without what it does not need, its gang width, and the plans of its sites."""
+
+    func: Func
+    width: int
+    plans: dict[Op, Plan]
+
+
+@dataclass(slots=True)
+class Planned:
+    """``order``: the one that a kernel can really run in. ``plans``: one for each atomic op. ``items``: private
+    targets. ``counting``: the counting pass of each round. ``apart``: pairs of arrays that must lie apart where those
+    run. ``alone``: a gang has one thread."""
+
+    order: str
+    plans: dict[Op, Plan] = field(default_factory=dict)
+    items: list[dict] = field(default_factory=list)
+    counting: list[Func] = field(default_factory=list)
+    apart: list[tuple[list[int], list[int]]] = field(default_factory=list)
+    alone: bool = False
+
+
+def plan(func: Func, order: str) -> Planned:
+    """How the atomic ops of ``func`` are written, which says in what order it can really run."""
     if not any(op.name == "atomic" for f in (func, *callees(func)) for op in ops_of(f.body)):
-        return order, {}, []
+        return Planned(order)
     found = effects(func)
-    plans: dict[Op, Plan] = {}
-    items: list[dict] = []
-    shared: dict[tuple[str, str], int] = {}
+    made = Planned(order)
     if order == "free" and not _can_be_private(func, found):
-        order = "ordered"
-    if order == "counted" and not found.single:
-        order = "ordered"
+        made.order = "ordered"
+    if order == "counted":
+        made.counting = _counting(func, found)
+        if not made.counting and not found.single:
+            made.order = "ordered"
+    made.alone = made.order == "ordered" or (order == "counted" and not found.single)
+    _plan_sites(func, found, made)
+    if made.counting:
+        made.apart = _apart(func, found, made.counting)
+    return made
+
+
+def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
+    plans, rounds = made.plans, {k: r for r, numbers in enumerate(found.rounds) for k in numbers}
+    shared: dict[tuple[str, str], int] = {}
     varying = [s for s in found.sites if not s.uniform and not found.roots[s.root].own]
     waiting: list[Plan] = []
-    for site in found.sites:
+    for k, site in enumerate(found.sites):
         if found.roots[site.root].own:
             plans[site.op] = Plan("own")
-        elif order != "free":
-            plans[site.op] = Plan("serial")
+        elif made.counting and k in rounds:
+            plans[site.op] = _counted_plan(func, site, rounds[k], made.items, shared)
+        elif made.order == "free" or made.counting:
+            plans[site.op] = one = _private_plan(func, site, varying, made.items, shared)
+            if one.how == "noted":
+                one.number = len(waiting)
+                waiting.append(one)
         else:
-            made = _private_plan(func, site, varying, items, shared)
-            if made.how == "noted":
-                made.number = len(waiting)
-                waiting.append(made)
-            plans[site.op] = made
+            plans[site.op] = Plan("serial")
     if any(s.loop and plans[s.op].how == "noted" for s in found.sites):
-        for made in waiting:
-            made.how = "listed"
-    return order, plans, items
+        for one in waiting:
+            one.how = "listed"
+
+
+def _counting(func: Func, found: Effects) -> list[Func]:
+    """The counting pass of each round; none where the kernel has to run in thread order."""
+    unknown = found.roots.get(UNKNOWN)
+    if not _can_be_private(func, found) or (unknown is not None and (unknown.written or unknown.accumulated)):
+        return []
+    passes: list[Func] = []
+    known: list[Op] = []
+    for numbers in found.rounds:
+        ops = [found.sites[k].op for k in numbers]
+        made = counting_pass(func, ops, known)
+        if made is None:
+            return []
+        passes.append(made)
+        known += ops
+    return passes
+
+
+def _apart(func: Func, found: Effects, passes: list[Func]) -> list[tuple[list[int], list[int]]]:
+    """Pairs of arrays that must lie apart: what a counting pass reads and what the kernel changes, counters and
+    all that the kernel touches."""
+    shown = {root for f in passes for root, touch in effects(f).roots.items() if touch.read and not touch.private}
+    touched = {root: t for root, t in found.roots.items() if not t.private and root != UNKNOWN}
+    changed = {root for root, t in touched.items() if t.written or t.accumulated}
+    counters = {found.sites[k].root for numbers in found.rounds for k in numbers}
+    pairs = {(a, b) for a in shown for b in changed} | {(a, b) for a in counters for b in touched}
+    return [(_path(func, a), _path(func, b)) for a, b in sorted(pairs) if a != b]
 
 
 def _can_be_private(func: Func, found: Effects) -> bool:
-    """Whether every foreign update goes to a known array, from the kernel itself."""
+    """Whether every foreign update goes to a known array of one type of scalars, from the kernel itself."""
     own = {op for op in ops_of(func.body)}
     foreign = [s for s in found.sites if not found.roots[s.root].own]
-    return all(s.root != UNKNOWN and s.op in own and s.kind in _COMMUTES for s in foreign)
+    types = {(s.root, s.type) for s in foreign}
+    alone = len(types) == len({root for root, _ in types})
+    return alone and all(s.root != UNKNOWN and s.op in own and s.kind in _COMMUTES for s in foreign)
+
+
+def _path(func: Func, root: str) -> list[int]:
+    """Where the array ``root`` stands among the parameters: the parameter's number, then of fields."""
+    paths = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
+    return paths[leaf_paths(func).index(root)]
+
+
+def _counted_plan(func: Func, site: Site, number: int, items: list[dict], shared: dict[tuple[str, str], int]) -> Plan:
+    key = site.root, f"count{number}"
+    if key not in shared:
+        fact = {"op": "count", "scalar": site.type.name, "path": _path(func, site.root)}
+        items.append({"kind": "count", "round": number, **fact})
+        shared[key] = len(items) - 1
+    return Plan("counted", shared[key], leaf_paths(func).index(site.root))
 
 
 def _private_plan(
     func: Func, site: Site, varying: list[Site], items: list[dict], shared: dict[tuple[str, str], int]
 ) -> Plan:
-    from ...ir.effects import leaf_paths
-
     param = leaf_paths(func).index(site.root)
-    path = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)][param]
     kind = "add" if site.kind == "sub" else site.kind
-    fact = {"op": kind, "scalar": site.type.name, "path": path}
+    fact = {"op": kind, "scalar": site.type.name, "path": _path(func, site.root)}
     if site.uniform:
         items.append({"kind": "sum", **fact})
         return Plan("sum", len(items) - 1, param)
@@ -160,6 +241,9 @@ def change(e: Emitter, op: Op, t: Scalar, pointer: str, values: list[X]) -> X:
 def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
     """Lane after lane, as if threads came one after the other."""
     result, t = op.results[0], element.items[0].type
+    if e.width > 1 and element.shape == "uniform" and t.is_int and op.attrs["op"] in ("add", "sub"):
+        _scan(e, op, element, values[0])
+        return
     if e.width == 1:
         pointer = (
             element.at.start(element.view.data) if element.view.base is None else element.at.local_start(element.view)
@@ -175,6 +259,36 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
         if used:
             olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")
     e.env[result] = X(t, None, olds, None) if used else e.zero(result)
+
+
+def _scan(e: Emitter, op: Op, element: memory.Access, amount: X) -> None:
+    """Additions to one address: lane by lane the sum of what earlier lanes add, by log W shifts."""
+    result, t, w = op.results[0], element.items[0].type, e.width
+    kind, scalar = vector(register(t), w), register(t)
+    pointer = element.at.start(element.view.data)
+    if e.mask is not None and not e.some:
+        pointer = e.t.ins(f"select i1 {e.any(e.mask)}, ptr {pointer}, ptr {e.dummy(t.size)}")
+    old = e.t.ins(f"load {scalar}, ptr {pointer}, align {t.size}")
+    added = e.wide(amount if e.mask is None else e.blend(e.mask, amount, e.fixed(t, 0)))
+    if op.attrs["op"] == "sub":
+        added = e.t.ins(f"sub {kind} zeroinitializer, {added}")
+    used, total = e.lanes.uses.get(result, 0) > 0, None
+    if used:
+        sums = added
+        for d in [1 << k for k in range(w.bit_length() - 1)]:
+            picks = indices([w if lane < d else lane - d for lane in range(w)])
+            moved = e.t.ins(f"shufflevector {kind} {sums}, {kind} zeroinitializer, {picks}")
+            sums = e.t.ins(f"add {kind} {sums}, {moved}")
+        before = e.t.ins(f"sub {kind} {sums}, {added}")
+        first = e.wide(e.uniform(t, old))
+        e.env[result] = X(t, None, e.t.ins(f"add {kind} {before}, {first}"), None)
+        total = e.t.ins(f"extractelement {kind} {sums}, i64 {w - 1}")
+    else:
+        e.env[result] = e.zero(result)
+        name = f"@llvm.vector.reduce.add.v{w}{scalar}"
+        e.t.declare(f"declare {scalar} {name}({kind})")
+        total = e.t.ins(f"call {scalar} {name}({kind} {added})")
+    e.t.do(f"store {scalar} {e.t.ins(f'add {scalar} {old}, {total}')}, ptr {pointer}, align {t.size}")
 
 
 def _shift(e: Emitter, plan: Plan) -> X:
@@ -315,5 +429,5 @@ def _compare_and_swap(e: Emitter, op: Op, pointer: str, t: Scalar, values: list[
     e.settle(op.results[0], old)
 
 
-_HOW = {"own": _own, "sum": _sum, "copy": _copy, "noted": _held, "listed": _held, "serial": _serial}
+_HOW = {"own": _own, "sum": _sum, "copy": _copy, "counted": _copy, "noted": _held, "listed": _held, "serial": _serial}
 HANDLERS = {"atomic": _atomic}

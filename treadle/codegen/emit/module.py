@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ...ir.node import Func, Op
-from .atomics import Plan
+from .atomics import Part, Plan
 from .calls import write_function
 from .kernel import write_kernel
 from .unit import Machine, Options, Unit
 
 
 def write(func: Func, symbol: str, target: Machine, options: Options, triple: str,
-          plans: dict[Op, Plan] | None = None) -> tuple[str, Unit]:  # fmt: skip
-    """LLVM text for ``func``, a scalarized kernel, and what was learned on the way (fault sites, prints, atomics)."""
+          plans: dict[Op, Plan] | None = None, counting: Sequence[Part] = ()) -> tuple[str, Unit]:  # fmt: skip
+    """LLVM text for ``func``, a scalarized kernel, and what was learned on the way (fault sites, prints, atomics).
+    ``counting``: entries that stand beside it, see :func:`counting_symbols`."""
     unit = Unit(func, symbol, target, options, plans=plans or {})
-    functions = unit.analyse()
-    bodies = [write_kernel(unit, func)]
-    bodies.extend(write_function(unit, f) for f in functions)
+    bodies = _bodies(unit)
+    for part, name in zip(counting, counting_symbols(symbol, len(counting)), strict=True):
+        other = Unit(part.func, name, replace(target, width=part.width), options, plans=part.plans, stem=f"{name}_f")
+        bodies += _bodies(other)
+        unit.needs |= other.needs
+        unit.helpers |= other.helpers
     return assemble(unit, bodies, triple), unit
+
+
+def counting_symbols(symbol: str, count: int) -> tuple[str, ...]:
+    """The names of the counting passes of kernel ``symbol``."""
+    return tuple([f"{symbol}_count{k}" for k in range(count)])
+
+
+def _bodies(unit: Unit) -> list[str]:
+    functions = unit.analyse()
+    return [write_kernel(unit, unit.kernel), *[write_function(unit, f) for f in functions]]
 
 
 def assemble(unit: Unit, bodies: list[str], triple: str) -> str:

@@ -59,6 +59,7 @@ class Unit:
     lanes: dict[int, Lanes] = field(default_factory=dict)  # by id of the function
     names: dict[int, str] = field(default_factory=dict)
     plans: dict[Op, Plan] = field(default_factory=dict)
+    stem: str = "f"  # what the names of its functions begin with
 
     @property
     def width(self) -> int:
@@ -104,7 +105,7 @@ class Unit:
         for k, func in enumerate(functions):
             params = call_params(func, calls[id(func)])
             self.lanes[id(func)] = analyse(func, rows, params, width, self.kernel.facts.get("ndim", 0))
-            self.names[id(func)] = f"@f{k}_{_plain(func.name)}"
+            self.names[id(func)] = f"@{self.stem}{k}_{_plain(func.name)}"
             collect(func)
         return functions
 

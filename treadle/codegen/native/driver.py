@@ -6,7 +6,7 @@ private sums and copies, and the order in which they are merged. That is why res
 
 from __future__ import annotations
 
-from ...types.records import ENV, LAUNCH, POOL, PROGRAM, STOPPED
+from ...types.records import ENV, FAULT, LAUNCH, POOL, PROGRAM, STOPPED
 from .private import JOB, private
 from .text import Code
 
@@ -21,7 +21,7 @@ def driver() -> str:
     It returns 0, 1 where a kernel reported a fault, or 2 where Ctrl-C ended the launch. ``gil`` is 1 if the caller
     holds Python's lock; it is then given up while other work than a few microseconds is done.
     """
-    return _task() + private() + _serial() + _work() + _drive()
+    return _task() + private() + _serial() + _count_up() + _work() + _drive()
 
 
 def _task() -> str:
@@ -52,6 +52,44 @@ def _serial() -> str:
     return c.text()
 
 
+def _count_up() -> str:
+    """``@count_up(job, pool, n)``: run the counting passes, so that every chunk's counters hold what they start from.
+
+    The answer is 0, or STOPPED. A thread that fails in a pass is left to the real run, which then draws from the
+    counters themselves, in thread order: it reports the fault that comes first, and has done all that comes before it.
+    """
+    c = Code("count_up", "i32", [("ptr", "job"), ("ptr", "pool"), ("i64", "n")], "internal")
+    entry, entries = c.load("ptr", "%job", JOB["entry"]), c.load("ptr", _program(c), PROGRAM["counting"])
+    rounds = c.load("i64", "%job", JOB["rounds"])
+    with c.for_(rounds) as k:
+        c.store("i64", k, "%job", JOB["pass"])
+        c.store("ptr", c.load("ptr", entries, c.op("mul", "i64", k, 8)), "%job", JOB["entry"])
+        status = c.call("i32", "@run_tasks", ("ptr", "%pool"), ("ptr", "@run_chunk"), ("ptr", "%job"), ("i64", "%n"))
+        with c.if_(c.op("icmp uge", "i32", status, STOPPED)):
+            c.ret(STOPPED)
+        with c.if_(c.op("icmp ne", "i32", status, 0)):
+            c.call("void", "@restore_counters", ("ptr", "%job"))
+            launch = c.load("ptr", "%job", JOB["launch"])
+            c.store("i64", 0, c.load("ptr", launch, LAUNCH["fault"]), FAULT["state"])
+            c.store("i64", 0, "%job", JOB["counted"])
+            _real_run(c, entry, rounds)
+            c.ret(0)
+        args = (("ptr", "%job"), ("ptr", "%pool"), ("i1", "true"), ("i64", "%n"), ("i64", k))
+        c.call("void", "@merge_private", *args)
+    _real_run(c, entry, rounds)
+    c.ret(0)
+    return c.text()
+
+
+def _program(c: Code) -> str:
+    return c.load("ptr", "%job", JOB["program"])
+
+
+def _real_run(c: Code, entry: str, rounds: str) -> None:
+    c.store("ptr", entry, "%job", JOB["entry"])
+    c.store("i64", rounds, "%job", JOB["pass"])
+
+
 def _work() -> str:
     """``@work(env, program, args, launch, size, big)``: cut the chunks, share them out, merge what is private."""
     params = [("ptr", "env"), ("ptr", "program"), ("ptr", "args"), ("ptr", "launch"), ("i64", "size"), ("i1", "big")]
@@ -64,23 +102,33 @@ def _work() -> str:
         c.ret(c.call("i32", entry, *args))
     pool = c.load("ptr", "%env", ENV["pool"])
     free = c.op("icmp eq", "i64", c.load("i64", "%program", PROGRAM["order"]), 0)
-    held = c.var("i1", "false")
-    with c.if_(c.op("and", "i1", "%big", free)):
+    rounds = c.load("i64", "%program", PROGRAM["rounds"])
+    counts = c.op("icmp ne", "i64", rounds, 0)
+    held, counted = c.var("i1", "false"), c.var("i1", "false")
+    with c.if_(c.op("and", "i1", "%big", c.op("or", "i1", free, counts))):
         with c.if_(c.op("icmp eq", "i32", c.atomic_load("i32", pool, POOL["limit"]), 0)):
             c.call("void", c.load("ptr", "%env", ENV["start"]))  # the first launch that is worth workers
         held.set(c.call("i1", "@try_lock", ("ptr", pool)))
+        workers = c.cast("sext", "i32", c.atomic_load("i32", pool, POOL["limit"]), "i64")
+        enough = c.op("icmp sge", "i64", workers, c.load("i64", "%program", PROGRAM["counting_workers"]))
+        with c.if_(c.op("and", "i1", c.op("and", "i1", counts, held.get()), enough)):
+            counted.set(c.call("i1", "@lie_apart", ("ptr", "%program"), ("ptr", "%args")))
     job = c.stack(JOB.size)
     for name, value in (("entry", entry), ("args", "%args"), ("launch", "%launch"), ("program", "%program")):
         c.store("ptr", value, job, JOB[name])
     c.store("i64", "%size", job, JOB["size"])
     c.store("ptr", "null", job, JOB["private"])
     c.store("i64", 1, job, JOB["copies"])
+    c.store("i64", c.cast("zext", "i1", counted.get(), "i64"), job, JOB["counted"])
+    for name in ("pass", "rounds"):
+        c.store("i64", rounds, job, JOB[name])
     even = c.op("sdiv", "i64", c.op("add", "i64", "%size", CHUNKS - 1), CHUNKS)
     chunk = c.op("and", "i64", c.op("add", "i64", even, CHUNK - 1), -CHUNK)
     c.store("i64", chunk, job, JOB["chunk"])
     status = c.var("i32", 0)
     with c.if_(plain):
-        status.set(_share_out(c, job, pool, held.get(), _count(c, job)))
+        together = c.op("and", "i1", held.get(), free)
+        status.set(_share_out(c, job, pool, together, _count(c, job)))
     with c.if_(c.op("xor", "i1", plain, "true")):
         # Few small sums fit on the stack; copies and many sums live in the scratch memory of whoever holds the pool.
         stack = c.stack(2048)
@@ -89,12 +137,17 @@ def _work() -> str:
         memory = c.call("ptr", "@private_memory", ("ptr", "%env"), ("i64", total), ("ptr", stack), ("i1", lock))
         c.store("ptr", memory, job, JOB["private"])
         n = _count(c, job)
-        alone = c.op("icmp eq", "i64", c.load("i64", job, JOB["copies"]), 0)  # copies refused: thread order, in place
-        together = c.op("and", "i1", lock, c.op("xor", "i1", alone, "true"))
-        done = _share_out(c, job, pool, together, n)
-        status.set(done)
-        with c.if_(c.op("icmp eq", "i32", done, 0)):
-            c.call("void", "@merge_private", ("ptr", job), ("ptr", pool), ("i1", lock), ("i64", n))
+        with c.if_(_is_counted(c, job)):
+            status.set(c.call("i32", "@count_up", ("ptr", job), ("ptr", pool), ("i64", n)))
+        with c.if_(c.op("icmp eq", "i32", status.get(), 0)):
+            # Copies refused: thread order, in place.
+            alone = c.op("icmp eq", "i64", c.load("i64", job, JOB["copies"]), 0)
+            shared = c.op("and", "i1", lock, c.op("xor", "i1", alone, "true"))
+            together = c.op("and", "i1", shared, c.op("or", "i1", free, _is_counted(c, job)))
+            status.set(_share_out(c, job, pool, together, n))
+        with c.if_(c.op("icmp eq", "i32", status.get(), 0)):
+            args = (("ptr", job), ("ptr", pool), ("i1", lock), ("i64", n), ("i64", -1))
+            c.call("void", "@merge_private", *args)
         own = c.op("and", "i1", c.op("icmp ne", "ptr", memory, stack), c.op("xor", "i1", lock, "true"))
         with c.if_(own):
             c.call("void", c.load("ptr", "%env", ENV["free"]), ("ptr", memory))
@@ -102,6 +155,10 @@ def _work() -> str:
         c.call("void", "@unlock", ("ptr", pool))
     c.ret(status.get())
     return c.text()
+
+
+def _is_counted(c: Code, job: str) -> str:
+    return c.op("icmp ne", "i64", c.load("i64", job, JOB["counted"]), 0)
 
 
 def _count(c: Code, job: str) -> str:

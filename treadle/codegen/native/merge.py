@@ -1,4 +1,8 @@
-"""``void merge(ptr into, ptr from, i64 count)``: how private values are put together, one function an operation."""
+"""``void merge(ptr into, ptr from, i64 count)``: how private values are put together, one function an operation.
+
+The operation ``count`` adds too, and leaves in ``from`` what was in ``into``: done chunk after chunk, what each of them
+counted becomes what it starts from.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from .text import Code
 
 LANES = 8
 _FLOATS = {f16: "half", bf16: "i16", f32: "float", f64: "double"}  # not every processor knows bfloat16: its bits
-OPS = ("add", "min", "max", "and", "or", "xor")
+OPS = ("add", "min", "max", "and", "or", "xor", "count")
 
 
 def merge(op: str, t: Scalar, name: str) -> str:
@@ -24,6 +28,8 @@ def merge(op: str, t: Scalar, name: str) -> str:
             b = c.value(f"load {word}, ptr {source}, align {t.size}")
             value = _apply_bf16(c, op, lanes, a, b) if t is bf16 else _apply(c, op, t, word, a, b)
             c.line(f"store {word} {value}, ptr {into}, align {t.size}")
+            if op == "count":
+                c.line(f"store {word} {a}, ptr {source}, align {t.size}")
     return c.text()
 
 
@@ -52,7 +58,7 @@ def _apply_bf16(c: Code, op: str, lanes: int, a: str, b: str) -> str:
 
 
 def _apply(c: Code, op: str, t: Scalar, word: str, a: str, b: str) -> str:
-    if op == "add":
+    if op in ("add", "count"):
         return c.op("fadd" if t.is_float else "add", word, a, b)
     if op in ("and", "or", "xor"):
         return c.op(op, word, a, b)

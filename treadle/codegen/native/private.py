@@ -4,18 +4,25 @@ Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the i
 to and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a
 merge, so there are only K of them, a power of two of at most 16: as many as leave at least two threads for each scalar
 of all copies. The first chunk needs none, it updates the target itself; with K = 1 all chunks do, in thread order.
+
+*Counters* are copies too, also for the first chunk. A counting pass adds up in them what each chunk will add; then,
+chunk after chunk, the sum so far takes the place of what a chunk added, and the target gets the last sum. With several
+rounds a later pass, and the real run, draw from a second copy, so that the first stays what it is. Launches too small,
+too few workers or K = 1: counters are used in place, in thread order; chunks are the same then.
 """
 
 from __future__ import annotations
 
-from ...types.records import ATOMIC, ENV, PROGRAM, SUMS, SUMS_AT, Record, words
-from .text import Code
+from ...types.records import ATOMIC, ATOMIC_KINDS, ENV, PROGRAM, SUMS, SUMS_AT, Record, words
+from .text import Code, Var
 
-# What the tasks of one launch share; lies on the launcher's stack.
-JOB: Record = words("entry args launch chunk size program private stride copies")
+# What the tasks of one launch share; lies on the launcher's stack. `counted`: whether counters are copies; `pass`: the
+# round that is being counted, or `rounds` in the real run.
+JOB: Record = words("entry args launch chunk size program private stride copies counted pass rounds")
 
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
+MAX_COUNTED = 64  # where all copies are of counters: nothing is rounded, and what is merged is small
 THREADS_A_SCALAR = 2  # launch size over K times the scalars of the targets, at least
 MIN_THREADS = 4096  # threads a copy, at least
 MAX_BYTES = 1 << 28
@@ -34,6 +41,8 @@ def private() -> str:
         + _merge_range()
         + _merge_strided()
         + _merge()
+        + _restore()
+        + _apart()
     )
 
 
@@ -53,8 +62,14 @@ def _item_at(c: Code, items: str, j: str) -> str:
     return c.at(items, c.op("mul", "i64", j, ATOMIC.size))
 
 
-def _is_copy(c: Code, item: str) -> str:
-    return c.op("icmp ne", "i64", c.load("i64", item, ATOMIC["kind"]), 0)
+def _is(c: Code, item: str, kind: str) -> str:
+    return c.op("icmp eq", "i64", c.load("i64", item, ATOMIC["kind"]), ATOMIC_KINDS[kind])
+
+
+def _reserved(c: Code, nbytes: str) -> str:
+    """Bytes that the counters of a chunk take: one copy, or two where there are several rounds."""
+    more = c.op("icmp sgt", "i64", _job(c, "rounds"), 1)
+    return c.op("shl", "i64", _round64(c, nbytes), c.cast("zext", "i1", more, "i64"))
 
 
 def _view_parts(c: Code, item: str, view: str) -> tuple[str, str, str]:
@@ -153,71 +168,123 @@ def _prepare() -> str:
     # Chunk 0 updates the target itself: the others have copies, so nobody else touches it meanwhile.
     copied = c.op("icmp sgt", "i64", _job(c, "copies"), 1)
     own = c.op("and", "i1", copied, c.op("icmp ne", "i64", "%i", 0))
+    counted, real = _is_counted(c), c.op("icmp eq", "i64", _job(c, "pass"), _job(c, "rounds"))
+    fills = c.op("and", "i1", own, real)
     low = c.var("i64", 0)
     with c.for_(count) as j:
         item, pointer = _item_at(c, items, j), c.op("mul", "i64", j, 8)
         size, value = c.load("i64", item, ATOMIC["scalar_size"]), c.load("i64", item, ATOMIC["identity"])
-        here, copy = place.get(), _is_copy(c, item)
-        with c.if_(c.op("xor", "i1", copy, "true")):
+        here = place.get()
+        with c.if_(_is(c, item, "sum")):
             c.store("ptr", "null", here)
             sums, nbytes = c.at(here, SUMS_AT), c.op("mul", "i64", size, SUMS)
             c.call("void", "@fill", ("ptr", sums), ("i64", nbytes), ("i64", size), ("i64", value))
             c.store("ptr", here, area, pointer)
             place.set(c.at(here, SUM_BYTES))
-        with c.if_(copy):
+        with c.if_(c.op("xor", "i1", _is(c, item, "sum"), "true")):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
             target = c.load("ptr", args, c.load("i64", item, ATOMIC["view"]))
-            shifted = c.at(here, c.op("sub", "i64", 0, low.get()))
-            c.store("ptr", c.select(own, "ptr", shifted, target), area, pointer)
-            with c.if_(own):
-                c.call("void", "@fill", ("ptr", here), ("i64", nbytes), ("i64", size), ("i64", value))
-            with c.if_(copied):
-                place.set(c.at(here, _round64(c, nbytes)))
+            with c.if_(_is(c, item, "copy")):
+                shifted = c.at(here, c.op("sub", "i64", 0, low.get()))
+                c.store("ptr", c.select(own, "ptr", shifted, target), area, pointer)
+                with c.if_(fills):
+                    c.call("void", "@fill", ("ptr", here), ("i64", nbytes), ("i64", size), ("i64", value))
+                with c.if_(copied):
+                    place.set(c.at(here, _round64(c, nbytes)))
+            with c.if_(_is(c, item, "count")):
+                c.store("ptr", target, area, pointer)
+                with c.if_(counted):
+                    used = _counters(c, item, here, nbytes)
+                    c.store("ptr", c.at(used, c.op("sub", "i64", 0, low.get())), area, pointer)
+                    place.set(c.at(here, _reserved(c, nbytes)))
     c.ret(area)
     return c.text()
 
 
+def _is_counted(c: Code) -> str:
+    return c.op("icmp ne", "i64", _job(c, "counted"), 0)
+
+
+def _counters(c: Code, item: str, here: str, nbytes: str) -> str:
+    """Prepare the counters of a chunk for this pass: zero in their own round, what they start from in later ones."""
+    number, now = c.load("i64", item, ATOMIC["round"]), _job(c, "pass")
+    used = c.var("ptr", here)
+    with c.if_(c.op("icmp eq", "i64", number, now)):
+        c.line(f"call void @llvm.memset.p0.i64(ptr {here}, i8 0, i64 {nbytes}, i1 false)")
+    several = c.op("icmp sgt", "i64", _job(c, "rounds"), 1)
+    with c.if_(c.op("and", "i1", several, c.op("icmp slt", "i64", number, now))):
+        second = c.at(here, _round64(c, nbytes))
+        c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {second}, ptr {here}, i64 {nbytes}, i1 false)")
+        used.set(second)
+    return used.get()
+
+
 def _plan() -> str:
-    """``@plan_private(job)``: decide K, set the job's chunk, stride and copies, and return the bytes of all areas."""
+    """``@plan_private(job)``: decide K, set the job's chunk, stride and copies, and return the bytes of all areas. With
+    K = 1, and where counters of several rounds have gaps between them, nothing is counted."""
     c = Code("plan_private", "i64", [("ptr", "job")], "internal")
     program, args, size = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "size")
     count, items = _items(c, program)
     sums = c.var("i64", _round64(c, c.op("mul", "i64", count, 8)))
-    copies, scalars, any_copy, low = c.var("i64", 0), c.var("i64", 0), c.var("i1", "false"), c.var("i64", 0)
+    copies, counters, scalars, low = c.var("i64", 0), c.var("i64", 0), c.var("i64", 0), c.var("i64", 0)
+    any_copy, any_count = c.var("i1", "false"), c.var("i1", "false")
     with c.for_(count) as j:
         item = _item_at(c, items, j)
-        copy = _is_copy(c, item)
-        with c.if_(copy):
+        summed = _is(c, item, "sum")
+        with c.if_(summed):
+            sums.set(c.op("add", "i64", sums.get(), SUM_BYTES))
+        with c.if_(c.op("xor", "i1", summed, "true")):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
-            copies.set(c.op("add", "i64", copies.get(), _round64(c, nbytes)))
             more = c.op("sdiv", "i64", nbytes, c.load("i64", item, ATOMIC["scalar_size"]))
             scalars.set(c.op("add", "i64", scalars.get(), more))
-            any_copy.set("true")
-        with c.if_(c.op("xor", "i1", copy, "true")):
-            sums.set(c.op("add", "i64", sums.get(), SUM_BYTES))
-    k = c.var("i64", 1)
-    with c.if_(any_copy.get()):
-        floor = c.op("icmp sgt", "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
-        threads = c.op(
-            "mul", "i64", c.select(floor, "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR), THREADS_A_SCALAR
-        )
-        with c.loop() as loop:
-            twice = c.op("mul", "i64", k.get(), 2)
-            loop.leave_if(c.op("icmp sgt", "i64", twice, MAX_COPIES))
-            loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, threads), size))
-            loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, copies.get()), MAX_BYTES))
-            k.set(twice)
-        split = c.op("icmp sgt", "i64", k.get(), 1)
+            with c.if_(_is(c, item, "copy")):
+                copies.set(c.op("add", "i64", copies.get(), _round64(c, nbytes)))
+                any_copy.set("true")
+            with c.if_(_is(c, item, "count")):
+                counters.set(c.op("add", "i64", counters.get(), _reserved(c, nbytes)))
+                any_count.set("true")
+                rounds = c.op("icmp sgt", "i64", _job(c, "rounds"), 1)
+                with c.if_(c.op("and", "i1", rounds, c.op("xor", "i1", _dense(c, item, args, nbytes), "true"))):
+                    c.store("i64", 0, "%job", JOB["counted"])
+    with c.if_(c.op("or", "i1", any_copy.get(), any_count.get())):
+        k = _how_many(c, size, scalars, c.op("add", "i64", copies.get(), counters.get()), any_copy.get())
+        split = c.op("icmp sgt", "i64", k, 1)
         with c.if_(split):
-            even = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", k.get(), 1)), k.get())
+            even = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", k, 1)), k)
             c.store("i64", c.op("and", "i64", c.op("add", "i64", even, 63), -64), "%job", JOB["chunk"])
             sums.set(c.op("add", "i64", sums.get(), copies.get()))
-        c.store("i64", c.select(split, "i64", k.get(), 0), "%job", JOB["copies"])
+            with c.if_(_is_counted(c)):
+                sums.set(c.op("add", "i64", sums.get(), counters.get()))
+        with c.if_(c.op("xor", "i1", split, "true")):
+            c.store("i64", 0, "%job", JOB["counted"])
+        c.store("i64", c.select(split, "i64", k, 0), "%job", JOB["copies"])
     c.store("i64", sums.get(), "%job", JOB["stride"])
     chunk = _job(c, "chunk")
     n = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", chunk, 1)), chunk)
     c.ret(c.op("mul", "i64", n, sums.get()))
     return c.text()
+
+
+def _how_many(c: Code, size: str, scalars: Var, nbytes: str, any_copy: str) -> str:
+    """K, for ``nbytes`` a chunk that hold ``scalars``."""
+    floor = c.op("icmp sgt", "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
+    least = c.select(floor, "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
+    threads, most = c.op("mul", "i64", least, THREADS_A_SCALAR), c.select(any_copy, "i64", MAX_COPIES, MAX_COUNTED)
+    k = c.var("i64", 1)
+    with c.loop() as loop:
+        twice = c.op("mul", "i64", k.get(), 2)
+        loop.leave_if(c.op("icmp sgt", "i64", twice, most))
+        loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, threads), size))
+        loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, nbytes), MAX_BYTES))
+        k.set(twice)
+    return k.get()
+
+
+def _dense(c: Code, item: str, args: str, nbytes: str) -> str:
+    """Whether a view has no gaps in its ``nbytes``."""
+    scalars = _scalars(c, item, c.at(args, c.load("i64", item, ATOMIC["view"])))
+    size = c.load("i64", item, ATOMIC["scalar_size"])
+    return c.op("icmp eq", "i64", c.op("mul", "i64", scalars, size), nbytes)
 
 
 def _memory() -> str:
@@ -270,7 +337,7 @@ def _merge_sum() -> str:
 def _merge_range() -> str:
     """``@merge_range(job, r)``: scalars of range r of a dense target, all copies in chunk order. A pool task; its job
     has ``entry`` the merge function, ``args`` the target, ``launch`` the copy of chunk 0, ``chunk`` the scalar's size,
-    ``size`` the number of scalars, ``copies`` the number of chunks."""
+    ``size`` the number of scalars, ``copies`` the number of chunks, ``pass`` the first of them to merge."""
     c = Code("merge_range", "i32", [("ptr", "job"), ("i64", "r")], "internal")
     size, total = _job(c, "chunk"), _job(c, "size")
     begin = c.op("mul", "i64", "%r", RANGE)
@@ -278,7 +345,7 @@ def _merge_range() -> str:
     count = c.select(c.op("icmp slt", "i64", left, RANGE), "i64", left, RANGE)
     offset = c.op("mul", "i64", begin, size)
     into, first = c.at(_job(c, "args", "ptr"), offset), c.at(_job(c, "launch", "ptr"), offset)
-    with c.for_(_job(c, "copies"), 1) as i:
+    with c.for_(_job(c, "copies"), _job(c, "pass")) as i:
         source = c.at(first, c.op("mul", "i64", i, _job(c, "stride")))
         _merge_call(c, _job(c, "entry", "ptr"), into, source, count)
     c.ret(0)
@@ -314,49 +381,116 @@ def _merge_strided() -> str:
 
 
 def _merge() -> str:
-    """``@merge_private(job, pool, held, n)``: put everything together, item after item."""
-    c = Code("merge_private", "void", [("ptr", "job"), ("ptr", "pool"), ("i1", "held"), ("i64", "n")], "internal")
+    """``@merge_private(job, pool, held, n, round)``: put sums and copies together, item after item; or, if ``round`` is
+    not negative, have the counters of that round start where earlier chunks end."""
+    params = [("ptr", "job"), ("ptr", "pool"), ("i1", "held"), ("i64", "n"), ("i64", "round")]
+    c = Code("merge_private", "void", params, "internal")
     program, args, memory = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "private", "ptr")
-    stride = _job(c, "stride")
     count, items = _items(c, program)
     place = c.var("ptr", c.at(memory, _round64(c, c.op("mul", "i64", count, 8))))
     copied = c.op("icmp sgt", "i64", _job(c, "copies"), 1)
+    counted, real = _is_counted(c), c.op("icmp slt", "i64", "%round", 0)
     low = c.var("i64", 0)
-    inner = c.stack(JOB.size)
     with c.for_(count) as j:
         item, here = _item_at(c, items, j), place.get()
-        copy = _is_copy(c, item)
-        with c.if_(c.op("xor", "i1", copy, "true")):
-            c.call("void", "@merge_sum", ("ptr", item), ("ptr", here), ("i64", stride), ("i64", "%n"))
+        with c.if_(_is(c, item, "sum")):
+            with c.if_(real):
+                stride = _job(c, "stride")
+                c.call("void", "@merge_sum", ("ptr", item), ("ptr", here), ("i64", stride), ("i64", "%n"))
             place.set(c.at(here, SUM_BYTES))
-        with c.if_(c.op("and", "i1", copy, copied)):
+        with c.if_(c.op("and", "i1", copied, _is(c, item, "copy"))):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
-            view = c.at(args, c.load("i64", item, ATOMIC["view"]))
-            scalars = _scalars(c, item, view)
-            size = c.load("i64", item, ATOMIC["scalar_size"])
-            dense = c.op("icmp eq", "i64", c.op("mul", "i64", scalars, size), nbytes)
-            with c.if_(dense):
-                for name, t, value in (
-                    ("entry", "ptr", c.load("ptr", item, ATOMIC["merge"])), ("launch", "ptr", here),
-                    ("args", "ptr", c.at(c.load("ptr", view), low.get())), ("chunk", "i64", size),
-                    ("size", "i64", scalars), ("copies", "i64", "%n"), ("stride", "i64", stride),
-                ):  # fmt: skip
-                    c.store(t, value, inner, JOB[name])
-                ranges = c.op("sdiv", "i64", c.op("add", "i64", scalars, RANGE - 1), RANGE)
-                # Ranges are independent of each other, so sharing them out changes no order of additions.
-                some = c.op("icmp slt", "i64", ranges, 1 << 31)
-                share = c.op("and", "i1", "%held", some)
-                with c.if_(share):
-                    c.call(
-                        "i32", "@run_tasks", ("ptr", "%pool"), ("ptr", "@merge_range"), ("ptr", inner), ("i64", ranges)
-                    )
-                with c.if_(c.op("xor", "i1", share, "true")), c.for_(ranges) as r:
-                    c.call("i32", "@merge_range", ("ptr", inner), ("i64", r))
-            with c.if_(c.op("xor", "i1", dense, "true")), c.for_("%n", 1) as i:
-                source = c.at(here, c.op("mul", "i64", i, stride))
-                shifted = c.at(source, c.op("sub", "i64", 0, low.get()))
-                c.call("void", "@merge_strided", ("ptr", item), ("ptr", view), ("ptr", shifted))
+            with c.if_(real):
+                c.call("void", "@merge_copies", *_merge_args(item, here, nbytes, low.get(), 1))
             place.set(c.at(here, _round64(c, nbytes)))
+        with c.if_(c.op("and", "i1", counted, _is(c, item, "count"))):
+            nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            with c.if_(c.op("icmp eq", "i64", c.load("i64", item, ATOMIC["round"]), "%round")):
+                c.call("void", "@merge_copies", *_merge_args(item, here, nbytes, low.get(), 0))
+            place.set(c.at(here, _reserved(c, nbytes)))
+    return _merge_copies() + c.text()
+
+
+_COPIES = [("ptr", "job"), ("ptr", "pool"), ("i1", "held"), ("i64", "n"), ("ptr", "item"), ("ptr", "here"),
+           ("i64", "nbytes"), ("i64", "low"), ("i64", "first")]  # fmt: skip
+
+
+def _merge_args(*values: str | int) -> list[tuple[str, str | int]]:
+    given = ("%job", "%pool", "%held", "%n", *values)
+    return [(t, value) for (t, _), value in zip(_COPIES, given, strict=True)]
+
+
+def _merge_copies() -> str:
+    """``@merge_copies``: the copies of one item, from chunk ``first`` on; ``here`` is that of chunk 0."""
+    c = Code("merge_copies", "void", _COPIES, "internal")
+    args, stride = _job(c, "args", "ptr"), _job(c, "stride")
+    view = c.at(args, c.load("i64", "%item", ATOMIC["view"]))
+    dense = _dense(c, "%item", args, "%nbytes")
+    with c.if_(c.op("xor", "i1", dense, "true")):
+        with c.for_("%n", "%first") as i:
+            source = c.at("%here", c.op("mul", "i64", i, stride))
+            shifted = c.at(source, c.op("sub", "i64", 0, "%low"))
+            c.call("void", "@merge_strided", ("ptr", "%item"), ("ptr", view), ("ptr", shifted))
+        c.ret()
+    inner, size = c.stack(JOB.size), c.load("i64", "%item", ATOMIC["scalar_size"])
+    scalars = c.op("sdiv", "i64", "%nbytes", size)
+    for name, t, value in (
+        ("entry", "ptr", c.load("ptr", "%item", ATOMIC["merge"])), ("launch", "ptr", "%here"),
+        ("args", "ptr", c.at(c.load("ptr", view), "%low")), ("chunk", "i64", size), ("size", "i64", scalars),
+        ("copies", "i64", "%n"), ("stride", "i64", stride), ("pass", "i64", "%first"),
+    ):  # fmt: skip
+        c.store(t, value, inner, JOB[name])
+    ranges = c.op("sdiv", "i64", c.op("add", "i64", scalars, RANGE - 1), RANGE)
+    # Ranges are independent of each other, so sharing them out changes no order of additions.
+    some = c.op("and", "i1", c.op("icmp slt", "i64", ranges, 1 << 31), c.op("icmp sgt", "i64", ranges, 1))
+    share = c.op("and", "i1", "%held", some)
+    with c.if_(share):
+        c.call("i32", "@run_tasks", ("ptr", "%pool"), ("ptr", "@merge_range"), ("ptr", inner), ("i64", ranges))
+    with c.if_(c.op("xor", "i1", share, "true")), c.for_(ranges) as r:
+        c.call("i32", "@merge_range", ("ptr", inner), ("i64", r))
+    return c.text()
+
+
+def _restore() -> str:
+    """``@restore_counters(job)``: what the first chunk starts from is what the counters were before the launch."""
+    c = Code("restore_counters", "void", [("ptr", "job")], "internal")
+    program, args, memory = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "private", "ptr")
+    count, items = _items(c, program)
+    place = c.var("ptr", c.at(memory, _round64(c, c.op("mul", "i64", count, 8))))
+    low = c.var("i64", 0)
+    with c.for_(count) as j:
+        item, here = _item_at(c, items, j), place.get()
+        with c.if_(_is(c, item, "sum")):
+            place.set(c.at(here, SUM_BYTES))
+        with c.if_(c.op("xor", "i1", _is(c, item, "sum"), "true")):
+            nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            with c.if_(_is(c, item, "copy")):
+                place.set(c.at(here, _round64(c, nbytes)))
+            with c.if_(_is(c, item, "count")):
+                with c.if_(c.op("icmp slt", "i64", c.load("i64", item, ATOMIC["round"]), _job(c, "pass"))):
+                    target = c.at(c.load("ptr", args, c.load("i64", item, ATOMIC["view"])), low.get())
+                    c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {here}, i64 {nbytes}, i1 false)")
+                place.set(c.at(here, _reserved(c, nbytes)))
+    return c.text()
+
+
+def _apart() -> str:
+    """``@lie_apart(program, args)``: whether the arrays of each pair at ``apart`` have no byte in common."""
+    c = Code("lie_apart", "i1", [("ptr", "program"), ("ptr", "args")], "internal")
+    rows, low = c.load("ptr", "%program", PROGRAM["apart"]), c.var("i64", 0)
+
+    def bounds(row: str) -> tuple[str, str]:
+        nbytes = c.call("i64", "@view_span", ("ptr", row), ("ptr", "%args"), ("ptr", low.slot))
+        begin = c.op("add", "i64", c.load("i64", "%args", c.load("i64", row, ATOMIC["view"])), low.get())
+        return begin, c.op("add", "i64", begin, nbytes)
+
+    with c.for_(c.load("i64", "%program", PROGRAM["napart"])) as i:
+        row = c.at(rows, c.op("mul", "i64", i, 2 * ATOMIC.size))
+        (begin, end), (other, other_end) = bounds(row), bounds(c.at(row, ATOMIC.size))
+        apart = c.op("or", "i1", c.op("icmp ule", "i64", end, other), c.op("icmp ule", "i64", other_end, begin))
+        with c.if_(c.op("xor", "i1", apart, "true")):
+            c.ret("false")
+    c.ret("true")
     return c.text()
 
 

@@ -1,0 +1,81 @@
+"""The part of a kernel that says how much it will add to its counters.
+
+A kernel in the order *counted* uses results of its additions. What thread t sees is what stood there before the launch
+and all that threads before t add; so the amounts of whole chunks of threads are summed first, chunk by chunk in any
+order, and every chunk of the real run knows where its counters start. A counting pass is the kernel without its stores
+and other updates, and without everything that only they need. It changes nothing, so it can be run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..ir import ops
+from ..ir.node import Block, Func, Op, Value
+from ..ir.walk import callees, ops_of, uses_of, with_body, with_ops, with_regions
+from .dce import remove_dead
+
+__all__ = ["counting_pass"]
+
+
+def counting_pass(func: Func, counted: Collection[Op], known: Collection[Op]) -> Func | None:
+    """What is left of the scalarized kernel ``func`` where only the amounts of the atomic ops ``counted`` matter.
+
+    Results of the atomic ops ``known`` are at hand, those of all others are not. None where the amounts cannot be told
+    apart from what is left out: a check looks at a result that is not known yet, a function that is called both writes
+    to memory and decides on amounts, or lanes look at each other.
+    """
+    every = [op for f in (func, *callees(func)) for op in ops_of(f.body)]
+    if any(op.name.startswith("lanes_") or ops.OPS[op.name].tape for op in every):
+        return None
+    cut = _Cut(func, counted, known)
+    made = remove_dead(with_body(func, cut.block(func.body)))
+    uses = uses_of(made.body)
+    return None if cut.failed or any(v in uses for v in cut.unknown) else made
+
+
+class _Cut:
+    """One walk that leaves out what changes memory. ``unknown``: values that nothing may look at afterwards."""
+
+    def __init__(self, func: Func, counted: Collection[Op], known: Collection[Op]):
+        self.counted, self.known = set(counted), set(known)
+        self.unknown: list[Value] = []
+        self.failed = False
+        self.writers = {f for f in callees(func) if any(_writes(op) for op in ops_of(f.body))}
+
+    def block(self, block: Block) -> Block:
+        out: list[Op] = []
+        for op in block.ops:
+            if op.regions:
+                op = with_regions(op, tuple([self.block(r) for r in op.regions]))
+            if op.name == "call" and self.calls_writer(op):
+                self.failed |= self.lasting(op.attrs["func"]) or any(_own(a) for a in op.args)
+            elif op in self.counted:
+                out.append(op)
+                self.unknown.extend(op.results)
+                continue
+            elif op in self.known or not _writes(op) or _own(op.args[0]):
+                out.append(op)
+                continue
+            self.unknown.extend(op.results)
+            out.extend([Op("poison", (), (r,), span=op.span) for r in op.results])
+        return with_ops(block, tuple(out))
+
+    def calls_writer(self, op: Op) -> bool:
+        callee = op.attrs["func"]
+        return callee in self.writers or any(f in self.writers for f in callees(callee))
+
+    def lasting(self, func: Func) -> bool:
+        """Whether a call of ``func`` may end a thread: then it cannot be left out."""
+        return any(op.name == "check" for f in (func, *callees(func)) for op in ops_of(f.body))
+
+
+def _writes(op: Op) -> bool:
+    """Whether ``op`` itself changes what others may see, or shows it."""
+    info = ops.OPS[op.name]
+    return info.writes or info.orders
+
+
+def _own(v: Value) -> bool:
+    """Whether ``v`` is an array of the thread's own."""
+    return getattr(v.type, "space", "") == "local"
