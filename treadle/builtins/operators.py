@@ -64,6 +64,9 @@ class add:
     def lower(e, a, b):
         return e.binary("fadd" if e.type.is_float else "add", a, b)
 
+    def adjoint(b, args, result, adj):
+        return [adj, adj]
+
 
 @builtin("operators")
 class sub:
@@ -79,6 +82,9 @@ class sub:
 
     def lower(e, a, b):
         return e.binary("fsub" if e.type.is_float else "sub", a, b)
+
+    def adjoint(b, args, result, adj):
+        return [adj, b.neg(adj) if b.wants(1) else None]
 
 
 @builtin("operators")
@@ -96,6 +102,10 @@ class mul:
     def lower(e, a, b):
         return e.binary("fmul" if e.type.is_float else "mul", a, b)
 
+    def adjoint(b, args, result, adj):
+        x, y = args
+        return [b.times(adj, y) if b.wants(0) else None, b.times(adj, x) if b.wants(1) else None]
+
 
 @builtin("operators")
 class neg:
@@ -111,6 +121,9 @@ class neg:
 
     def lower(e, x):
         return e.unary("fneg", x) if e.type.is_float else e.binary("sub", e.const(0), x)
+
+    def adjoint(b, args, result, adj):
+        return [b.neg(adj)]
 
 
 @builtin("operators")
@@ -170,9 +183,13 @@ def remainder(e, a, b, zero):
 class div:
     """The quotient ``a / b``. Of integers: rounded towards zero; 0 if ``b`` is 0.
 
+    The derivative is infinite where a float ``b`` is 0.
+
     >>> wp.div(7, 2)
     3
     """
+
+    unbounded = True
 
     def sig(a: Scalar, b: Scalar) -> Scalar: ...
 
@@ -187,6 +204,10 @@ class div:
             return e.binary("fdiv", a, b)
         zero = e.icmp("eq", b, e.const(0))
         return e.select(zero, e.const(0), quotient(e, a, b, zero))
+
+    def adjoint(b, args, result, adj):
+        share = b.over(adj, args[1])
+        return [share, b.neg(b.times(share, result)) if b.wants(1) else None]
 
 
 @builtin("operators")

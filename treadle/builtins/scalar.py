@@ -10,13 +10,28 @@ from .patterns import Float, Int, Num
 from .registry import builtin
 
 
+def of_the_chosen(b, first, result, adj):
+    """The adjoint goes to ``first`` if that was chosen, which its being the result tells, else to the second."""
+    chosen = b.eq(first, result)
+    return [b.if_chosen(chosen, adj), b.select(chosen, b.const(0.0, adj.type), adj)]
+
+
+def without_slope(b, args, result, adj):
+    """The adjoint of what is constant between its jumps, whose derivative counts as 0 at those too."""
+    return [None] * len(args)
+
+
 @builtin("scalar math")
 class min:
     """The smaller of ``a`` and ``b``; the other one if one is NaN; ``a`` if they are equal. By component on vectors.
 
+    The derivative is that of the one given back.
+
     >>> wp.min(2.0, 1.0)
     1.0
     """
+
+    chooses = True
 
     def sig(a: Num, b: Num) -> Num: ...
 
@@ -29,14 +44,21 @@ class min:
         smaller = e.select(e.fcmp("olt", b, a), b, a)
         return e.select(e.fcmp("uno", a, a), b, smaller)
 
+    def adjoint(b, args, result, adj):
+        return of_the_chosen(b, args[0], result, adj)
+
 
 @builtin("scalar math")
 class max:
     """The larger of ``a`` and ``b``; the other one if one is NaN; ``a`` if they are equal. By component on vectors.
 
+    The derivative is that of the one given back.
+
     >>> wp.max(2.0, 1.0)
     2.0
     """
+
+    chooses = True
 
     def sig(a: Num, b: Num) -> Num: ...
 
@@ -49,10 +71,15 @@ class max:
         larger = e.select(e.fcmp("ogt", b, a), b, a)
         return e.select(e.fcmp("uno", a, a), b, larger)
 
+    def adjoint(b, args, result, adj):
+        return of_the_chosen(b, args[0], result, adj)
+
 
 @builtin("scalar math")
 class abs:
     """The absolute value of ``x``, by component on vectors. That of the smallest integer is itself.
+
+    The derivative at 0 is 0.
 
     >>> wp.abs(-2.0)
     2.0
@@ -70,10 +97,15 @@ class abs:
         nothing = e.const(0)
         return e.select(e.icmp("slt", x, nothing), e.binary("sub", nothing, x), x)
 
+    def adjoint(b, args, result, adj):
+        return [b.by_sign(args[0], adj)]
+
 
 @builtin("scalar math")
 class sqrt:
     """The square root of ``x``, correctly rounded; NaN for negative ``x``.
+
+    The derivative at 0, where the slope is infinite, counts as 0; so it does below.
 
     >>> wp.sqrt(9.0)
     3.0
@@ -86,10 +118,14 @@ class sqrt:
     def lower(e, x):
         return e.intrinsic("llvm.sqrt", x)
 
+    def adjoint(b, args, result, adj):
+        some = b.gt(result, b.const(0.0, adj.type))
+        return [b.div(b.scaled(adj, 0.5), b.select(some, result, b.const(math.inf, adj.type)))]
+
 
 @builtin("scalar math")
 class floor:
-    """The largest whole number not above ``x``.
+    """The largest whole number not above ``x``. Its derivative is 0.
 
     >>> wp.floor(-1.5)
     -2.0
@@ -102,10 +138,12 @@ class floor:
     def lower(e, x):
         return e.intrinsic("llvm.floor", x)
 
+    adjoint = staticmethod(without_slope)
+
 
 @builtin("scalar math")
 class ceil:
-    """The smallest whole number not below ``x``.
+    """The smallest whole number not below ``x``. Its derivative is 0.
 
     >>> wp.ceil(1.5)
     2.0
@@ -118,10 +156,12 @@ class ceil:
     def lower(e, x):
         return e.intrinsic("llvm.ceil", x)
 
+    adjoint = staticmethod(without_slope)
+
 
 @builtin("scalar math")
 class trunc:
-    """``x`` without its fraction, rounded towards zero.
+    """``x`` without its fraction, rounded towards zero. Its derivative is 0.
 
     >>> wp.trunc(-1.5)
     -1.0
@@ -134,10 +174,12 @@ class trunc:
     def lower(e, x):
         return e.intrinsic("llvm.trunc", x)
 
+    adjoint = staticmethod(without_slope)
+
 
 @builtin("scalar math")
 class rint:
-    """The whole number nearest to ``x``; of two equally near ones the even.
+    """The whole number nearest to ``x``; of two equally near ones the even. Its derivative is 0.
 
     >>> wp.rint(2.5)
     2.0
@@ -150,10 +192,14 @@ class rint:
     def lower(e, x):
         return e.intrinsic("llvm.rint", x)
 
+    adjoint = staticmethod(without_slope)
+
 
 @builtin("scalar math")
 class copysign:
     """``x`` with the sign of ``y``.
+
+    The derivative for ``x`` is 0 at ``x`` = 0; that for ``y`` is 0.
 
     >>> wp.copysign(2.0, -1.0)
     -2.0
@@ -165,6 +211,10 @@ class copysign:
 
     def lower(e, x, y):
         return e.intrinsic("llvm.copysign", x, y)
+
+    def adjoint(b, args, result, adj):
+        x, y = args
+        return [b.by_sign(b.mul(x, b.copysign(b.const(1.0, x.type), y)), adj), None]
 
 
 @builtin("scalar math")
@@ -182,6 +232,10 @@ class fma:
 
     def lower(e, a, b, c):
         return e.intrinsic("llvm.fma", a, b, c)
+
+    def adjoint(b, args, result, adj):
+        x, y, _ = args
+        return [b.times(adj, y) if b.wants(0) else None, b.times(adj, x) if b.wants(1) else None, adj]
 
 
 def fused(a, b, c):
