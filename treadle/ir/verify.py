@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..base.errors import InternalError
-from ..types.core import STR, Fixed, Matrix, Scalar, Type, Vector, View, b1, i32, u64, vector
-from ..types.layout import children, leaves
+from ..types.core import STR, Fixed, Matrix, Scalar, Type, Vector, View, b1, i32, i64, u64, vector
+from ..types.layout import children, has_floats, leaves
 from ..types.promotion import fits
 from . import ops
 from .node import Block, Func, Op, Value
-from .walk import callees
+from .walk import FUNCTIONS, callees
 
 __all__ = ["ATOMICS", "verify"]
 
@@ -38,6 +38,7 @@ class _Verifier:
         self.func, self.scalar = func, scalar
         self.known: set[Value] = set()
         self.defined: set[Value] = set()
+        self.sites: dict[tuple[str, int], tuple[Type, ...]] = {}
 
     def run(self) -> None:
         f = self.func
@@ -73,6 +74,8 @@ class _Verifier:
         for op in block.ops:
             self.read(op, op.args)
             self.rules(op)
+            if ops.OPS[op.name].tape and "site" in op.attrs:
+                self.site(op)
             for region in op.regions:
                 self.block(region, op)
             self.define(op, op.results)
@@ -80,6 +83,13 @@ class _Verifier:
         self.known.difference_update(block.params)
         for op in block.ops:
             self.known.difference_update(op.results)
+
+    def site(self, op: Op) -> None:
+        """A site of the stack or log holds values of one list of types."""
+        place = ("log" if op.name in ("record", "recall") else "stack"), op.attrs["site"]
+        types = _types(op.args or op.results)
+        if self.sites.setdefault(place, types) != types:
+            self.fail(op, f"site {op.attrs['site']} holds other types: {', '.join(t.name for t in self.sites[place])}")
 
     def rules(self, op: Op) -> None:
         if type(op.args) is not tuple or type(op.results) is not tuple or type(op.regions) is not tuple:
@@ -238,6 +248,8 @@ def _atomic(op: Op, scalar: bool) -> str | None:
         return "no such update"
     if scalar and not isinstance(v.elem, Scalar):
         return "only scalars are updated"
+    if op.attrs.get("apart") and kind not in ("add", "sub"):
+        return "only sums may be apart"
     good = all(t is v.elem for t in values) and _types(op.results) == (v.elem,)
     return None if good else "the values are not the element"
 
@@ -313,8 +325,49 @@ def _call(op: Op, scalar: bool) -> str | None:
     f = op.attrs["func"]
     if f.kind != "function":
         return "only functions are called"
-    good = _types(op.args) == _types(f.params) and _types(op.results) == _types(f.body.yields)
-    return None if good else f"{f.name} is {_types(f.params)} -> {_types(f.body.yields)}"
+    args, results = _types(op.args), _types(op.results)
+    moving = [tuple([t for t in types if has_floats(t)]) for types in (args, results)]
+    if op.attrs.get("gradient"):  # of the callee, by its arguments: a later pass makes it
+        good = args == _types(f.params) and results == moving[0]
+        return None if good else f"the gradient of {f.name} has the types of its arguments"
+    due = {"func": (args, results), "replay": (args, results), "adjoint": ((*args, *results, *moving[1]), moving[0]),
+           "tangent": ((*args, *results, *moving[0]), moving[1])}  # fmt: skip
+    for key in FUNCTIONS:
+        g = op.attrs.get(key)
+        if g is not None and (_types(g.params), _types(g.body.yields)) != due[key]:
+            return f"{key} {g.name} is {_types(g.params)} -> {_types(g.body.yields)}"
+    return None
+
+
+def _grad(op: Op, scalar: bool) -> str | None:
+    (v,) = _types(op.args)
+    good = isinstance(v, View) and v.space == "global" and op.result.type is v
+    return None if good else "a view of memory that others see gives one of the same type"
+
+
+def _has_grad(op: Op, scalar: bool) -> str | None:
+    (v,) = _types(op.args)
+    return None if isinstance(v, View) and op.result.type is b1 else "a view gives a bool"
+
+
+def _lanes_max(op: Op, scalar: bool) -> str | None:
+    return None if _types(op.args) == (i32,) and op.result.type is i32 else "an i32 gives an i32"
+
+
+def _put_aside(op: Op, scalar: bool) -> str | None:
+    return None if not op.results and op.args and type(op.attrs["site"]) is int else "values and a site are due"
+
+
+def _take_back(op: Op, scalar: bool) -> str | None:
+    return None if not op.args and op.results and type(op.attrs["site"]) is int else "a site and results are due"
+
+
+def _mark(op: Op, scalar: bool) -> str | None:
+    return None if not op.args and op.result.type is i64 else "an i64 result is due"
+
+
+def _seek(op: Op, scalar: bool) -> str | None:
+    return None if not op.results and _types(op.args) == (i64,) else "one i64 is due"
 
 
 def _print(op: Op, scalar: bool) -> str | None:
@@ -331,5 +384,6 @@ _RULES: dict[str, Callable[[Op, bool], str | None]] = {
     "bitcast": _bitcast, "select": _select, "tid": _tid, "lanes_any": _bool_to_bool, "local": _local, "load": _load,
     "store": _store, "atomic": _atomic, "subview": _subview, "slice": _slice, "field": _field, "parts": _parts,
     "shape": _shape, "address": _address, "view_at": _view_at, "if": _if, "for": _for, "while": _while, "call": _call,
-    "print": _print, "check": _check,
+    "print": _print, "check": _check, "grad": _grad, "has_grad": _has_grad, "lanes_max": _lanes_max,
+    "push": _put_aside, "pop": _take_back, "record": _put_aside, "recall": _take_back, "mark": _mark, "seek": _seek,
 }  # fmt: skip

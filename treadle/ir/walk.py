@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .node import Block, Func, Op, Value
 
@@ -60,16 +60,37 @@ def uses_of(block: Block) -> Counter[Value]:
     return Counter(read)
 
 
+# Attributes of a call that are functions: what stands for its derivative or its second run, and the callee.
+RULES = ("adjoint", "tangent", "replay")
+FUNCTIONS = ("func", *RULES)
+
+
+def functions_of(op: Op) -> list[Func]:
+    """The functions that a call brings along: its callee and its rules. None for other ops."""
+    attrs = op.attrs
+    return [attrs[key] for key in FUNCTIONS if key in attrs] if op.name == "call" else []
+
+
+def with_functions(op: Op, change: Callable[[Func], Func]) -> Op:
+    """A call with ``change`` applied to its callee and to its rules; the same op if nothing changed."""
+    attrs = {key: change(f) if key in FUNCTIONS else f for key, f in op.attrs.items()}
+    if all(attrs[key] is op.attrs[key] for key in attrs):
+        return op
+    return Op(op.name, op.args, op.results, attrs, op.regions, op.span)
+
+
 def callees(func: Func) -> Iterator[Func]:
-    """The distinct functions ``func`` calls, directly or not, each after those it calls itself."""
+    """The distinct functions ``func`` calls, directly or not, and the rules of its calls; each after those it calls
+    itself."""
     seen: set[int] = set()
 
     def visit(f: Func) -> Iterator[Func]:
         for op in ops_of(f.body):
-            if op.name == "call" and id(op.attrs["func"]) not in seen:
-                seen.add(id(op.attrs["func"]))
-                yield from visit(op.attrs["func"])
-                yield op.attrs["func"]
+            for callee in functions_of(op) if op.name == "call" else ():
+                if id(callee) not in seen:
+                    seen.add(id(callee))
+                    yield from visit(callee)
+                    yield callee
 
     yield from visit(func)
 

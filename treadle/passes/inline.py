@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_body, with_ops, with_regions
+from ..ir.walk import RULES, ops_of, with_body, with_functions, with_ops, with_regions
+from .rewrite import Rewriter, rewrite_all
 
-__all__ = ["copied", "inline_small", "size"]
+__all__ = ["copied", "drop_rules", "inline_small", "size"]
 
 # A call in gang code costs a mask, spills and the loss of what is known of the arguments: about this many ops.
 SMALL = 60
@@ -19,7 +20,8 @@ def inline_small(func: Func) -> Func:
     """Replace calls by the callee's body where that is small or called from one place alone.
 
     Callees are normalised first, each once. A function that stays a call stays one everywhere with equal arguments. The
-    fact "inline" of a function decides, where there is one; one that is "rare" stays a call.
+    fact "inline" of a function decides, where there is one; one that is "rare" stays a call. So does a call that brings
+    a rule for its derivative along, until ``drop_rules`` has taken that off.
     """
     sites: dict[Func, int] = {}
     for op in ops_of(func.body):
@@ -29,6 +31,17 @@ def inline_small(func: Func) -> Func:
     if not sites:
         return func
     return with_body(func, _Inliner(sites, func.kind == "kernel").block(func.body))
+
+
+def drop_rules(func: Func) -> Func:
+    """``func``, and what it calls, with plain calls: for programs that are not differentiated any more."""
+    return rewrite_all(func, {"call": _plain})
+
+
+def _plain(rw: Rewriter, op: Op) -> None:
+    if len(op.attrs) > 1:
+        attrs = {key: value for key, value in op.attrs.items() if key not in RULES}
+        rw.op = Op("call", op.args, op.results, attrs, (), op.span)
 
 
 @lru_cache(maxsize=1024)
@@ -65,13 +78,13 @@ class _Inliner:
             if op.regions:
                 op = with_regions(op, tuple([self.block(r) for r in op.regions]))
             elif op.name == "call":
-                callee = normalised(op.attrs["func"])
-                if self.wanted(callee, self.sites[op.attrs["func"]]):
+                calls, op = self.sites[op.attrs["func"]], with_functions(op, normalised)
+                callee = op.attrs["func"]
+                if len(op.attrs) == 1 and self.wanted(callee, calls):  # nothing but the callee: no rule
                     inner = self.body(callee, op.args)
                     out.extend(inner.ops)
                     env.update(zip(op.results, inner.yields))
                     continue
-                op = Op("call", op.args, op.results, {"func": callee}, (), op.span)
             out.append(op)
         return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
-from ..ir.walk import with_body, with_ops, with_regions
+from ..ir.walk import with_body, with_functions, with_ops, with_regions
 from ..types.core import Type
 
 __all__ = ["Rewriter", "Rule", "rewrite", "rewrite_all"]
@@ -114,8 +114,9 @@ def rewrite_all(func: Func, rules: Mapping[str, Rule]) -> Func:
         return made[f]
 
     def call(rw: Rewriter, op: Op) -> None:
-        callee = changed(op.attrs["func"])
-        if callee is not op.attrs["func"]:
-            rw.op = Op(op.name, op.args, op.results, {**op.attrs, "func": callee}, op.regions, op.span)
+        rule = rules.get("call")
+        if rule is not None:
+            rule(rw, op)
+        rw.op = with_functions(rw.op, changed)
 
     return changed(func)

@@ -15,7 +15,7 @@ from math import prod
 
 from ..base.errors import InternalError
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
-from ..ir.walk import ops_of, with_args
+from ..ir.walk import FUNCTIONS, ops_of, with_args
 from ..types.core import Matrix, Scalar, Type, Vector, View, b1, fixed, i32, view
 from ..types.layout import children, leaves
 
@@ -344,8 +344,39 @@ class _Scalarizer:
         self.rebuilt(op, tuple([self.block(r) for r in op.regions]))
 
     def call(self, op: Op) -> None:
-        attrs = {**op.attrs, "func": lowered(op.attrs["func"])}
+        given = sum(len(_leaf_types(v.type)) for v in (*op.args, *op.results))
+        attrs = dict(op.attrs)
+        for key in FUNCTIONS:
+            if key in attrs:
+                f = lowered(attrs[key])
+                attrs[key] = _of_numbers(f, given) if key in ("adjoint", "tangent") else f
         self.rebuilt(Op("call", op.args, op.results, attrs, (), op.span))
+
+
+@lru_cache(maxsize=1024)
+def _of_numbers(rule: Func, given: int) -> Func:
+    """A lowered rule for a derivative: its parameters after the first ``given`` are adjoints or tangents, and so is
+    what it yields. Of a struct those lose the parts that are no floats."""
+    moving = rule.params[given:]
+    lost = [p for p in moving if not _is_float(p.type)]
+    if not lost and all(_is_float(y.type) for y in rule.body.yields):
+        return rule
+    zeros = tuple([_nothing(p, rule) for p in lost])
+    params = (*rule.params[:given], *[p for p in moving if _is_float(p.type)])
+    yields = tuple([y for y in rule.body.yields if _is_float(y.type)])
+    body = Block((), (*zeros, *rule.body.ops), yields)
+    return Func(rule.name, rule.kind, params, body, (), (), rule.facts, rule.span)
+
+
+def _nothing(p: Value, rule: Func) -> Op:
+    """The op that makes ``p``, the derivative of what has none."""
+    if isinstance(p.type, Scalar):
+        return Op("const", (), (p,), {"value": False if p.type is b1 else 0}, (), rule.span)
+    return Op("poison", (), (p,), NO_ATTRS, (), rule.span)
+
+
+def _is_float(t: Type) -> bool:
+    return isinstance(t, Scalar) and t.is_float
 
 
 _HANDLERS = {

@@ -54,6 +54,12 @@ def leaves(t: Type) -> tuple[Leaf, ...]:
     return tuple(found)
 
 
+@cache
+def has_floats(t: Type) -> bool:
+    """Whether values of ``t`` have parts that a derivative can be taken of; what a view leads to is no part of it."""
+    return any(isinstance(leaf.type, Scalar) and leaf.type.is_float for leaf in leaves(t))
+
+
 def is_composite(t: Type) -> bool:
     """Whether values of ``t`` are made of parts."""
     return isinstance(t, Vector | Matrix | Struct | Tuple | Fixed)
