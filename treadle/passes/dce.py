@@ -35,12 +35,20 @@ class _Sweeper:
 
     ``owner`` gives the op that defines a value, as its result or as a parameter of its region; ``parent`` the op whose
     region an op lies in. ``writes`` keeps, for an own array, the stores that matter only once somebody reads it.
+    ``given`` and ``taken``: for a site of the gang's stack or log the op that puts values there and those that take
+    them; ``kept`` which of the values somebody needs. A recall also moves on in the log, so that all of a site stay or
+    none; ``seeks`` are those that the place it starts from depends on.
     """
 
     def __init__(self, body: Block):
         self.owner: dict[Value, Op] = {}
         self.parent: dict[Op, Op] = {}
         self.writes: dict[Value, list[Op]] = {}
+        self.given: dict[int, Op] = {}
+        self.taken: dict[int, list[Op]] = {}
+        self.kept: dict[int, set[int]] = {}
+        self.seeks: dict[Op, list[list[Op]]] = {}
+        self.around: list[list[Op]] = []
         self.live: set[Value] = set()
         self.needed: set[Op] = set()
         self.todo: list[Value] = []
@@ -54,6 +62,7 @@ class _Sweeper:
 
     def survey(self, block: Block, parent: Op | None, effects: list[Op]) -> None:
         owner = self.owner
+        self.around = [*self.around, []]
         for op in block.ops:
             for r in op.results:
                 owner[r] = op
@@ -63,12 +72,43 @@ class _Sweeper:
                 for p in region.params:
                     owner[p] = op
                 self.survey(region, op, effects)
-            if not op.regions and not ops.OPS[op.name].pure and _effect(op):
+            if ops.OPS[op.name].tape:
+                self.note(op)
+            elif not op.regions and not ops.OPS[op.name].pure and _effect(op):
                 array = self.own_array(op) if op.name == "store" else None
                 if array is None:
                     effects.append(op)
                 else:
                     self.writes.setdefault(array, []).append(op)
+
+        self.around = self.around[:-1]
+
+    def note(self, op: Op) -> None:
+        """Where an op on the gang's stack or log belongs."""
+        match op.name:
+            case "push" | "record":
+                self.given[op.attrs["site"]] = op
+            case "pop" | "recall":
+                self.taken.setdefault(op.attrs["site"], []).append(op)
+                self.seeks[op] = self.around
+            case "seek":
+                self.around[-1].append(op)
+
+    def take(self, op: Op, i: int) -> None:
+        """Value ``i`` of what ``op`` takes from stack or log is needed."""
+        site = op.attrs["site"]
+        kept = self.kept.setdefault(site, set())
+        if i in kept:
+            return
+        kept.add(i)
+        given = self.given[site]
+        self.need(given)
+        self.mark((given.args[i],))
+        if op.name == "recall":
+            for other in self.taken[site]:
+                self.need(other)
+                for seek in [s for seeks in self.seeks[other] for s in seeks]:
+                    self.need(seek)
 
     def own_array(self, op: Op) -> Value | None:
         """The ``local`` that a store surely writes."""
@@ -96,6 +136,8 @@ class _Sweeper:
                     self.mark(op.regions[0].yields[:1])
             case "while":
                 self.mark(op.regions[0].yields[:1])
+            case "push" | "record":
+                pass  # what is taken again is needed
             case _:
                 self.mark(op.args)
         parent = self.parent.get(op)
@@ -117,6 +159,8 @@ class _Sweeper:
                 if i >= 0:
                     args, params, yields, results = _slots(op)
                     self.mark((args[i], params[i], yields[i], results[i]))
+            case "pop" | "recall":
+                self.take(op, op.results.index(v))
             case "local":
                 for store in self.writes.pop(v, ()):
                     self.need(store)
@@ -125,8 +169,16 @@ class _Sweeper:
         needed, out = self.needed, []
         for op in block.ops:
             if op in needed:
-                out.append(self.shrink(op) if op.regions else op)
+                out.append(self.shrink(op) if op.regions else self.short(op) if "site" in op.attrs else op)
         return with_ops(block, tuple(out))
+
+    def short(self, op: Op) -> Op:
+        """An op on stack or log, with the values that are needed."""
+        kept = self.kept.get(op.attrs["site"])
+        if kept is None or len(kept) == len(op.args or op.results):
+            return op
+        args, results = (tuple([v for i, v in enumerate(vs) if i in kept]) for vs in (op.args, op.results))
+        return Op(op.name, args, results, op.attrs, (), op.span)
 
     def shrink(self, op: Op) -> Op:
         """``op`` without the results that nobody needs."""

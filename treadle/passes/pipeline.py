@@ -22,7 +22,7 @@ from .scalarize import scalarize
 from .simplify import simplify
 from .sink import sink_stores
 
-__all__ = ["LOWER", "NORMALIZE", "RELEASE", "Pass", "run"]
+__all__ = ["LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
 
 Pass = Callable[[Func], Func]
 
@@ -35,6 +35,12 @@ RELEASE: tuple[Pass, ...] = (drop_asserts,)
 LOWER: tuple[Pass, ...] = (
     place_large, scalarize, promote_arrays, form_fma, fold, simplify, share_common, sink_stores, flatten_cheap,
     hoist_unchanging, remove_dead, mark_bounded, demand_room,
+)  # fmt: skip
+
+# Between NORMALIZE and differentiation: scalars only, and every rounding decided, so that a program that runs again
+# computes the same bits.
+PREPARE: tuple[Pass, ...] = (
+    drop_asserts, place_large, scalarize, promote_arrays, form_fma, fold, simplify, share_common, remove_dead,
 )  # fmt: skip
 
 
