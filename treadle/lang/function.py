@@ -6,20 +6,20 @@ import functools
 import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import KernelTypeError
-from ..frontend.constants import Constant
 from ..frontend.names import Manifest
-from ..frontend.parse import parse
 from ..frontend.source import EMPTY, Parameter, Source
-from ..ir.node import Func
 from ..types.core import Matrix, Scalar, Struct, Tuple, Type, Vector, View
 from ..types.promotion import adapts
 from ..types.spelling import spell
 from .module import Module, module_of
 from .struct import fits
+
+if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
+    from ..frontend.constants import Constant
+    from ..ir.node import Func
 
 FUNCTIONS: weakref.WeakSet[Function] = weakref.WeakSet()  # all alive
 
@@ -81,13 +81,16 @@ class Function:
         key = (wanted, fixed)
         func = chosen._programs.get(key)
         if func is None:
-            func = parse(
-                chosen.source, wanted, kind="function", constants=known, manifest=chosen._manifest, name=chosen.key
-            )
-            if chosen.inline is not None:
-                func = replace(func, facts={**func.facts, "inline": chosen.inline})
-            chosen._programs[key] = func
+            func = chosen._programs[key] = chosen._parsed(wanted, known)
         return func
+
+    def _parsed(self, types: tuple[Type | None, ...], known: Sequence[Constant | None]) -> Func:
+        from dataclasses import replace
+
+        from ..frontend.parse import parse
+
+        func = parse(self.source, types, kind="function", constants=known, manifest=self._manifest, name=self.key)
+        return func if self.inline is None else replace(func, facts={**func.facts, "inline": self.inline})
 
     def forget(self) -> None:
         """Drop the programs made so far; they may hold functions that have been defined anew."""
