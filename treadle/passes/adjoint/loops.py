@@ -26,7 +26,9 @@ def run_loop(r: Reverser, op: Op) -> None:
         with r.scope() as here:
             params = r.bind(here, body.params)
             rounds = Value(i32, "rounds")
-            r.b.op("push", _state(r, op), (), site=r.site(op))
+            state = _state(r, op)
+            if state:
+                r.b.op("push", state, (), site=r.site(op))
             for inner in body.ops:
                 r.run(inner)
             yields = r.all_now(body.yields)
@@ -123,7 +125,7 @@ def _round(r: Reverser, op: Op, body: Block, k: Value, flow: dict[int, Value], t
     with r.scope() as here:
         logged = op in r.facts.records
         types = (*[p.type for p in inner], *((i64,) if logged else ()))
-        state = r.b.op("pop", (), types, site=r.site(op))
+        state = r.b.op("pop", (), types, site=r.site(op)) if types else ()
         here.now.update(zip(inner, state))
         if op.name == "for":
             first, _, step = r.all_now(op.args[:3])
