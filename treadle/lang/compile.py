@@ -7,40 +7,42 @@ gang width, with or without checks, for wide or any grids.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.binary import Binary
 from ..base.config import config
 from ..base.digest import digest
 from ..base.target import Target
-from ..ir.node import Func
+from ..codegen.llvm import llvm_version
 from ..runtime import cache as disk
 from ..runtime.device import get_device
 from ..runtime.launch import Program
+from ..runtime.system import machine
 from ..types.core import Type
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
+    from ..ir.node import Func
     from .kernel import Kernel
 
 FRAMES = 10_000  # Python frames while compiling
+ROOMS = ("types", "ir", "builtins", "frontend", "passes", "codegen", "lang")  # where the compiler is written
 
 _lock = threading.RLock()
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What one variant is compiled for. ``grid``: dimensions of the launch; ``rows``: gangs lie along the last of them,
     which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order.
-    ``fuse``: products and sums may become fused multiply-adds."""
+    ``fuse``: products and sums may become fused multiply-adds. ``active``: for an adjoint, the paths of the arrays that
+    have a gradient; None for the kernel itself. ``aliased``: arrays of an adjoint may lie over each other."""
 
     max_unroll: int
     checked: bool
@@ -49,15 +51,23 @@ class Options:
     grid: int = 1
     shared: bool = False
     fuse: bool = True
+    active: tuple[str, ...] | None = None
+    aliased: bool = False
+
+    @property
+    def gradient(self) -> bool:
+        """Whether the program is to be differentiated."""
+        return self.active is not None
 
     def key(self) -> str:
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
-        marks += "" if self.fuse else " unfused"
+        marks += f"{'' if self.fuse else ' unfused'}{' aliased' if self.aliased else ''}"
+        if self.active is not None:
+            marks += f" adjoint of {' '.join(self.active)}"
         return f"unroll{self.max_unroll} grid{self.grid} {marks}"
 
 
-@dataclass(slots=True)
-class Translation:
+class Translation(NamedTuple):
     """What parser and passes made of a kernel. ``key``: its long key; ``kept``: manifest node and key, or None."""
 
     key: str
@@ -76,21 +86,29 @@ class Translation:
         made.meta.update(
             rank=func.facts.get("ndim", 0), own_index=own_index(func, found), updated=places_of(func, found.updated)
         )
+        if options.active is not None:
+            made.meta["winners"] = places_of(func, func.facts["winners"])
         return made
 
 
 def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Translation:
     """User function in, lowered IR out, with the key of the code that it leads to."""
+    from dataclasses import replace
+
     from ..frontend.names import Manifest
     from ..frontend.parse import parse
     from ..ir.effects import effects
     from ..ir.show import show
     from ..passes.fma import leave_products
-    from ..passes.pipeline import LOWER, NORMALIZE, RELEASE, run
+    from ..passes.pipeline import LOWER, NORMALIZE, PREPARE, RELEASE, run
 
     manifest, target = Manifest(), host(options.width)
     func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
     func = run(NORMALIZE, func if options.fuse else leave_products(func))
+    if options.active is not None:
+        from ..passes.adjoint import reverse
+
+        func = run(NORMALIZE, reverse(run(PREPARE, func), options.active, options.aliased))
     func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
     if options.shared:
@@ -142,6 +160,17 @@ def compiled(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Binar
     return binary
 
 
+def load_compiler() -> None:
+    """Import the compiler's rooms and LLVM, which a kernel that is not in the cache would otherwise wait for."""
+    from ..codegen import cpu  # noqa: F401
+    from ..codegen.llvm import target_machine
+    from ..frontend import parse  # noqa: F401
+    from ..passes import pipeline  # noqa: F401
+
+    here = host(None)
+    target_machine(here.triple, here.cpu, here.features)
+
+
 class Variant:
     """One machine-code form of an overload, ready to launch: ``program`` is what the runtime runs."""
 
@@ -181,9 +210,12 @@ class Overload:
 
     def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""
-        options = replace(self._options(False, checked), shared=shared)
+        return self._find(dims, self._options(False, checked)._replace(shared=shared))
+
+    def _find(self, dims: tuple[int, ...], options: Options) -> Variant:
+        """The variant for ``options`` and a grid of ``dims``, compiled when first asked for."""
         if len(dims) > 1:
-            options = replace(options, grid=len(dims), rows=dims[-1] >= options.width)
+            options = options._replace(grid=len(dims), rows=dims[-1] >= options.width)
         found = self.variants.get(options)
         if found is None:
             with _lock:
@@ -191,6 +223,12 @@ class Overload:
                 if found is None:
                     found = self.variants[options] = Variant(self._kernel, self.types, options)
         return found
+
+    def adjoint(
+        self, dims: tuple[int, ...], active: tuple[str, ...], aliased: bool = False, shared: bool = False
+    ) -> Variant:
+        """The adjoint for a grid of ``dims``: it adds to the gradients of the arrays at the paths ``active``."""
+        return self._find(dims, self._options(False, None)._replace(active=active, aliased=aliased, shared=shared))
 
     def translation(self) -> tuple[str | None, Translation] | None:
         """For a plain launch: the short key and the lowered IR; None where the cache knows the code."""
@@ -254,34 +292,41 @@ def native_width() -> int:
 
 @cache
 def host(width: int | None) -> Target:
-    """This machine as a target of gangs of ``width``."""
-    from ..codegen.cpu import host_target
+    """This machine as a target of gangs of ``width`` (None: of the width that suits it).
 
-    return host_target(width)
+    LLVM tells, which takes long to load; so its answer is remembered for as long as the machine is the same.
+    """
+    if width is not None:
+        return host(None)._replace(width=width)
+    here = machine()
+    key = digest(llvm_version(), here, compiler_version())
+    facts = disk.note(key) if here else None
+    if facts is None:
+        from ..codegen.cpu import host_target
+
+        facts = host_target()
+        disk.keep_note(key, facts)
+    return Target(*facts)
 
 
 @cache
 def compiler_version() -> str:
     """Stands for the compiler in cache keys: the sizes and times of its source files, and LLVM's version."""
-    from ..codegen.cpu import llvm_version
+    package = os.path.dirname(os.path.dirname(__file__))
+    return digest(llvm_version(), *(part for room in ROOMS for part in _sources(os.path.join(package, room))))
 
-    package = Path(__file__).parent.parent
-    parts = [llvm_version()]
-    for room in (
-        "types",
-        "ir",
-        "builtins",
-        "builtins/elementary",
-        "frontend",
-        "passes",
-        "codegen",
-        "codegen/emit",
-        "lang",
-    ):
-        for path in sorted((package / room).glob("*.py")):
-            facts = path.stat()
-            parts.append(f"{path.name} {facts.st_size} {facts.st_mtime_ns}")
-    return digest(*parts)
+
+def _sources(folder: str) -> list[str]:
+    """The source files of a folder and of those in it: name, size and time of each."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda e: e.name):
+            if entry.name.endswith(".py"):
+                facts = entry.stat()
+                found.append(f"{entry.name} {facts.st_size} {facts.st_mtime_ns}")
+            elif entry.name != "__pycache__" and entry.is_dir():
+                found += _sources(entry.path)
+    return found
 
 
 @contextmanager
