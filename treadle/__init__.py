@@ -7,6 +7,7 @@ importing costs little.
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any, TypeVar
 
 from .base.config import config
@@ -17,6 +18,7 @@ __version__ = config.version
 _HOMES = {
     "lang.kernel": "Kernel kernel overload",
     "lang.function": "Function func",
+    "lang.rules": "func_grad func_replay grad adjoint",
     "lang.struct": "struct",
     "lang.static": "static constant",
     "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
@@ -65,21 +67,25 @@ def _find(name: str) -> Any:
         from .types import values
 
         return sorted({"config", *_HOME_OF, *_CONSTANTS, *values.names(), *PUBLIC})
-    if name.startswith("__"):
-        raise AttributeError(f"module 'treadle' has no attribute {name!r}")
+    if not name.startswith("__"):
+        values, types, builtins, make = _language()
+        if name in types:
+            return getattr(values, name)
+        if name in builtins:
+            return make(name)
+        if name in _GENERIC:
+            return TypeVar(name)
+    raise AttributeError(f"module 'treadle' has no attribute {name!r}")
+
+
+@cache
+def _language() -> tuple[Any, Any, frozenset[str], Any]:
+    """The module of the value types, their names, the names of the builtins, and what makes a builtin of its name."""
+    from .builtins.names import PUBLIC
+    from .lang.host import Builtin
     from .types import values
 
-    if name in _GENERIC:
-        return TypeVar(name)
-    if name in values.names():
-        return getattr(values, name)
-    from .builtins.names import PUBLIC
-
-    if name in PUBLIC:
-        from .lang.host import Builtin
-
-        return Builtin(name)
-    raise AttributeError(f"module 'treadle' has no attribute {name!r}")
+    return values, values.names(), frozenset(PUBLIC), Builtin
 
 
 def __dir__() -> list[str]:

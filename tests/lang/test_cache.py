@@ -40,8 +40,9 @@ print(out.list(), "built" if built else "kept")
 """
 
 
-def launcher(cache, path):
-    return f"import treadle as wp, runpy; wp.config.kernel_cache_dir = {str(cache)!r}; runpy.run_path({str(path)!r})"
+def launcher(cache, path, first="pass", last="pass"):
+    start = f"import sys, runpy, treadle as wp; wp.config.kernel_cache_dir = {str(cache)!r}; {first}"
+    return f"{start}; runpy.run_path({str(path)!r}); {last}"
 
 
 def run(folder, **changes):
@@ -57,6 +58,18 @@ def run(folder, **changes):
 def test_a_second_process_takes_the_code_that_is_kept(tmp_path):
     assert run(tmp_path) == "[7.0, 11.0] built"
     assert run(tmp_path) == "[7.0, 11.0] kept"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere LLVM names the processor, and loads the code")
+@pytest.mark.parametrize("first", ["pass", "wp.init()"])
+def test_a_warm_start_loads_neither_compiler_nor_llvm(tmp_path, first):
+    run(tmp_path)
+    code = launcher(tmp_path / "cache", tmp_path / "program.py", first, "print(*sys.modules)")
+    for _ in range(2):  # the first one may still have to compile native helpers
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "kept" in done.stdout, done.stderr
+    compiler = {"llvmlite.binding", "treadle.frontend.parse", "treadle.passes", "treadle.codegen.cpu", "treadle.ir"}
+    assert not compiler & set(done.stdout.split())
 
 
 @pytest.mark.parametrize("change, want", [

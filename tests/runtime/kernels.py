@@ -6,6 +6,7 @@ from functools import cache
 
 from treadle.base.binary import Binary
 from treadle.codegen import native as room
+from treadle.codegen.cpu import host_target
 from treadle.codegen.native.build import build
 from treadle.codegen.native.text import Code
 from treadle.runtime import native
@@ -14,7 +15,7 @@ from treadle.runtime.launch import Program
 from treadle.types.core import f32, i32, i64, view
 from treadle.types.records import FAULT, LAUNCH
 
-native.provide(lambda: room)
+native.provide(lambda: room, lambda: host_target().key())
 
 V32, VI32, VI64 = view(f32, 1), view(i32, 1), view(i64, 1)
 VIEW = 40  # bytes of a one-dimensional view in the arguments

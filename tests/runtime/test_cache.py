@@ -126,3 +126,26 @@ def test_several_processes_share_it(own_folder):
     assert [c.wait(timeout=60) for c in children] == [0, 0, 0]
     assert cache.load("aa1").code == b"aa1" * 5000
     assert not list(own_folder.rglob(".new*"))
+
+
+def test_notes_come_back_as_json_has_them(own_folder):
+    key = digest("a question")
+    assert cache.note(key) is None
+    cache.keep_note(key, {"answer": ("a", 1)})
+    assert cache.note(key) == {"answer": ["a", 1]}
+    (path,) = (own_folder / "note").rglob(key)
+    path.write_bytes(b"{")
+    assert cache.note(key) is None
+    cache.keep_note(key, 1)
+    cache.clear()
+    assert cache.note(key) is None
+
+
+def test_it_says_whether_it_is_empty():
+    assert cache.is_empty()
+    cache.keep_note(KEY, 1)
+    assert cache.is_empty()
+    cache.store(KEY, binary())
+    assert not cache.is_empty()
+    config.cache_kernels = False
+    assert cache.is_empty()

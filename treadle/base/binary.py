@@ -11,9 +11,11 @@ class Binary:
 
     ``imports``: external symbols the loader must provide. ``meta``: plain JSON-able facts about the code
     (parameter layout, order, fault sites …) that the launcher reads; stored beside the code in the cache.
+    ``layout``: where the cache keeps the code laid out for loading, as JSON-able facts; None while it is an object.
     """
 
     code: bytes
     symbols: tuple[str, ...]
     imports: tuple[str, ...] = ()
     meta: dict = field(default_factory=dict)
+    layout: dict | None = None

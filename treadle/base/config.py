@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 VERSION = "0.1.0"  # the only place where it stands
@@ -31,7 +30,7 @@ def _default_cache_dir() -> str:
     if base:
         return base
     root = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    return str(Path(root) / "treadle") if root else str(Path.home() / ".cache" / "treadle")
+    return os.path.join(root, "treadle") if root else os.path.join(os.path.expanduser("~"), ".cache", "treadle")
 
 
 class Config:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """``kind`` is "cpu" or "nvptx"; ``width`` the gang width W (1 for nvptx).
 
     ``triple``, ``cpu`` and ``features`` are LLVM's words for the processor.

@@ -21,6 +21,13 @@ def parse(text: str) -> Any:
     return module
 
 
+def llvm_version() -> str:
+    """The version of the code generator's library, for cache keys."""
+    import llvmlite
+
+    return llvmlite.__version__
+
+
 @cache
 def target_machine(triple: str, cpu: str, features: str = "", level: int = 2) -> Any:
     """What generates code for a processor, by LLVM's words for it. ``level``: 0 is quick, 2 for code that is hot."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from collections.abc import Mapping
 from types import CodeType
 from typing import Any, NamedTuple
@@ -42,11 +41,14 @@ class Manifest:
 
 def look_up(source: Source, text: str, constants: Mapping[str, Any]) -> Any:
     """What the manifest text ``text`` gives now for the function of ``source``; :data:`MISSING` where it fails."""
-    if not constants and all(map(str.isidentifier, path := text.split("."))):  # most are dotted names
-        value = source.closure.get(path[0], MISSING)
-        for names in (source.globals, vars(builtins)):
-            value = names.get(path[0], MISSING) if value is MISSING else value
-        for name in path[1:]:
+    if not constants and text.replace(".", "").isidentifier():  # most are dotted names
+        first, *path = text.split(".")
+        value = source.closure.get(first, MISSING) if source.code.co_freevars else MISSING
+        if value is MISSING:
+            value = source.globals.get(first, MISSING)
+        if value is MISSING:
+            value = getattr(builtins, first, MISSING)
+        for name in path:
             value = getattr(value, name, MISSING)
         return value
     try:
@@ -111,5 +113,7 @@ class Outside:
 
 def near(name: str, names: list[str]) -> str:
     """A hint with the names that look like ``name``."""
+    import difflib
+
     close = difflib.get_close_matches(name, names, 3)
     return f"did you mean {' or '.join(close)}?" if close else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import FunctionType
@@ -156,9 +157,9 @@ class Source:
             return None
         return type_of(annotation, self.names())
 
-    def names(self) -> dict[str, Any]:
+    def names(self) -> Mapping[str, Any]:
         """Every name an annotation of the function can mean."""
-        return {**self.globals, **self.namespace, **self.closure}
+        return ChainMap(self.closure, self.namespace, self.globals)
 
     def _first_line(self) -> Span:
         return Span(self.file, self.code.co_firstlineno)

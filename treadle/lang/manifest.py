@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import marshal
 import types
 import weakref
 from collections.abc import Iterable
@@ -23,7 +24,8 @@ from ..types.core import Struct, Type
 from .function import Function
 from .host import Builtin
 
-# [code digest, [[text, [[constant name, value]…], value digest or [[Node, inline]…]]…]]: plain lists, which JSON keeps
+# [code digest, [[text, [[constant name, value]…], value digest or [[Node, inline, [Node…]]…]]…]]: plain lists, which
+# JSON keeps.
 Node = list
 
 
@@ -43,7 +45,7 @@ _digests: weakref.WeakKeyDictionary[Source, str] = weakref.WeakKeyDictionary()
 
 
 def _code_digest(source: Source) -> str:
-    parts = [*_code(source.code), source.file, source.qualname]
+    parts = [_code(source.code), source.file, source.qualname]
     for p, t in zip(source.parameters(), source.parameter_types(), strict=True):
         parts.append(
             f"{p.name}:{'?' if t is None else _type_text(t)}={'' if p.default is EMPTY else value_digest(p.default)}"
@@ -52,12 +54,15 @@ def _code_digest(source: Source) -> str:
     return digest(*parts)
 
 
-def _code(code: types.CodeType) -> list[str | bytes]:
-    """What tells a code object from others: instructions, constants, names and lines."""
-    inner = [part for c in code.co_consts if isinstance(c, types.CodeType) for part in _code(c)]
-    constants = [(type(c).__name__, c) for c in code.co_consts if not isinstance(c, types.CodeType)]
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_firstlineno)
-    return [code.co_code, code.co_linetable, repr(constants), repr(names), *inner]
+def _code(code: types.CodeType) -> bytes:
+    """What tells a code object from others: instructions, constants, names and lines, as Python writes them to files.
+
+    Later formats also say which objects are shared with the rest of the process, which differs from run to run.
+    """
+    try:
+        return marshal.dumps(code, 2)
+    except ValueError:  # constants that the old format lacks: slices, which Python 3.14 makes
+        return marshal.dumps(code)
 
 
 def _type_text(t: Type) -> str:
@@ -79,6 +84,8 @@ def value_digest(value: Any) -> str:
     Raises:
         Unknown: its content cannot be named.
     """
+    if type(value) is Builtin:  # most are
+        return f"builtin:{value.__name__}"
     text = _text(value, 0)
     return text if len(text) < 64 else digest(text)
 
@@ -101,7 +108,7 @@ def _text(value: Any, depth: int) -> str:
         return f"builtin:{value.__name__}"
     if isinstance(value, types.ModuleType):
         return f"module:{value.__name__}"
-    if isinstance(value, types.BuiltinFunctionType) or getattr(value, "__treadle_static__", False):
+    if isinstance(value, types.BuiltinFunctionType) or any(hasattr(value, mark) for mark in _MARKS):
         return f"python:{getattr(value, '__module__', '')}.{value.__name__}"
     if isinstance(value, tuple | list):
         return f"{type(value).__name__}:({','.join(_text(v, depth + 1) for v in value)})"
@@ -110,6 +117,9 @@ def _text(value: Any, depth: int) -> str:
     if isinstance(value, np.ndarray | np.generic):
         return f"numpy:{value.dtype.str}:{np.shape(value)}:{digest(np.ascontiguousarray(value).tobytes())}"
     return _object_text(value, depth)
+
+
+_MARKS = ("__treadle_static__", "__treadle_grad__", "__treadle_adjoint__")  # of what the language itself provides
 
 
 def _object_text(value: Any, depth: int) -> str:
@@ -146,9 +156,44 @@ def _entry_value(value: Any) -> Any:
     return _function_nodes(value) if isinstance(value, Function) else value_digest(value)
 
 
+_describing: list[Function] = []  # the functions whose nodes are being made, outermost first
+
+
 def _function_nodes(f: Function) -> list:
-    """For each overload its node, and whether its body is to be copied into callers."""
-    return [[node_of(o.source, o.manifest()), o.inline] for o in f.overloads]
+    """For each overload its node, whether its body is to be copied into callers, and the nodes of its rules.
+
+    The gradient function of ``f`` may call ``f``, which has no nodes then: they are being made.
+    """
+    if f in _describing:
+        return []
+    _describing.append(f)
+    try:
+        return [[_node(o), o.inline, [_node(rule) for rule in _rules(o)]] for o in f.overloads]
+    finally:
+        _describing.pop()
+
+
+def _node(f: Function) -> Node:
+    return node_of(f.source, f.manifest())
+
+
+def _rules(f: Function) -> list[Function]:
+    return [rule for rule in (f.adjoint, f.replay) if rule is not None]
+
+
+def _function_holds(nodes: list, f: Function) -> bool:
+    """Whether ``f`` is still what :func:`_function_nodes` described."""
+    if not nodes:
+        return True
+    if len(nodes) != len(f.overloads):
+        return False
+    for (node, inline, rules), o in zip(nodes, f.overloads, strict=True):
+        own = _rules(o)
+        if inline != o.inline or len(rules) != len(own) or not holds(node, o.source):
+            return False
+        if not all(holds(node, rule.source) for node, rule in zip(rules, own, strict=True)):
+            return False
+    return True
 
 
 def holds(node: Node, source: Source) -> bool:
@@ -165,10 +210,7 @@ def _entries_hold(entries: list, source: Source) -> bool:
         if value is MISSING:
             return False
         if isinstance(expected, list):
-            if not isinstance(value, Function) or len(value.overloads) != len(expected):
-                return False
-            pairs = zip(expected, value.overloads, strict=True)
-            if not all(inline == o.inline and holds(node, o.source) for (node, inline), o in pairs):
+            if not isinstance(value, Function) or not _function_holds(expected, value):
                 return False
         elif isinstance(value, Function) or value_digest(value) != expected:
             return False

@@ -11,10 +11,17 @@ from ..runtime import native
 @cache
 def install() -> None:
     """Tell the runtime who writes its helpers."""
-    native.provide(_room)
+    native.provide(_room, _target)
 
 
 def _room() -> Any:
     from ..codegen import native as room
 
     return room
+
+
+def _target() -> str:
+    from ..codegen.llvm import llvm_version
+    from .compile import host
+
+    return f"{llvm_version()} {host(None).key()}"

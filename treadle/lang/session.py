@@ -10,7 +10,8 @@ _started = False
 
 
 def init() -> None:
-    """Start treadle: load the code generator's library and the native helpers, so that the first launch need not.
+    """Start treadle: load the native helpers, and the compiler too if no kernel is in the cache yet, so that the first
+    launch need not.
 
     Optional; everything starts by itself when needed. Prints one line if ``wp.config.verbose``.
     """
@@ -18,20 +19,22 @@ def init() -> None:
     if _started:
         return
     _started = True
-    from ..runtime import fast, native
+    from ..runtime import cache, fast, native
     from ..runtime.device import get_device
     from ..types.core import f32
-    from . import launch  # noqa: F401  the compiler's rooms, which the first launch would otherwise import
-    from .compile import compiler_version, native_width
+    from . import launch  # noqa: F401  what the first launch would otherwise import
+    from .compile import load_compiler, native_width
     from .natives import install
 
+    cold = cache.is_empty()
     install()
     device = get_device()
     device.prepare()
     fast.launcher()
     native.merge_function("add", f32)  # what most kernels with atomics ask for
     native_width()
-    compiler_version()
+    if cold:
+        load_compiler()
     if not config.quiet and config.verbose:
         print(f"treadle {config.version} on {device.name}; kernels are cached in {config.kernel_cache_dir}")
 

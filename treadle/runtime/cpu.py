@@ -39,9 +39,6 @@ class Cpu(Device):
 
     allocate = staticmethod(memory.allocate)
 
-    def prepare(self) -> None:
-        loader.linker()
-
     def load(self, binary: Binary) -> Entry:
         """Make the kernel in ``binary`` callable; its name is ``meta["symbol"]``, or the only symbol there is."""
         library = loader.link(binary)

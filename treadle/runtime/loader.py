@@ -1,10 +1,15 @@
-"""Object code becomes callable: LLVM's just-in-time linker, used as a loader only."""
+"""Object code becomes callable: copied into memory where it is laid out already (see ``elf.py``), else by LLVM's
+just-in-time linker, used as a loader only."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import mmap
+import struct
 import threading
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..base.binary import Binary
@@ -17,13 +22,12 @@ _serial = itertools.count()
 
 
 class Library:
-    """Loaded object code. It stays loaded as long as this object lives; keep it with whatever calls into it."""
+    """Loaded code. It stays loaded as long as this object lives; keep it with whatever calls into it."""
 
-    __slots__ = ("_tracker", "addresses")
+    __slots__ = ("_holder", "addresses")
 
-    def __init__(self, tracker: Any, symbols: tuple[str, ...]):
-        self._tracker = tracker
-        self.addresses: dict[str, int] = {name: tracker[name] for name in symbols}
+    def __init__(self, holder: Any, addresses: dict[str, int]):
+        self._holder, self.addresses = holder, addresses
 
 
 def linker() -> Any:
@@ -42,6 +46,7 @@ def linker() -> Any:
     return _jit
 
 
+@cache
 def symbol_address(name: str) -> int:
     """The address of a function of Python or of the C library of this process.
 
@@ -60,8 +65,34 @@ def link(binary: Binary) -> Library:
     """Load ``binary`` and find its entry points.
 
     Raises:
-        InternalError: the code asks for a symbol that nobody provides.
+        InternalError: the code asks for a symbol that nobody provides, or the system lets no new code run.
     """
+    return _linked(binary) if binary.layout is None else _copied(binary.code, binary.layout)
+
+
+def _copied(code: bytes, layout: dict[str, Any]) -> Library:
+    """Code that is laid out: its pages are filled, then made executable and read-only, except those of variables."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
+    memory = mmap.mmap(-1, layout["size"], **private)
+    memory[: len(code)] = code
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for at, what in layout["words"]:
+        struct.pack_into("<Q", memory, at, symbol_address(what) if isinstance(what, str) else address + what)
+    if _protect()(address, layout["writable"], mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+        raise InternalError("the system does not let this process run code that it made")
+    return Library(memory, {name: address + offset for name, offset in layout["symbols"].items()})
+
+
+@cache
+def _protect() -> Callable[[int, int, int], int]:
+    """int mprotect(void *, size_t, int)"""
+    function = system.c_library().mprotect
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function
+
+
+def _linked(binary: Binary) -> Library:
+    """An object file, by LLVM's linker."""
     jit = linker()
     import llvmlite.binding as llvm
 
@@ -74,4 +105,4 @@ def link(binary: Binary) -> Library:
         tracker = builder.link(jit, f"treadle{next(_serial)}")
     except RuntimeError as error:
         raise InternalError(f"cannot load code of {', '.join(binary.symbols)}: {error}") from None
-    return Library(tracker, binary.symbols)
+    return Library(tracker, {name: tracker[name] for name in binary.symbols})

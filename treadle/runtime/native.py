@@ -14,11 +14,12 @@ from typing import Protocol
 
 from ..base.binary import Binary
 from ..base.config import config
+from ..base.digest import digest
 from ..base.errors import InternalError
 from ..types.core import Scalar
 from ..types.records import ENV, POOL, Memory
 from . import cache, system
-from .loader import Library, link, linker, symbol_address
+from .loader import Library, link, symbol_address
 
 SPINS = 2000  # pauses before a worker sleeps: some tens of microseconds
 
@@ -40,13 +41,15 @@ class Room(Protocol):
 
 
 _provider: Callable[[], Room] | None = None
+_target: Callable[[], str] = str
 _lock = threading.RLock()
 
 
-def provide(provider: Callable[[], Room]) -> None:
-    """Say who writes native helpers: a function that returns the room (a module), called when one is needed."""
-    global _provider
-    _provider = provider
+def provide(provider: Callable[[], Room], target: Callable[[], str]) -> None:
+    """Say who writes native helpers: a function that returns the room (a module), called when one is needed, and one
+    that returns what the helpers are compiled for, in words for cache keys."""
+    global _provider, _target
+    _provider, _target = provider, target
 
 
 def room() -> Room:
@@ -58,18 +61,9 @@ def room() -> Room:
 
 def helper(name: str, make: Callable[[], Binary]) -> Library:
     """Load a helper: from the cache, or made now."""
-    import llvmlite
-
-    key = f"{room().revision()}{name}-{llvmlite.__version__}-{_processor()}"
+    key = digest(room().revision(), name, _target())
     binary = cache.load(key) or cache.store(key, make())
     return link(binary)
-
-
-def _processor() -> str:
-    linker()
-    import llvmlite.binding as llvm
-
-    return f"{llvm.get_process_triple()}-{llvm.get_host_cpu_name()}"
 
 
 class Driver:

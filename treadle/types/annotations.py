@@ -59,10 +59,6 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
     for _ in range(2):  # text may be postponed once more
         if isinstance(annotation, str):
             annotation = evaluated(annotation, namespace)
-    if _hashable(annotation) and annotation in _OPEN:
-        return None
-    if isinstance(annotation, Type):
-        return annotation
     if isinstance(annotation, ArrayAnnotation):
         if annotation.ndim not in (1, 2, 3, 4):
             raise KernelTypeError(f"an array has 1 to 4 dimensions, not {annotation.ndim}")
@@ -71,6 +67,10 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
         found = _of_class(annotation)
         if found is not None:
             return found
+    if isinstance(annotation, Type):
+        return annotation
+    if _hashable(annotation) and annotation in _OPEN:
+        return None
     found = getattr(annotation, "__treadle_type__", None)
     if isinstance(found, Type):
         return found

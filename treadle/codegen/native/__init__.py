@@ -5,8 +5,8 @@ These functions are what the runtime asks for (``runtime.native.Room``). Nothing
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from pathlib import Path
 
 from ...base.binary import Binary
 from ...base.digest import digest
@@ -16,9 +16,15 @@ from ...types.core import Scalar
 @cache
 def revision() -> str:
     """Stands for all the text that this room writes, in cache keys: the digest of the sources that write it."""
-    here = Path(__file__).parent
-    files = [*sorted(here.glob("*.py")), here.parents[1] / "types" / "records.py"]
-    return digest(*(path.read_bytes() for path in files))
+    here = os.path.dirname(__file__)
+    files = sorted(os.path.join(here, name) for name in os.listdir(here) if name.endswith(".py"))
+    files.append(os.path.join(here, "..", "..", "types", "records.py"))
+    return digest(*map(_content, files))
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def driver_binary() -> Binary:
