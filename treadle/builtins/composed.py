@@ -6,7 +6,7 @@ from ..types.core import bf16, f16
 from ..types.values import float32
 from .language import abs, copysign, floor, fma, max, min, mod, trunc, where
 from .patterns import Float, Scalar, Var
-from .registry import builtin
+from .registry import builtin, rule
 
 RADIAN = math.pi / 180.0  # a degree, in radians
 DEGREE = 180.0 / math.pi  # a radian, in degrees
@@ -19,12 +19,14 @@ Short = Var("Short", (f16, bf16))
 class clamp:
     """``x`` limited to ``low`` … ``high``; ``high`` if they cross, ``low`` for NaN.
 
+    The derivative is that of the one given back; of ``x`` where it is equal to a limit.
+
     >>> wp.clamp(5.0, 0.0, 1.0)
     1.0
     """
 
     def body(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-        return min(max(low, x), high)
+        return min(max(x, low), high)
 
 
 @builtin("scalar math")
@@ -168,9 +170,13 @@ class mod_float:
     Long division by ``|b|`` times powers of 2²²: each quotient is a small whole number, so that the remainder, a
     multiple of the divisor's last place, is exact with one rounding. A quotient that was rounded up is taken back.
 
+    The derivative for ``b`` is less the whole quotient; the jumps have none.
+
     >>> wp.mod(-7.5, 2.0)
     -1.5
     """
+
+    adjoint = rule("of_mod")
 
     def body(a: Float, b: Float) -> Float:
         r = abs(a)

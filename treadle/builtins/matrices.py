@@ -5,7 +5,7 @@ from ..types.core import Matrix, Type
 from ..types.core import matrix as matrix_type
 from .language import matrix, where
 from .patterns import C, Float, K, Known, Mat, N, R, Scalar, Vec
-from .registry import Arg, Mismatch, builtin
+from .registry import Arg, Mismatch, builtin, rule
 from .terms import columns, make, rows, terms, total
 from .terms import dot as products
 
@@ -260,11 +260,13 @@ class determinant4:
 
 @builtin("vector math", "inverse")
 class inverse2:
-    """The inverse; the zero matrix if the determinant is zero.
+    """The inverse; the zero matrix if the determinant is zero, and so is the derivative.
 
     >>> wp.inverse(wp.mat22(2.0, 0.0, 0.0, 4.0))
     mat22f([[0.5, -0.0], [-0.0, 0.25]])
     """
+
+    adjoint, tangent = rule("of_inverse"), rule("along_inverse")
 
     def body(a: Mat(2, 2, Float)) -> Mat(2, 2, Float):
         det = a[0, 0] * a[1, 1] - a[1, 0] * a[0, 1]
@@ -274,11 +276,13 @@ class inverse2:
 
 @builtin("vector math", "inverse")
 class inverse3:
-    """The inverse: the cofactors over the determinant; the zero matrix if the determinant is zero.
+    """The inverse: the cofactors over the determinant; the zero matrix if that is zero, and so is the derivative.
 
     >>> wp.inverse(wp.mat33(1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 4.0))
     mat33f([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.25]])
     """
+
+    adjoint, tangent = rule("of_inverse"), rule("along_inverse")
 
     def body(a: Mat(3, 3, Float)) -> Mat(3, 3, Float):
         c00 = a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1]
@@ -296,13 +300,15 @@ class inverse3:
 
 @builtin("vector math", "inverse")
 class inverse4:
-    """The inverse by 2 × 2 minors (Laplace); the zero matrix if the determinant is zero.
+    """The inverse by 2 × 2 minors (Laplace); the zero matrix if the determinant is zero, and so is the derivative.
 
     D. Eberly, "The Laplace Expansion Theorem: Computing the Determinants and Inverses of Matrices", 2008.
 
     >>> wp.inverse(wp.identity(n=4, dtype=float))[2, 2]
     1.0
     """
+
+    adjoint, tangent = rule("of_inverse"), rule("along_inverse")
 
     def body(a: Mat(4, 4, Float)) -> Mat(4, 4, Float):
         s0 = a[0, 0] * a[1, 1] - a[1, 0] * a[0, 1]

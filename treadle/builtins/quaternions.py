@@ -19,6 +19,7 @@ from .language import (
     sin,
     sqrt,
     vector,
+    where,
 )
 from .patterns import Float, Known, Mat, Quat, Vec
 from .registry import Arg, Mismatch, builtin
@@ -222,15 +223,21 @@ class quat_from_matrix:
 class quat_slerp:
     """The rotation a share ``t`` of the way from ``a`` to ``b``, along the shorter arc and at constant speed.
 
-    The rotation from ``a`` to ``b`` has an axis; it is turned by ``t`` times its angle.
+    The rotation from ``a`` to ``b`` is ``(u, w)`` with half its angle φ between |u| and w; to a share of it belong
+    ``u sin(t φ)/|u|``, whose limit is ``t u``, and ``cos(t φ)``.
 
     >>> wp.quat_slerp(wp.quat_identity(), wp.quat_identity(), 0.5)
     quatf([0.0, 0.0, 0.0, 1.0])
     """
 
     def body(a: Quat(Float), b: Quat(Float), t: Float) -> Quat(Float):
-        axis, angle = quat_to_axis_angle(quat_inverse(a) * b)
-        return a * quat_from_axis_angle(axis, t * angle)
+        way = quat_inverse(a) * b
+        side = copysign(1.0, way[3])  # q and -q are one rotation; the one with w ≥ 0 turns by π at most
+        u = vector(way[0], way[1], way[2]) * side
+        size = length(u)
+        half = t * atan2(size, way[3] * side)
+        share = where(size > 0.0, sin(half) / where(size > 0.0, size, 1.0), t)
+        return a * quaternion(u[0] * share, u[1] * share, u[2] * share, cos(half))
 
 
 @builtin("quaternion math")

@@ -3,8 +3,9 @@
 A record is a class under ``@builtin("group")``, named like the function, of one of three kinds:
 
 * a **primitive** has ``sig``, ``ref`` (its meaning, on NumPy scalars) and ``lower`` (machine code through the emitter);
-  it stands in the IR as an op under its own name;
-* a **body** is a function in the kernel language, called like a user's;
+  it stands in the IR as an op under its own name. One that makes floats of floats has ``adjoint``, see ``adjoint.py``;
+* a **body** is a function in the kernel language, called like a user's; where its derivative is not to be taken from
+  the body itself, it has ``adjoint`` (and for forward mode ``tangent``), functions in the kernel language too;
 * a **special** has ``sig`` and ``emit``, which appends IR by hand, and may have ``result``, a rule that computes the
   result type where the signature cannot say it; or it has ``match``, which does all of it.
 
@@ -148,6 +149,11 @@ class Deferred:
         return getattr(importlib.import_module(self.module), self.name)
 
 
+def rule(name: str) -> Deferred:
+    """The function of that name in ``derivatives``."""
+    return Deferred(f"{__package__}.derivatives", name)
+
+
 @dataclass(frozen=True)
 class Record:
     """One builtin, or one overload of it."""
@@ -268,7 +274,7 @@ class Record:
     def _emitter(self, slots: list, types: dict, result: Result, context: Object) -> Callable:
         """A function of (builder, values in the order given) that appends the code."""
         kind, name = self.kind, self.name
-        definition = self.part("body" if kind == "body" else "emit")
+        definition = self.part("emit")
         known = [p.pattern for p in self.signature.params]
 
         def emit(builder: Builder, given: list[Value | None]) -> Object:
@@ -284,8 +290,8 @@ class Record:
             if kind == "primitive":
                 return builder.one(name, tuple(values), result)
             if kind == "body":
-                func = context.instantiate(definition, [v.type for v in values])
-                made = builder.op("call", tuple(values), tuple(v.type for v in func.body.yields), func=func)
+                attrs = context.call(self, [v.type for v in values])
+                made = builder.op("call", tuple(values), tuple(v.type for v in attrs["func"].body.yields), **attrs)
                 return made if len(made) > 1 else made[0] if made else None
             return definition(builder, result, *values)
 
@@ -495,5 +501,5 @@ def _near(name: str) -> str:
 
 __all__ = [
     "Arg", "Match", "Mismatch", "Param", "Record", "Signature", "builtin", "constructor", "documentation", "exists",
-    "primitive", "records", "resolve",
+    "primitive", "records", "resolve", "rule",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from ..types.values import float32
 from .elementary import FILES, dsl
 from .language import Word
 from .patterns import Var
-from .registry import Deferred, Param, Signature, builtin
+from .registry import Deferred, Param, Signature, builtin, rule
 
 Short = Var("Short", (f16, bf16))
 
@@ -37,16 +37,32 @@ _MEANINGS = {
     "erfcinv": ("The inverse of the complementary error function", "1.0", "0.0"),
 }
 _PARAMETERS = {"atan2": "yx", "pow": "xy"}
+_DERIVATIVES = {  # what is to be said of them
+    "asin": "The derivative at -1 and 1, and beyond, is 0.",
+    "acos": "The derivative at -1 and 1, and beyond, is 0.",
+    "atan2": "The derivatives at the origin are 0.",
+    "log": "The derivative at 0 is infinite.",
+    "log2": "The derivative at 0 is infinite.",
+    "log10": "The derivative at 0 is infinite.",
+    "pow": "At ``x`` = 0 the derivatives are 0 where they would be infinite for ``y`` from 0 to 1; that for ``y`` is 0 "
+    "for ``x`` ≤ 0.",
+    "cbrt": "The derivative at 0, where the slope is infinite, counts as 0.",
+    "erfinv": "The derivatives at -1 and 1 are infinite.",
+    "erfcinv": "The derivatives at 0 and 2 are infinite.",
+}
 
 
 def _documentation(name: str) -> str:
     meaning, example, result = _MEANINGS[name]
-    return f"{meaning}.\n\n>>> wp.{name}({example})\n{result}"
+    about = f"\n\n{_DERIVATIVES[name]}" if name in _DERIVATIVES else ""
+    return f"{meaning}.{about}\n\n>>> wp.{name}({example})\n{result}"
 
 
 def _define(name: str, suffix: str, t, body) -> None:
     params = tuple(Param(p, t) for p in _PARAMETERS.get(name, "x"))
     members = {"__doc__": _documentation(name), "sig": Signature(params, t), "body": body}
+    if t is not Short:  # its body rests on float32, whose derivative serves
+        members["adjoint"] = rule(f"of_{name}")
     module = __name__ if t is not f64 else f"{__name__}_f64"
     builtin("scalar math", name)(type(f"{name}_{suffix}", (), {**members, "__module__": module}))
 

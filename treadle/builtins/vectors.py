@@ -1,11 +1,11 @@
 """Functions of vectors. Where the length is free they are built component by component; the others are bodies."""
 
 from ..types.core import b1, u32
-from .language import sign, sqrt, vector, where
+from .language import sqrt, vector, where
 from .patterns import C, Composite, Float, Mat, N, Quat, R, Scalar, Vec
-from .registry import builtin
+from .registry import builtin, rule
+from .terms import Term, make, terms, total
 from .terms import dot as products
-from .terms import make, terms
 
 # -- products ----------------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class length_sq_quaternion:
 
 @builtin("vector math")
 class length:
-    """The Euclidean length of a vector or quaternion.
+    """The Euclidean length of a vector or quaternion. The derivative at zero is 0.
 
     >>> wp.length(wp.vec2(3.0, 4.0))
     5.0
@@ -162,11 +162,13 @@ class length_quaternion:
 
 @builtin("vector math")
 class normalize:
-    """The vector of length 1 in the direction of ``a``; the zero vector if ``a`` is zero.
+    """The vector of length 1 in the direction of ``a``; the zero vector if ``a`` is zero, and so is the derivative.
 
     >>> wp.normalize(wp.vec2(3.0, 4.0))
     vec2f([0.6000000238418579, 0.800000011920929])
     """
+
+    adjoint = tangent = rule("of_normalize")
 
     def body(a: Vec(N, Float)) -> Vec(N, Float):
         size = length(a)
@@ -175,11 +177,13 @@ class normalize:
 
 @builtin("quaternion math", "normalize")
 class normalize_quaternion:
-    """The quaternion of length 1 in the direction of ``a``; the identity if ``a`` is zero.
+    """The quaternion of length 1 in the direction of ``a``; the identity if ``a`` is zero, where the derivative is 0.
 
     >>> wp.normalize(wp.quat(0.0, 0.0, 0.0, 2.0))
     quatf([0.0, 0.0, 0.0, 1.0])
     """
+
+    adjoint = tangent = rule("of_normalize")
 
     def body(a: Quat(Float)) -> Quat(Float):
         size = length(a)
@@ -191,14 +195,16 @@ class normalize_quaternion:
 
 @builtin("vector math")
 class norm_l1:
-    """The sum of the absolute values of the components.
+    """The sum of the absolute values of the components. The derivative for a component that is 0 is 0.
 
     >>> wp.norm_l1(wp.vec2(3.0, -4.0))
     7.0
     """
 
-    def body(v: Vec(N, Float)) -> Float:
-        return dot(sign(v), v)
+    def sig(v: Vec(N, Float)) -> Float: ...
+
+    def emit(b, result, x):
+        return total(Term(b, b.one("abs", (part,), result)) for part in b.parts(x)).value
 
 
 @builtin("vector math")

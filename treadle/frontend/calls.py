@@ -15,7 +15,7 @@ from ..types.core import STR, Matrix, Scalar, Struct, Tuple, Type, Vector, i32
 from ..types.spelling import spell
 from .arguments import Arguments, called
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
-from .context import CONTEXT
+from .context import context_of
 from .control import operand_type
 from .core import common_type
 from .expressions import RULES
@@ -56,7 +56,7 @@ class Calls(Printing):
     def _call_body(self, body: FunctionType, node: ast.Call) -> Operand | None:
         """Call a function that the body of a builtin shares with others."""
         given = [self.value(self.operand(a), a) for a in node.args]
-        func = CONTEXT.instantiate(body, [v.type for v in given])
+        func = context_of(self.options.gradient).instantiate(body, [v.type for v in given])
         results = self.here(node).op("call", tuple(given), tuple(y.type for y in func.body.yields), func=func)
         return results if len(results) > 1 else results[0] if results else None
 
@@ -187,7 +187,7 @@ class Calls(Printing):
         given = [self.arg(x, n) for x, n in zip([*args, *kwargs.values()], places, strict=True)]
         named = dict(zip(kwargs, given[len(args) :], strict=True))
         try:
-            match = registry.constructor(t, given[: len(args)], named, CONTEXT)
+            match = registry.constructor(t, given[: len(args)], named, context_of(self.options.gradient))
         except TreadleError as error:
             raise self.placed(error, node) from None
         return self.emit(match, [*args, *kwargs.values()], node, places)

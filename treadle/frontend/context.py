@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
-from ..builtins.registry import as_written
+from ..builtins.registry import Record, as_written
 from ..ir.node import Block, Func, Op
 from ..ir.walk import with_body, with_ops, with_regions
 from ..types.core import Type
+from ..types.layout import has_floats
 
 
 class Context:
-    """Parses the bodies of builtins, once per list of types in a process."""
+    """Parses the bodies of builtins, once per list of types in a process.
 
-    def __init__(self):
+    ``gradient``: how often the program that calls them will be differentiated.
+    """
+
+    def __init__(self, gradient: int):
+        self.gradient = gradient
         self._made: dict[tuple[Callable, tuple[Type, ...]], Func] = {}
 
     def instantiate(self, body: Callable, types: Sequence[Type]) -> Func:
@@ -23,9 +29,36 @@ class Context:
         if func is None:
             from .parse import parse_builtin
 
-            func = parse_builtin(body, types)
+            func = parse_builtin(body, types, self.gradient)
             func = self._made[key] = unfused(func) if as_written(body) else func
         return func
+
+    def call(self, record: Record, types: Sequence[Type]) -> dict[str, Func]:
+        """The attributes of a call of ``record`` for arguments of ``types``: the function, and where the program will
+        be differentiated what the record says of its derivative."""
+        body = record.part("body")
+        adjoint, tangent = (record.part(name) if self.gradient else None for name in ("adjoint", "tangent"))
+        if adjoint is None:
+            return {"func": self.instantiate(body, types)}
+        func = context_of(0).instantiate(body, types)  # nobody looks inside
+        results = [y.type for y in func.body.yields]
+        moving = [[t for t in given if has_floats(t)] for given in (types, results)]
+        if not moving[0] or not moving[1]:
+            return {"func": func}
+        rules = context_of(self.gradient - 1)
+        found = {"func": func, "adjoint": rules.instantiate(adjoint, (*types, *results, *moving[1]))}
+        if tangent is not None:
+            found["tangent"] = rules.instantiate(tangent, (*types, *results, *moving[0]))
+        return found
+
+
+@cache
+def context_of(gradient: int) -> Context:
+    """The context of programs that will be differentiated ``gradient`` times."""
+    return Context(gradient)
+
+
+CONTEXT = context_of(0)
 
 
 def unfused(func: Func) -> Func:
@@ -41,5 +74,3 @@ def unfused(func: Func) -> Func:
 
     return with_body(func, mark(func.body))
 
-
-CONTEXT = Context()

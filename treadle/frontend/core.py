@@ -31,12 +31,13 @@ class Options:
     """What the frontend must be told. ``max_unroll``: loops of at most so many known iterations are unrolled. ``grid``:
     dimensions of the launch; a kernel that asks for fewer indices gets the first ones, and threads share them.
     ``shared``: arrays that the kernel updates may lie over each other, so that every update must be one step.
-    ``gradient``: the program will be differentiated; what has a rule for that stays a call that brings it along."""
+    ``gradient``: how often the program will be differentiated; what has a rule for that stays a call that brings it
+    along."""
 
     max_unroll: int = 16
     grid: int = 1
     shared: bool = False
-    gradient: bool = False
+    gradient: int = 0
 
 
 class Core:

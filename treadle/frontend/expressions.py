@@ -15,7 +15,7 @@ from ..types import values
 from ..types.core import STR, Scalar, Struct, Type, b1
 from ..types.promotion import adapts
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, fold, plain
-from .context import CONTEXT
+from .context import context_of
 from .control import Control, operand_type
 from .core import cheap
 from .environment import Broken, Cascade, TypeNeeded, Variable
@@ -287,7 +287,7 @@ class Expressions(Control):
     def resolve(self, name: str, args: list[Arg], kwargs: dict[str, Arg], node: ast.AST) -> Match:
         """The builtin for these arguments, its errors placed at ``node``."""
         try:
-            return registry.resolve(name, args, kwargs, CONTEXT)
+            return registry.resolve(name, args, kwargs, context_of(self.options.gradient))
         except TreadleError as error:
             raise self.placed(error, node) from None
 
@@ -296,7 +296,7 @@ class Expressions(Control):
     ) -> Operand | None:
         """Call builtin ``name``; ``nodes`` are the arguments' places."""
         if not kwargs and all([type(x) is Value for x in args]):  # nothing but types decides: choose once
-            key = (name, *[x.type for x in args])
+            key = (name, self.options.gradient, *[x.type for x in args])
             match = MATCHES.get(key)
             if match is None:
                 match = MATCHES[key] = self.resolve(name, [Arg(x.type) for x in args], {}, node)

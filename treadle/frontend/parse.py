@@ -60,15 +60,16 @@ def parse(
     return _guarded(Parser(source, options, kind, found), arg_types, constants, name)
 
 
-def parse_builtin(body: Callable, types: Sequence[Type]) -> Func:
+def parse_builtin(body: Callable, types: Sequence[Type], gradient: int = 0) -> Func:
     """The program of a builtin's body; plain names in it also reach the other builtins."""
-    return _guarded(Parser(Source(body), Options(), "function", Manifest(), builtin=True), types, (), "")
+    options = Options(gradient=gradient)
+    return _guarded(Parser(Source(body), options, "function", Manifest(), builtin=True), types, (), "")
 
 
 def _guarded(parser: Parser, arg_types: Sequence[Type | None], constants: Sequence[Constant | None], name: str) -> Func:
     """Parse, unless the same function is being parsed already: then it calls itself."""
     stack = _running.__dict__.setdefault("stack", [])
-    key = (parser.source.code, tuple(arg_types))
+    key = (parser.source.code, tuple(arg_types), parser.options.gradient)
     if key in stack or len(stack) > DEEPEST:
         raise KernelSyntaxError(f"{parser.source.name} calls itself", hint="kernels have no recursion; write a loop")
     stack.append(key)
