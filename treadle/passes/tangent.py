@@ -112,7 +112,7 @@ class _Forward:
         return made
 
     def body(self, yields: tuple[Value, ...] = ()) -> Block:
-        return self.block(self.func.body, extra=yields)
+        return self.block(self.func.body, extra=tuple(self.carried(yields)))
 
     def carried(self, values: tuple[Value, ...]) -> list[Value]:
         return [v for v in values if self.facts.carries(v)]
