@@ -58,7 +58,7 @@ class UserFunction:
     def treadle_parameters(self) -> tuple:
         return self.source.parameters()
 
-    def treadle_function(self, types: tuple, constants: tuple) -> Func:
+    def treadle_function(self, types: tuple, constants: tuple, gradient: int = 0) -> Func:
         wanted = []
         for p, declared, t, c in zip(
             self.source.parameters(), self.source.parameter_types(), types, constants, strict=True

@@ -19,13 +19,13 @@ from .context import context_of
 from .control import operand_type
 from .core import common_type
 from .expressions import RULES
+from .gradients import Gradients
 from .names import MISSING
-from .printing import Printing
 
 PYTHON: dict[Any, str] = {abs: "abs", min: "min", max: "max", pow: "pow", round: "round", len: "len", print: "print"}
 
 
-class Calls(Printing):
+class Calls(Gradients):
     """Translation of calls."""
 
     def _call(self, node: ast.Call) -> Operand | None:
@@ -35,6 +35,10 @@ class Calls(Printing):
         target = callee.value
         if getattr(target, "__treadle_static__", False):
             return self._static(node)
+        if getattr(target, "__treadle_grad__", False):
+            return self.gradient_of(target, node)
+        if hasattr(target, "treadle_differentiated"):
+            return self.call_gradient(target.treadle_differentiated, node)
         if target is type:
             return self._type(node)
         t = type_in(target)
@@ -216,11 +220,20 @@ class Calls(Printing):
     # -- user functions ------------------------------------------------------------------------------------------------
 
     def call_user(self, target: Any, arguments: Arguments, node: ast.expr) -> Operand | None:
-        """Call a function of the user.
+        """Call a function of the user."""
+        func, ready, rules = self.instance(target, arguments, node, self.options.gradient)
+        results = self.here(node).op("call", ready, tuple(y.type for y in func.body.yields), func=func, **rules)
+        return results if len(results) > 1 else results[0] if results else None
+
+    def instance(
+        self, target: Any, arguments: Arguments, node: ast.expr, gradient: int
+    ) -> tuple[Func, tuple[Value, ...], dict[str, Func]]:
+        """The program of the user's function ``target`` for ``arguments``, and the values to call it with.
 
         ``target.treadle_parameters`` are its parameters (:class:`Parameter`). ``target.treadle_function(types,
-        constants)`` gives its program for these argument types, where ``constants[i]`` is the :class:`Constant` given
-        there, or None.
+        constants, gradient)`` gives its program for these argument types, where ``constants[i]`` is the
+        :class:`Constant` given there, or None. Where it is to be differentiated ``target.treadle_rules(types,
+        constants, gradient)`` gives what the user wrote for that: the attributes "adjoint" and "replay" of a call.
         """
         given = self.bound(target, arguments, node)
         types, constants = [], []
@@ -234,7 +247,8 @@ class Calls(Printing):
                     self.fail(place, f"{describe(x)} cannot be passed to a function")
                 types.append(t)
         try:
-            func: Func = target.treadle_function(tuple(types), tuple(constants))
+            func: Func = target.treadle_function(tuple(types), tuple(constants), gradient)
+            rules = target.treadle_rules(tuple(types), tuple(constants), gradient) if gradient else {}
         except RecursionError:
             raise KernelSyntaxError(f"{called(node)} calls itself without end", self.span(node)) from None
         except TreadleError as error:
@@ -245,8 +259,7 @@ class Calls(Printing):
         ready = []
         for (x, place), t, name in zip(passed, func.signature, func.names, strict=True):
             ready.append(self.typed(x, t, place, f"argument {name!r} of {func.name}"))
-        results = self.here(node).op("call", tuple(ready), tuple(y.type for y in func.body.yields), func=func)
-        return results if len(results) > 1 else results[0] if results else None
+        return func, tuple(ready), rules
 
     def overloaded(self, name: str, operands: list[Operand], node: ast.expr) -> Operand:
         """An operator on structs: the user's function of the operator's name, such as ``mul``, if there is one."""

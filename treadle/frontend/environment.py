@@ -11,6 +11,7 @@ from .constants import Operand
 STAY = "$stay"  # false once the innermost loop is left
 RETURNED = "$returned"  # true once a return inside a loop has run
 RESULT = "$value"  # what was returned
+ADJOINT = "$adjoint "  # begins the names of what gradient functions give back: the adjoints of the arguments
 FLOW = "$flow"  # not a variable: among the live names it says that somebody asks whether control went on
 
 

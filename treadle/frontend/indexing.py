@@ -32,7 +32,7 @@ from ..types.layout import children
 from ..types.spelling import spell
 from .constants import Constant, Operand, constant_of, describe, parts_of
 from .control import operand_type
-from .environment import Broken
+from .environment import ADJOINT, Broken
 from .expressions import RULES
 from .slicing import Slicing, below
 
@@ -156,6 +156,8 @@ class Indexing(Slicing):
         """Store ``x`` where ``ref`` refers to."""
         match ref:
             case Local():
+                if ref.name.startswith(ADJOINT):
+                    x = self.typed(x, self.type_of(ref), node, f"wp.adjoint[{ref.name[len(ADJOINT):]}]")
                 self.bind(ref.name, x, node)
             case Memory() if ref.complete:
                 v = self.typed(x, ref.view.type.elem, node, "the element")
@@ -298,6 +300,8 @@ class Indexing(Slicing):
             if isinstance(x, tuple):
                 return Given(self._item(x, items, node))
             if isinstance(x, Constant) and x.type is None:
+                if getattr(x.value, "__treadle_adjoint__", False):
+                    return self.adjoint(items, node)
                 return Given(self._outer_item(x.value, items, node))
         t = self.type_of(base)
         if isinstance(base, Memory) and not base.complete and not any(isinstance(i, ast.Slice) for i in items):

@@ -15,7 +15,7 @@ from .calls import Calls
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe
 from .control import FLOWS, Flow, operand_type
 from .core import common_type
-from .environment import RESULT, RETURNED, STAY, Broken, Environment, Variable
+from .environment import ADJOINT, RESULT, RETURNED, STAY, Broken, Environment, Variable
 from .facts import Names
 
 UNROLLED_NODES = 6000  # a loop is not unrolled for speed if that makes more syntax than this
@@ -324,6 +324,8 @@ class Loops(Calls):
         ]
         if facts.returns:
             names += [RETURNED] + ([RESULT] if self.kind != "kernel" else [])
+        if self.differentiated is not None:
+            names += [n for n in before if n.startswith(ADJOINT)]
         for name in names:
             v = before.get(name)
             found = operand_type(known[name].operand) if name in known else None

@@ -16,11 +16,11 @@ from .core import Options
 from .environment import FLOW, RESULT, Variable
 from .facts import NONE
 from .names import Manifest
-from .source import EMPTY, Source
+from .source import EMPTY, Parameter, Source
 from .statements import Statements
 from .updates import settle_updates
 
-__all__ = ["Options", "parse", "parse_builtin"]
+__all__ = ["Options", "parse", "parse_builtin", "parse_rule"]
 
 DEEPEST = 64  # calls inside calls; beyond, a function calls itself with ever new types
 
@@ -60,13 +60,44 @@ def parse(
     return _guarded(Parser(source, options, kind, found), arg_types, constants, name)
 
 
+def parse_rule(
+    source: Source,
+    arg_types: Sequence[Type | None],
+    result_types: Sequence[Type],
+    options: Any = USUAL,
+    constants: Sequence[Constant | None] = (),
+    manifest: Manifest | None = None,
+    name: str = "",
+) -> Func:
+    """The program of a gradient function, which takes the arguments of another function and its results' adjoints.
+
+    Args:
+        source: the user's gradient function.
+        arg_types, constants: as for the function that it belongs to, see :func:`parse`.
+        result_types: what that function gives back.
+        options: ``gradient`` says how often the gradient function itself will be differentiated.
+
+    Returns: a function of the arguments, the results, and the adjoints of the results that have floats; it gives back
+    the adjoints of the arguments that have floats.
+    """
+    found = Manifest() if manifest is None else manifest
+    parser = Parser(source, options, "function", found)
+    return _guarded(parser, arg_types, constants, name, tuple(result_types))
+
+
 def parse_builtin(body: Callable, types: Sequence[Type], gradient: int = 0) -> Func:
     """The program of a builtin's body; plain names in it also reach the other builtins."""
     options = Options(gradient=gradient)
     return _guarded(Parser(Source(body), options, "function", Manifest(), builtin=True), types, (), "")
 
 
-def _guarded(parser: Parser, arg_types: Sequence[Type | None], constants: Sequence[Constant | None], name: str) -> Func:
+def _guarded(
+    parser: Parser,
+    arg_types: Sequence[Type | None],
+    constants: Sequence[Constant | None],
+    name: str,
+    result_types: tuple[Type, ...] | None = None,
+) -> Func:
     """Parse, unless the same function is being parsed already: then it calls itself."""
     stack = _running.__dict__.setdefault("stack", [])
     key = (parser.source.code, tuple(arg_types), parser.options.gradient)
@@ -76,6 +107,8 @@ def _guarded(parser: Parser, arg_types: Sequence[Type | None], constants: Sequen
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, FRAMES))
     try:
+        if result_types is not None:
+            return parser.run_rule(arg_types, constants, result_types, name)
         return parser.run(arg_types, constants, name)
     finally:
         sys.setrecursionlimit(before)
@@ -106,12 +139,38 @@ class Parser(Statements):
         settled = self.updates and self.kind == "kernel" and not self.options.shared
         return settle_updates(func) if settled else func
 
+    def run_rule(
+        self,
+        arg_types: Sequence[Type | None],
+        constants: Sequence[Constant | None],
+        result_types: tuple[Type, ...],
+        name: str,
+    ) -> Func:
+        """Translate a gradient function; see :func:`parse_rule`."""
+        declared, n = self.source.parameters(), len(arg_types)
+        arguments = self._received(declared[:n], arg_types, constants)
+        results = tuple([Value(t) for t in result_types])
+        adjoints = self.begin_rule(arguments, results, [p.name for p in declared[n:]])
+        self.declared = None
+        self.block(self.tree.body)
+        if self.errors:
+            raise self._together()
+        given_back = self.end_rule()
+        params = (*arguments, *results, *adjoints)
+        return Func(name or self.source.name, "function", params, self.builder.block((), given_back),
+                    tuple([p.type for p in params]), (), {}, self.source.span)  # fmt: skip
+
     def _parameters(self, arg_types: Sequence[Type | None], constants: Sequence[Constant | None]) -> tuple[Value, ...]:
         """Bind the parameters; those that exist at run time become values."""
         declared = self.source.parameters()
         if len(arg_types) != len(declared):
             raise KernelTypeError(f"{self.source.name} takes {len(declared)} arguments, here are {len(arg_types)}",
                                   self.source.span)  # fmt: skip
+        return self._received(declared, arg_types, constants)
+
+    def _received(
+        self, declared: Sequence[Parameter], arg_types: Sequence[Type | None], constants: Sequence[Constant | None]
+    ) -> tuple[Value, ...]:
         params = []
         for i, (p, t) in enumerate(zip(declared, arg_types, strict=True)):
             known = constants[i] if i < len(constants) else None

@@ -172,7 +172,8 @@ class Statements(Loops):
         values = [self.value(p, s, wanted[i] if i < len(wanted) else None) for i, p in enumerate(given)]
         types = tuple(v.type for v in values)
         if declared is None:
-            self.fail(s, f"{self.source.name} is declared to return nothing")
+            why = "is declared to return" if self.differentiated is None else "is a gradient function and returns"
+            self.fail(s, f"{self.source.name} {why} nothing")
         if declared is not EMPTY and not _agree(types, wanted):
             self.fail(s, f"{self.source.name} is declared to return {_list(wanted)} and returns {_list(types)}")
         if self.returned is None:

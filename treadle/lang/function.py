@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
 FUNCTIONS: weakref.WeakSet[Function] = weakref.WeakSet()  # all alive
 
 
-def _forget_all() -> None:
+def forget_all() -> None:
     """A name means another function now, as when a notebook cell runs again: what may call it compiles anew."""
     from .kernel import KERNELS
 
@@ -52,7 +52,9 @@ class Function:
         self.inline = inline
         self.source = Source(func, namespace=namespace)
         self.overloads: list[Function] = [self]
-        self._programs: dict[tuple, Func] = {}
+        self.adjoint: Function | None = None  # what the user wrote for its gradient, see rules.py
+        self.replay: Function | None = None
+        self.programs: dict[tuple, Func] = {}
         self._manifest = Manifest()
         functools.update_wrapper(self, func)
         FUNCTIONS.add(self)
@@ -65,36 +67,52 @@ class Function:
         """The parameters, as callers bind arguments to them."""
         return self.source.parameters()
 
-    def treadle_function(self, types: Sequence[Type | None], constants: Sequence[Constant | None] = ()) -> Func:
+    def treadle_function(
+        self, types: Sequence[Type | None], constants: Sequence[Constant | None] = (), gradient: int = 0
+    ) -> Func:
         """The program of this function for arguments of ``types``; ``constants`` holds those known while compiling.
+        ``gradient``: how often it will be differentiated.
 
         Raises:
             KernelTypeError: an argument that does not fit its annotation, or an error in the body.
         """
-        known = tuple(constants) or (None,) * len(types)
-        chosen = self if len(self.overloads) == 1 else self.select(types, known)
-        wanted = chosen.settle(types, known)
-        fixed = tuple(
-            c.value if c is not None and not isinstance(t, _AT_RUN_TIME) else None
-            for c, t in zip(known, wanted, strict=True)
-        )
-        key = (wanted, fixed)
-        func = chosen._programs.get(key)
+        chosen, wanted, known = self.chosen(types, constants)
+        depth = gradient if chosen.adjoint is None else 0  # nobody looks into what has a gradient function
+        key = (wanted, known_values(wanted, known), depth)
+        func = chosen.programs.get(key)
         if func is None:
-            func = chosen._programs[key] = chosen._parsed(wanted, known)
+            func = chosen.programs[key] = chosen._parsed(wanted, known, depth)
         return func
 
-    def _parsed(self, types: tuple[Type | None, ...], known: Sequence[Constant | None]) -> Func:
+    def chosen(
+        self, types: Sequence[Type | None], constants: Sequence[Constant | None]
+    ) -> tuple[Function, tuple[Type | None, ...], tuple[Constant | None, ...]]:
+        """The overload for a call, the types of its parameters, and the arguments known while compiling."""
+        known = tuple(constants) or (None,) * len(types)
+        found = self if len(self.overloads) == 1 else self.select(types, known)
+        return found, found.settle(types, known), known
+
+    def treadle_rules(
+        self, types: Sequence[Type | None], constants: Sequence[Constant | None], gradient: int
+    ) -> dict[str, Func]:
+        """What the user wrote for the gradient of a call: its gradient function as "adjoint", its "replay" function."""
+        from .rules import programs
+
+        chosen, wanted, known = self.chosen(types, constants)
+        return programs(chosen, wanted, known, gradient) if chosen.adjoint or chosen.replay else {}
+
+    def _parsed(self, types: tuple[Type | None, ...], known: Sequence[Constant | None], gradient: int) -> Func:
         from dataclasses import replace
 
-        from ..frontend.parse import parse
+        from ..frontend.parse import Options, parse
 
-        func = parse(self.source, types, kind="function", constants=known, manifest=self._manifest, name=self.key)
+        options = Options(gradient=gradient)
+        func = parse(self.source, types, options, "function", known, self._manifest, self.key)
         return func if self.inline is None else replace(func, facts={**func.facts, "inline": self.inline})
 
     def forget(self) -> None:
         """Drop the programs made so far; they may hold functions that have been defined anew."""
-        self._programs.clear()
+        self.programs.clear()
         self._manifest = Manifest()
 
     def manifest(self) -> Manifest:
@@ -149,6 +167,14 @@ class Function:
 _AT_RUN_TIME = (Scalar, Vector, Matrix, Struct, View, Tuple)
 
 
+def known_values(types: Sequence[Type | None], known: Sequence[Constant | None]) -> tuple[Any, ...]:
+    """The functions, types and texts among the arguments, None for the others: with the types they name a program."""
+    return tuple([
+        c.value if c is not None and not isinstance(t, _AT_RUN_TIME) else None
+        for c, t in zip(known, types, strict=True)
+    ])  # fmt: skip
+
+
 def fits_call(t: Type | None, declared: Type | None, known: Constant | None) -> bool:
     """Whether an argument of type ``t``, perhaps a literal, may stand where ``declared`` is annotated."""
     if declared is None or t is None or fits(t, declared):
@@ -189,7 +215,7 @@ def func(
         known = home.functions.get(made.key)
         nested = "<locals>" in fn.__qualname__
         if known is not None and not nested:
-            _forget_all()
+            forget_all()
         if known is not None and not nested and known.source.parameter_types() != made.source.parameter_types():
             known.overloads.append(made)
             made.overloads = known.overloads

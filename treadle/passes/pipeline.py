@@ -13,6 +13,7 @@ from .dce import remove_dead
 from .flatten import flatten_cheap
 from .fma import form_fma
 from .fold import fold
+from .gradients import expand_gradients
 from .hoist import hoist_unchanging
 from .inline import inline_small
 from .large import place_large
@@ -26,7 +27,7 @@ __all__ = ["LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
 
 Pass = Callable[[Func], Func]
 
-NORMALIZE: tuple[Pass, ...] = (inline_small, fold, simplify, share_common, remove_dead)
+NORMALIZE: tuple[Pass, ...] = (expand_gradients, inline_small, fold, simplify, share_common, remove_dead)
 
 # Between the two, in programs that are not checked.
 RELEASE: tuple[Pass, ...] = (drop_asserts,)

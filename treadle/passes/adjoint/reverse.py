@@ -56,12 +56,13 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False) -> Func:
 
 
 def reverse_function(func: Func) -> Func:
-    """The adjoint of a scalarized function of numbers. Parameters: its own, then one adjoint for each float result;
-    it yields one adjoint for each float parameter."""
+    """The adjoint of a scalarized function that stores to no array; those that it reads are taken as given. Parameters:
+    its own, then one adjoint for each float result; it yields one adjoint for each float parameter."""
     func = leave_products(flatten_calls(func))
     results = [y for y in func.body.yields if is_float(y)]
     floats = [p for p in func.params if is_float(p)]
-    facts = survey(func, {}, set(), False, set(floats), set(results))
+    views = {p: str(k) for k, p in enumerate(func.params) if isinstance(p.type, View)}
+    facts = survey(func, views, set(), False, set(floats), set(results))
     walk = Reverser(facts, set())
     adjoints = tuple([Value(y.type, "adj") for y in results])
     with walk.scope():
