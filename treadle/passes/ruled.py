@@ -14,11 +14,10 @@ from ..base.errors import KernelGradientError
 from ..ir.builder import Builder
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import with_body, with_ops, with_regions
-from ..types.core import Scalar, Type, View, b1
-from ..types.layout import leaves
+from ..types.core import View
+from .activity import is_float
 from .dce import has_effect
 from .inline import SMALL, SMALL_BUILTIN, copied, size
-from .scalarize import lowered
 
 __all__ = ["expand_ruled", "has_rule", "tangents_by_rule"]
 
@@ -31,33 +30,29 @@ def has_rule(op: Op) -> bool:
 # ---- asking
 
 
-def tangents_by_rule(b: Builder, op: Op, tangents: Sequence[Value | None]) -> list[Value | None]:
-    """The tangents of the results of a call with a rule, appended to ``b``; ``tangents`` are those of its arguments
-    (None: zero). An adjoint rule is asked once for each float among the results.
+def tangents_by_rule(b: Builder, op: Op, tangents: Sequence[Value | None]) -> dict[Value, Value]:
+    """The tangents of the floats that a call with a rule gives, appended to ``b``; ``tangents`` are those of its
+    arguments (None: zero). An adjoint rule is asked once for each float among the results.
 
     Raises:
         KernelGradientError: the rule, or the function, works on memory, so that nothing can be said of tangents.
     """
-    rule = lowered(op.attrs.get("tangent") or op.attrs["adjoint"])
-    callee = op.attrs["func"]
+    rule, callee = op.attrs.get("tangent") or op.attrs["adjoint"], op.attrs["func"]
     if has_effect(rule) or has_effect(callee) or any(isinstance(a.type, View) for a in op.args):
         raise KernelGradientError(
             f"{callee.name} has a gradient of its own that works on arrays, which forward mode cannot follow", op.span
         )
-    given = callee.signature or tuple([a.type for a in op.args])
-    args = _float_parts(given, op.args)
-    results = _float_parts(_result_types(rule, len(given), len(op.results)), op.results)
-    given_tangents = dict(zip(op.args, tangents))  # of one value once more: the same
+    moving = [(a, t) for a, t in zip(op.args, tangents) if is_float(a)]
+    results = [r for r in op.results if is_float(r)]
     if "tangent" in op.attrs:
-        made = _ask(b, rule, op, [given_tangents[a] or _zero(b, a.type) for a in args])
-        found = dict(zip(results, made))
-    else:
-        found = {}
-        for r in results:
-            if r.type.is_float:
-                shares = _ask(b, rule, op, [_one(b, s.type) if s is r else _zero(b, s.type) for s in results])
-                found[r] = _sum(b, list(zip(shares, [given_tangents[a] for a in args])))
-    return [found.get(r) if isinstance(r.type, Scalar) and r.type.is_float else None for r in op.results]
+        return dict(zip(results, _ask(b, rule, op, [t or b.const(0.0, a.type) for a, t in moving])))
+    found = {}
+    for r in results:
+        shares = _ask(b, rule, op, [b.const(1.0 if s is r else 0.0, s.type) for s in results])
+        total = _sum(b, [(share, t) for share, (_, t) in zip(shares, moving) if t is not None])
+        if total is not None:
+            found[r] = total
+    return found
 
 
 def _ask(b: Builder, rule: Func, op: Op, seeds: list[Value]) -> tuple[Value, ...]:
@@ -65,47 +60,13 @@ def _ask(b: Builder, rule: Func, op: Op, seeds: list[Value]) -> tuple[Value, ...
     return b.op("call", args, tuple([y.type for y in rule.body.yields]), func=rule, rule=True)
 
 
-def _sum(b: Builder, pairs: list[tuple[Value, Value | None]]) -> Value | None:
+def _sum(b: Builder, pairs: list[tuple[Value, Value]]) -> Value | None:
     """The sum of the products of ``pairs``; None if there is none."""
     total: Value | None = None
     for share, tangent in pairs:
-        if tangent is not None:
-            part = b.one("mul", (tangent, share), share.type)
-            total = part if total is None else b.one("add", (total, part), part.type)
+        part = b.one("mul", (tangent, share), share.type)
+        total = part if total is None else b.one("add", (total, part), part.type)
     return total
-
-
-def _zero(b: Builder, t: Scalar) -> Value:
-    return b.const(0.0 if t.is_float else False if t is b1 else 0, t)
-
-
-def _one(b: Builder, t: Scalar) -> Value:
-    return b.const(1.0, t)
-
-
-def _has_floats(t: Type) -> bool:
-    return any(isinstance(leaf.type, Scalar) and leaf.type.is_float for leaf in leaves(t))
-
-
-def _float_parts(types: Sequence[Type], values: Sequence[Value]) -> list[Value]:
-    """The leaves of those of ``types`` in which there are floats."""
-    found, at = [], 0
-    for t in types:
-        count = len(leaves(t))
-        if _has_floats(t):
-            found += values[at : at + count]
-        at += count
-    return found
-
-
-def _result_types(rule: Func, start: int, count: int) -> tuple[Type, ...]:
-    """The types of the results of a function, ``count`` leaves in all, which follow its arguments in its rule."""
-    signature, found = rule.signature or tuple([p.type for p in rule.params]), []
-    while count > 0:
-        t = signature[start + len(found)]
-        found.append(t)
-        count -= len(leaves(t))
-    return tuple(found)
 
 
 # ---- the end of them
@@ -138,7 +99,7 @@ class _Expander:
                 op = with_regions(op, tuple([self.block(r) for r in op.regions]))
             elif op.name == "call":
                 callee = self.function(op.attrs["func"])
-                ruled = has_rule(op) or "rule" in op.attrs
+                ruled = len(op.attrs) > 1  # more than the callee
                 if ruled and _small(callee):
                     inner = copied(callee.body, dict(zip(callee.params, op.args)))
                     out += inner.ops

@@ -309,13 +309,13 @@ class _Forward:
             return self.by_rule(op)
         results = tuple([self.companion_of(r) for r in self.carried(op.results)])
         args = (*op.args, *self.dots(self.carried(op.args)))
-        attrs = {**op.attrs, "func": _function(op.attrs["func"], marks)}
-        return self.keep(Op("call", args, (*op.results, *results), attrs, (), op.span))
+        made = _function(op.attrs["func"], marks)
+        return self.keep(Op("call", args, (*op.results, *results), {"func": made}, (), op.span))
 
     def by_rule(self, op: Op) -> None:
         """The tangents of the results of a call whose callee has a rule of its own."""
         found = tangents_by_rule(self.b, op, [self.dot.get(a) for a in op.args])
-        self.dot.update([(r, d) for r, d in zip(op.results, found) if d is not None and r in self.facts.active])
+        self.dot.update([(r, d) for r, d in found.items() if r in self.facts.active])
 
 
 def _untold(what: str, span: Span) -> KernelGradientError:
