@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from treadle.base.errors import TreadleError
+
 THREADS, ROW, SHARED = 3, 6, 3
 HEAD = """\
 import treadle as wp
@@ -54,6 +56,7 @@ PARAMETERS = {
     "right": "wp.array2d(dtype=wp.float64)", "shared": "wp.array(dtype=wp.float64)",
     "bodies": "wp.array(dtype=Body)", "m0": "wp.mat22d", "p": "wp.float64", "out": "wp.array(dtype=wp.float64)",
 }  # fmt: skip
+NO_ARRAYS = ("m0", "p")
 START = """\
 i = wp.tid()
 a = x[i]
@@ -194,7 +197,8 @@ class Writer:
         name = f"j{self.loops}"
         start = self.pick("", "", f"{self.random.randint(0, 2)}, ")
         stop = self.pick(f"({self.whole()}) % 5", f"{self.random.randint(2, 20)} % (k + 2)", "3", "k - 1")
-        return f"for {name} in range({start}{stop}):\n" + indent(f"k = (k + {name}) % 7\n" + self.block(depth - 1, True))
+        head, first = f"for {name} in range({start}{stop}):\n", f"k = (k + {name}) % 7\n"
+        return head + indent(first + self.block(depth - 1, True))
 
     def repeat(self, depth: int, in_loop: bool) -> str:
         self.loops += 1
@@ -276,6 +280,7 @@ def indent(text: str) -> str:
 
 STEPS = (1e-5, 3e-6)  # of difference quotients
 AGREE, NEAR = 1e-6, 1e-5  # how near two quotients must be to be believed, and how near a tangent must be to them
+EQUAL = 1e-12  # how near reverse mode must be to forward mode, of the sum of all contributions
 
 
 class State:
@@ -338,9 +343,11 @@ class Program:
     def __init__(self, seed: int, folder: Path):
         from treadle.frontend.core import Options
         from treadle.frontend.parse import parse
+        from treadle.ir.effects import leaf_paths
+        from treadle.passes.adjoint import reverse
         from treadle.passes.pipeline import LOWER, NORMALIZE, PREPARE, RELEASE, run
         from treadle.passes.tangent import tangent
-        from treadle.types.core import Array, f64, view
+        from treadle.types.core import Array, View, f64, view
 
         self.seed, self.source = seed, Writer(seed).module()
         self.module = load(self.source, folder / f"gradient_{seed}.py")
@@ -353,6 +360,8 @@ class Program:
         self.plain = run(LOWER, run(RELEASE, run(NORMALIZE, parsed[0])))
         self.prepared = run(PREPARE, run(NORMALIZE, parsed[1]))
         self.forward = run(LOWER, tangent(self.prepared, tuple(PARAMETERS)))
+        arrays = [path for p, path in zip(self.prepared.params, leaf_paths(self.prepared)) if isinstance(p.type, View)]
+        self.reverse = run(LOWER, run(NORMALIZE, reverse(self.prepared, tuple(arrays), aliased=True)))
 
     def states(self) -> tuple[State, State]:
         """Where the program starts, and a direction."""
@@ -389,8 +398,36 @@ def run_forward(program: Program, start: State, direction: State) -> tuple[State
     return values, tangents
 
 
+def run_reverse(program: Program, start: State, seeds: State) -> State:
+    """The gradients of the memory at the start, from those of the memory at the end."""
+    from treadle.codegen import oracle
+
+    values, gradients = start.copy(), seeds.copy()
+    given = zip(values.arguments(), gradients.arguments(), PARAMETERS)
+    oracle.run(program.reverse, [v if name in NO_ARRAYS else (v, g) for v, g, name in given], THREADS)
+    return gradients
+
+
+def compare_modes(program: Program, start: State, direction: State) -> str:
+    """What is wrong where reverse and forward mode differ: the end's tangents, weighted, must be the start's, weighted
+    by the gradient of that sum. Only arrays have gradients, so other arguments stay."""
+    direction = direction.copy()
+    for name in NO_ARRAYS:
+        direction.of[name][...] = 0.0
+    _, tangents = run_forward(program, start, direction)
+    seeds = State(np.random.default_rng(program.seed + 10**6), direction.of["bodies"].dtype)
+    for name in NO_ARRAYS:
+        seeds.of[name][...] = 0.0
+    forward = seeds.flat() * tangents.flat()
+    backward = run_reverse(program, start, seeds).flat() * direction.flat()
+    scale = np.abs(forward).sum() + np.abs(backward).sum()
+    if abs(forward.sum() - backward.sum()) <= EQUAL * scale:
+        return ""
+    return f"forward mode says {forward.sum()}, reverse mode {backward.sum()}"
+
+
 def judge(seed: int, folder: Path) -> Verdict:
-    """Compare forward mode with difference quotients on program ``seed``."""
+    """Compare forward mode with difference quotients, and reverse mode with forward mode, on program ``seed``."""
     from treadle.codegen import oracle
 
     verdict = Verdict(seed)
@@ -410,6 +447,9 @@ def judge(seed: int, folder: Path) -> Verdict:
     if off.any():
         k = int(np.argmax(off))
         verdict.wrong.append(f"tangent {k} is {found[k]}, difference quotients say {first[k]} and {second[k]}")
+    difference = compare_modes(program, start, direction)
+    if difference:
+        verdict.wrong.append(difference)
     return verdict
 
 
@@ -422,7 +462,10 @@ def main() -> int:
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(asked.seed, asked.seed + asked.count):
-            verdicts.append(judge(seed, Path(folder)))
+            try:
+                verdicts.append(judge(seed, Path(folder)))
+            except TreadleError as error:
+                verdicts.append(Verdict(seed, wrong=[f"{type(error).__name__}: {error}"]))
             for text in verdicts[-1].wrong:
                 print(f"program {seed}: {text}", flush=True)
     wrong = sum(bool(v.wrong) for v in verdicts)
