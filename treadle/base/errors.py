@@ -67,6 +67,10 @@ class KernelAssertionError(TreadleError, AssertionError):
     """An ``assert`` of a kernel did not hold in some thread."""
 
 
+class KernelMemoryError(TreadleError, MemoryError):
+    """A kernel needed more memory than there is, to remember what its gradient needs of its loops."""
+
+
 class ManyErrors(TreadleError):
     """Several errors of one program, reported together. Also an error of the first one's kind, to be caught as that."""
 

@@ -44,10 +44,13 @@ class Leaving:
 
 @dataclass(slots=True)
 class Lanes:
-    """The facts. ``steps`` has every value of the function; ``divergent`` the ``if`` and loop ops that split a gang."""
+    """The facts. ``steps`` has every value of the function; ``divergent`` the ``if`` and loop ops that split a gang.
+
+    ``sites``: by what takes back ("pop", "recall") and site, the lane steps of the values that lie there."""
 
     steps: dict[Value, int | None | str]
     divergent: set[Op] = field(default_factory=set)
+    sites: dict[tuple[str, int], tuple[int | None | str, ...]] = field(default_factory=dict)
     leaving: dict[Op, Leaving] = field(default_factory=dict)
     uses: dict[Value, int] = field(default_factory=dict)
 
@@ -71,7 +74,10 @@ def analyse(
         if op.name in ("for", "while"):
             _find_leaving(op, lanes)
     rank = func.facts.get("ndim", 0) if ndim is None else ndim
-    _Analysis(lanes, rank, rows, width == 1).block(func.body)
+    before: dict | None = None
+    while before != lanes.sites:  # what a site holds is known once everything that is put there was seen
+        before = dict(lanes.sites)
+        _Analysis(lanes, rank, rows, width == 1).block(func.body)
     return lanes
 
 
@@ -173,6 +179,24 @@ class _Analysis:
     def any_lane(self, op: Op) -> None:
         self.set(op, 0)
 
+    def grad(self, op: Op) -> None:
+        self.set(op, self.steps[op.args[0]])  # its pointer lies beside the data's, and varies as that does
+
+    def has_grad(self, op: Op) -> None:
+        self.set(op, 0 if self.steps[op.args[0]] == 0 else None)
+
+    def put(self, op: Op) -> None:
+        """What a site of the stack or log holds varies as its values do, those of all places that put some there."""
+        key = (_TAKES[op.name], op.attrs["site"])
+        steps = tuple([self.steps[a] for a in op.args])
+        known = self.lanes.sites.get(key)
+        self.lanes.sites[key] = steps if known is None else tuple(map(join, known, steps))
+
+    def take(self, op: Op) -> None:
+        found = self.lanes.sites.get((op.name, op.attrs["site"]))
+        for r, step in zip(op.results, found or (0,) * len(op.results), strict=True):
+            self.steps[r] = step
+
     def call(self, op: Op) -> None:
         self.set(op, 0 if self.single else None)
 
@@ -254,12 +278,16 @@ _ARITHMETIC = {
     "shl": _shift,
 }
 
+_TAKES = {"push": "pop", "record": "recall"}
+
 _RULES = {
     "const": _Analysis.const, "tid": _Analysis.tid, "cast": _Analysis.cast, "select": _Analysis.select,
     "load": _Analysis.load, "atomic": _Analysis.atomic, "local": _Analysis.local, "subview": _Analysis.derived_view,
     "slice": _Analysis.derived_view, "field": _Analysis.derived_view, "parts": _Analysis.derived_view,
-    "shape": _Analysis.shape, "lanes_any": _Analysis.any_lane, "call": _Analysis.call, "if": _Analysis.branch,
-    "for": _Analysis.loop, "while": _Analysis.loop,
+    "shape": _Analysis.shape, "lanes_any": _Analysis.any_lane, "lanes_max": _Analysis.any_lane,
+    "mark": _Analysis.any_lane, "grad": _Analysis.grad, "has_grad": _Analysis.has_grad, "push": _Analysis.put,
+    "record": _Analysis.put, "pop": _Analysis.take, "recall": _Analysis.take, "call": _Analysis.call,
+    "if": _Analysis.branch, "for": _Analysis.loop, "while": _Analysis.loop,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import IndexOutOfRange, KernelAssertionError, TreadleError, UnassignedError
+from ..base.errors import IndexOutOfRange, KernelAssertionError, KernelMemoryError, TreadleError, UnassignedError
 from ..base.span import Span
 
 
@@ -54,6 +54,8 @@ def fault_error(
     if kind == "component":
         index = shown_values(site, values)[0]
         return IndexOutOfRange(f"index {index} is out of bounds of {site['text']} ({where})", span)
+    if kind == "memory":
+        return KernelMemoryError(f"memory for the values that a gradient needs of its loops ran out ({where})", span)
     message = f"{site.get('text') or kind} ({where})"
     return UnassignedError(message, span) if kind == "unassigned" else TreadleError(message, span)
 

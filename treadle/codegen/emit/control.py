@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...ir.node import Block, Op, Value
 from ...ir.ops import info
 from ...types.core import b1
-from . import faults
+from . import faults, tape
 from .merge import Thing, blend, keeps, merge_all, part_steps, phi_text
 from .scalar import Lower
 from .text import MASK
@@ -209,6 +209,8 @@ class _Divergent:
     def write(self) -> None:
         e, op = self.e, self.op
         order = (0, 1) if self.leaving is None else (1 - self.leaving.stay, self.leaving.stay)
+        if tape.needed(e.unit):
+            order = tape.turns(op) or order
         for side in order:
             self.arm(side, first=side == order[0])
         for i, r in enumerate(op.results):

@@ -17,7 +17,7 @@ from ...builtins.registry import primitive as primitive_record
 from ...ir.node import Block, Op, Value
 from ...passes.lanes import Lanes
 from ...types.core import STR, Scalar, View, b1
-from . import atomics, calls, control, faults, memory, views
+from . import atomics, calls, control, faults, memory, tape, views
 from .scalar import Lower, cast
 from .text import MASK, Text, constant, register, vector
 from .values import ViewX, X
@@ -48,6 +48,7 @@ class Emitter:
         self.abort_label: str | None = None
         self.noted: tuple[tuple[str, str | None], int] | None = None  # where an update was held last, and as which site
         self.full: dict[str, str] = {}  # by a gang's own mask: the condition that it has every lane
+        self.entries: dict[tuple[str, int], list[X | ViewX]] = {}  # by site of the tape: what was put there first
         self.born: dict[str, str | None] = {}  # by a thread's own array: the mask under which it was made
         self._launch: dict[tuple[int, str], str] = {}
         self._dummy: tuple[str, int] | None = None
@@ -348,5 +349,5 @@ def _lanes_any(e: Emitter, op: Op) -> None:
 HANDLERS = {
     "const": _const, "poison": _poison, "cast": _cast, "bitcast": _bitcast, "select": _select, "tid": _tid,
     "lanes_any": _lanes_any, **control.HANDLERS, **memory.HANDLERS, **views.HANDLERS, **atomics.HANDLERS,
-    **faults.HANDLERS, **calls.HANDLERS,
+    **faults.HANDLERS, **calls.HANDLERS, **tape.HANDLERS,
 }  # fmt: skip

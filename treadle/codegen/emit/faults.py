@@ -12,7 +12,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 from ...types.core import Scalar, b1, f64, i64
 from ...types.records import LAUNCH
-from . import buffer, views
+from . import buffer, tape, views
 from .scalar import Lower
 from .text import register, vector
 from .values import ViewX, X
@@ -63,7 +63,12 @@ done:
 
 
 def may_fail(unit: Unit, op: Op) -> bool:
-    """Whether ``op`` contains a check."""
+    """Whether lanes may die in ``op``: it contains a check. In a program with a tape the whole gang ends there."""
+    return _contains_check(unit, op) and not tape.needed(unit)
+
+
+def _contains_check(unit: Unit, op: Op) -> bool:
+    """Whether ``op`` may record a fault."""
     found = unit.failing.get(id(op))
     if found is None:
         found = unit.failing[id(op)] = _fails(unit, op)
@@ -74,18 +79,19 @@ def _fails(unit: Unit, op: Op) -> bool:
     if op.name == "check" or (unit.options.checked and op.name in ("load", "store", "atomic")):
         return True
     if op.name == "call":
-        return func_fails(unit, op.attrs["func"])
-    return any(may_fail(unit, inner) for region in op.regions for inner in region.ops)
+        return any(_contains_check(unit, inner) for inner in op.attrs["func"].body.ops)
+    return any(_contains_check(unit, inner) for region in op.regions for inner in region.ops)
 
 
 def func_fails(unit: Unit, func: Func) -> bool:
-    """Whether ``func`` contains a check."""
+    """Whether lanes may die in ``func``."""
     return any(may_fail(unit, op) for op in func.body.ops)
 
 
 def func_stops(unit: Unit, func: Func) -> bool:
-    """Whether ``func`` may end early: at a check, or because it polls the stop flag."""
-    return func_fails(unit, func) or (unit.target.kind == "cpu" and func_polls(func))
+    """Whether ``func`` may end early: at a check, for want of memory, or because it polls the stop flag."""
+    ends = any(_contains_check(unit, op) for op in func.body.ops) or tape.uses(unit, func)
+    return ends or (unit.target.kind == "cpu" and func_polls(func))
 
 
 def refresh(e: Emitter, op: Op) -> None:
@@ -166,6 +172,10 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
     if kind != "i64":
         lane = e.t.ins(f"zext {kind} {lane} to i64")
     _record(e, site, shown, lane)
+    if tape.needed(e.unit):
+        e.t.jump(e.abort())
+        e.t.start(go, before)
+        return
     alive = e.t.ins(f"load {kind}, ptr {e.place['alive']}, align 8")
     left = e.t.ins(f"and {kind} {alive}, {e.t.ins(f'xor {kind} {whole}, -1')}")
     e.t.do(f"store {kind} {left}, ptr {e.place['alive']}, align 8")
@@ -202,6 +212,12 @@ def raw(e: Emitter, x: X, lane: str | None) -> str:
     if bits == 64:
         return text
     return e.t.ins(f"{'sext' if x.type.is_signed else 'zext'} i{bits} {text} to i64")
+
+
+def end(e: Emitter, site: int) -> None:
+    """Record a fault of the gang, and end it."""
+    _record(e, site, [], None)
+    e.t.jump(e.abort())
 
 
 def bounds(e: Emitter, op: Op, view: ViewX, indices: list[X]) -> None:

@@ -10,7 +10,7 @@ from ...passes.lanes import analyse
 from ...types.core import Scalar, Struct, View, f64, i32, i64
 from ...types.layout import children, leaves, pack
 from ...types.records import LAUNCH
-from . import faults, held, views
+from . import faults, held, tape, views
 from .scalar import Lower, from_memory
 from .text import Text, memory
 from .values import ViewX, X
@@ -124,21 +124,28 @@ def write_kernel(unit: Unit, func: Func) -> str:
     if any(op.name == "call" for op in ops_of(func.body)) or faults.func_fails(unit, func):
         e.place["alive"] = "%alive"
         e.entry.append(f"  %alive = alloca i{e.width}, align 8")
+    tape.create(e)
     if unit.options.rows and func.facts.get("ndim", 0) > 1:
         _rows(e, func)
     else:
         _gangs(e, func, "%begin", "%end", lambda t: (t, None, None))
-        held.free_list(e)
+        _release(e)
         text.do("ret i32 0")
     if e.abort_label is not None:
         text.start(e.abort_label)
-        held.free_list(e)
+        _release(e)
         text.do("ret i32 1")
     # On a GPU an entry of another kind calls it, and takes it in.
     linkage, inline = ("internal ", " alwaysinline") if unit.target.kind == "nvptx" else ("", "")
     params = "ptr noalias readonly %args, ptr %launch, i64 %begin, i64 %end, ptr %priv"
     head = f"define {linkage}i32 @{unit.symbol}({params}) #0{inline}"
     return f"{head} {{\n{text.text()}\n}}\n"
+
+
+def _release(e: Emitter) -> None:
+    """Give back memory that grew."""
+    held.free_list(e)
+    tape.release(e)
 
 
 def _rows(e: Emitter, func: Func) -> None:
@@ -164,7 +171,7 @@ def _rows(e: Emitter, func: Func) -> None:
     phi.append(f"  {place} = phi i64 [ %begin, %{before} ], [ {following}, %{t.block} ]")
     t.jump(row_start)
     t.start(done)
-    held.free_list(e)
+    _release(e)
     t.do("ret i32 0")
 
 
@@ -246,6 +253,7 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
     if "alive" in e.place:
         e.t.do(f"store i{e.width} -1, ptr %alive, align 8")
     held.begin_gang(e)
+    tape.begin_gang(e)
     e.block(func.body)
     held.end_gang(e)
     if fails and e.width > 1:

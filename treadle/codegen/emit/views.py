@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.node import Op
-from ...types.core import Matrix, Scalar, View, i32, i64, u64
+from ...types.core import Matrix, Scalar, View, b1, i32, i64, u64
 from ...types.layout import leaves, offsets
 from .address import Address, offset_of
 from .scalar import Lower, cast
@@ -202,7 +203,22 @@ def _view_at(e: Emitter, op: Op) -> None:
     e.env[op.results[0]] = ViewX(t, data, X(PTR, "null", const=0), shape, strides, e.fixed(i64, 0))
 
 
+def _grad(e: Emitter, op: Op) -> None:
+    """The gradient lies in memory as the data does."""
+    view = e.get(op.args[0])
+    assert isinstance(view, ViewX)
+    null, path = X(PTR, "null", const=0), f"{view.path}.grad" if view.path else ""
+    e.env[op.results[0]] = replace(view, data=view.grad, grad=null, path=path, kept=None)
+
+
+def _has_grad(e: Emitter, op: Op) -> None:
+    view, result = e.get(op.args[0]), op.results[0]
+    assert isinstance(view, ViewX)
+    scalar = e.lanes.steps[result] is not None
+    e.settle(result, Lower(e, PTR, b1, scalar).icmp("ne", view.grad, X(PTR, "null", const=0)))
+
+
 HANDLERS = {
     "subview": _subview, "slice": _slice, "field": _field, "parts": _parts, "shape": _shape, "address": _address,
-    "view_at": _view_at,
+    "view_at": _view_at, "grad": _grad, "has_grad": _has_grad,
 }  # fmt: skip
