@@ -89,9 +89,10 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     many = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
     registers = 32 if many else 16
     width = gang_width(func, target.width, registers, planned.alone)
-    parts = [Part(f, gang_width(f, target.width, registers, False), planned.plans) for f in planned.counting]
+    parts = [Part(f, gang_width(f, target.width, registers, False)) for f in planned.counting]
     emitted = machine(target, max([width, *[p.width for p in parts]]))
-    text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned.plans, parts)
+    text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned, parts)
+    counting = sum([weight(p.func, p.width) for p in parts])
     meta = {
         "symbol": symbol,
         "signature": [t.name for t in func.signature],
@@ -106,8 +107,9 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "atomics": planned.items,
         "counting": counting_symbols(symbol, len(parts)),
         "apart": planned.apart,
-        "counting_weight": round(sum([weight(p.func, p.width) for p in parts]), 2),
-        "weight": weight(func, width),
+        "draws": planned.draws and width > 1,
+        "counting_weight": round(counting, 2),
+        "weight": round(weight(func, width) + (counting if planned.draws else 0.0), 2),
     }
     return Draft(text, target, symbol, meta)
 

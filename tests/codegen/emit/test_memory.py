@@ -16,7 +16,7 @@ V3 = vector(3, f32)
 
 def text_of(func, width=8) -> str:
     target = cpu.host_target(width)
-    return write(func, "kernel", cpu.machine(target, width), Options(), target.triple, plan(func, "free").plans)[0]
+    return write(func, "kernel", cpu.machine(target, width), Options(), target.triple, plan(func, "free"))[0]
 
 
 def rand(*shape, seed=0):

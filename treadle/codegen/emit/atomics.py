@@ -20,20 +20,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...ir.effects import UNKNOWN, Effects, Site, effects, leaf_paths
+from ...ir.effects import UNKNOWN, Counter, Effects, Site, effects, leaf_paths
 from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...passes.counting import counting_pass
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
 from ...types.records import SUMS, SUMS_AT
-from . import held, memory
+from . import counted, held, memory
 from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
 from .text import register, vector
 from .values import ViewX, X
-from .wide import indices
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -46,34 +45,42 @@ class Plan:
     """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it
     updates."""
 
-    how: str  # own, sum, copy, noted, listed, counted, serial
+    how: str  # own, sum, copy, noted, listed, counted, drawn, serial
     item: int = -1
     param: int = -1
     number: int = 0  # among the held sites
     leader: int = 0  # the held site with which it shares the lanes that ran
+    round: int = 0  # in which it is counted
+    counter: int = 0  # of a drawn one: the number of what it draws from, and its type
+    type: Scalar = i64
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A counting pass: the kernel without what it does not need, its gang width, and the plans of its sites."""
+    """A counting pass: the kernel without what it does not need, and its gang width."""
 
     func: Func
     width: int
-    plans: dict[Op, Plan]
 
 
 @dataclass(slots=True)
 class Planned:
     """``order``: the one that a kernel can really run in. ``plans``: one for each atomic op. ``items``: private
     targets. ``counting``: the counting pass of each round. ``apart``: pairs of arrays that must lie apart where those
-    run. ``alone``: a gang has one thread."""
+    run. ``draws``: gangs tally before they run. ``alone``: a gang has one thread."""
 
     order: str
     plans: dict[Op, Plan] = field(default_factory=dict)
     items: list[dict] = field(default_factory=list)
     counting: list[Func] = field(default_factory=list)
     apart: list[tuple[list[int], list[int]]] = field(default_factory=list)
+    draws: bool = False
     alone: bool = False
+
+    @property
+    def drawing(self) -> tuple[Func, ...]:
+        """The passes in which a gang tallies."""
+        return tuple(self.counting) if self.draws else ()
 
 
 def plan(func: Func, order: str) -> Planned:
@@ -88,7 +95,8 @@ def plan(func: Func, order: str) -> Planned:
         made.counting = _counting(func, found)
         if not made.counting and not found.single:
             made.order = "ordered"
-    made.alone = made.order == "ordered" or (order == "counted" and not found.single)
+    made.draws = bool(made.counting) and not found.single and _can_draw(found, made.counting)
+    made.alone = made.order == "ordered" or (order == "counted" and not found.single and not made.draws)
     _plan_sites(func, found, made)
     if made.counting:
         made.apart = _apart(func, found, made.counting)
@@ -98,13 +106,16 @@ def plan(func: Func, order: str) -> Planned:
 def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
     plans, rounds = made.plans, {k: r for r, numbers in enumerate(found.rounds) for k in numbers}
     shared: dict[tuple[str, str], int] = {}
+    counters: dict[Counter, int] = {}
     varying = [s for s in found.sites if not s.uniform and not found.roots[s.root].own]
     waiting: list[Plan] = []
     for k, site in enumerate(found.sites):
         if found.roots[site.root].own:
             plans[site.op] = Plan("own")
         elif made.counting and k in rounds:
-            plans[site.op] = _counted_plan(func, site, rounds[k], made.items, shared)
+            plans[site.op] = one = _counted_plan(func, site, rounds[k], made.items, shared)
+            if made.draws:
+                one.how, one.counter = "drawn", counters.setdefault(found.counter(site), len(counters))
         elif made.order == "free" or made.counting:
             plans[site.op] = one = _private_plan(func, site, varying, made.items, shared)
             if one.how == "noted":
@@ -132,6 +143,12 @@ def _counting(func: Func, found: Effects) -> list[Func]:
         passes.append(made)
         known += ops
     return passes
+
+
+def _can_draw(found: Effects, passes: list[Func]) -> bool:
+    """Whether gangs can tally: the place of every counter is known, and nothing is called on the way."""
+    placed = all(found.counter(found.sites[k])[1] is not None for numbers in found.rounds for k in numbers)
+    return placed and not any(op.name == "call" for f in passes for op in ops_of(f.body))
 
 
 def _apart(func: Func, found: Effects, passes: list[Func]) -> list[tuple[list[int], list[int]]]:
@@ -166,7 +183,7 @@ def _counted_plan(func: Func, site: Site, number: int, items: list[dict], shared
         fact = {"op": "count", "scalar": site.type.name, "path": _path(func, site.root)}
         items.append({"kind": "count", "round": number, **fact})
         shared[key] = len(items) - 1
-    return Plan("counted", shared[key], leaf_paths(func).index(site.root))
+    return Plan("counted", shared[key], leaf_paths(func).index(site.root), round=number, type=site.type)
 
 
 def _private_plan(
@@ -242,7 +259,7 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
     """Lane after lane, as if threads came one after the other."""
     result, t = op.results[0], element.items[0].type
     if e.width > 1 and element.shape == "uniform" and t.is_int and op.attrs["op"] in ("add", "sub"):
-        _scan(e, op, element, values[0])
+        counted.scan(e, op, element, values[0])
         return
     if e.width == 1:
         pointer = (
@@ -259,36 +276,6 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
         if used:
             olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")
     e.env[result] = X(t, None, olds, None) if used else e.zero(result)
-
-
-def _scan(e: Emitter, op: Op, element: memory.Access, amount: X) -> None:
-    """Additions to one address: lane by lane the sum of what earlier lanes add, by log W shifts."""
-    result, t, w = op.results[0], element.items[0].type, e.width
-    kind, scalar = vector(register(t), w), register(t)
-    pointer = element.at.start(element.view.data)
-    if e.mask is not None and not e.some:
-        pointer = e.t.ins(f"select i1 {e.any(e.mask)}, ptr {pointer}, ptr {e.dummy(t.size)}")
-    old = e.t.ins(f"load {scalar}, ptr {pointer}, align {t.size}")
-    added = e.wide(amount if e.mask is None else e.blend(e.mask, amount, e.fixed(t, 0)))
-    if op.attrs["op"] == "sub":
-        added = e.t.ins(f"sub {kind} zeroinitializer, {added}")
-    used, total = e.lanes.uses.get(result, 0) > 0, None
-    if used:
-        sums = added
-        for d in [1 << k for k in range(w.bit_length() - 1)]:
-            picks = indices([w if lane < d else lane - d for lane in range(w)])
-            moved = e.t.ins(f"shufflevector {kind} {sums}, {kind} zeroinitializer, {picks}")
-            sums = e.t.ins(f"add {kind} {sums}, {moved}")
-        before = e.t.ins(f"sub {kind} {sums}, {added}")
-        first = e.wide(e.uniform(t, old))
-        e.env[result] = X(t, None, e.t.ins(f"add {kind} {before}, {first}"), None)
-        total = e.t.ins(f"extractelement {kind} {sums}, i64 {w - 1}")
-    else:
-        e.env[result] = e.zero(result)
-        name = f"@llvm.vector.reduce.add.v{w}{scalar}"
-        e.t.declare(f"declare {scalar} {name}({kind})")
-        total = e.t.ins(f"call {scalar} {name}({kind} {added})")
-    e.t.do(f"store {scalar} {e.t.ins(f'add {scalar} {old}, {total}')}, ptr {pointer}, align {t.size}")
 
 
 def _shift(e: Emitter, plan: Plan) -> X:
@@ -308,6 +295,15 @@ def _shift(e: Emitter, plan: Plan) -> X:
 def _copy(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
     element.at.scalars.append(_shift(e, plan).text)
     _serial(e, op, element, values, plan)
+
+
+def _drawn(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
+    """A counter of several sites; in the pass that counts it, its sites just add."""
+    if e.width == 1 or plan.round >= len(e.unit.drawing):
+        _copy(e, op, element, values, plan)
+        return
+    element.at.scalars.append(_shift(e, plan).text)
+    counted.draw(e, op, element, values[0], plan)
 
 
 def _sum(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
@@ -429,5 +425,8 @@ def _compare_and_swap(e: Emitter, op: Op, pointer: str, t: Scalar, values: list[
     e.settle(op.results[0], old)
 
 
-_HOW = {"own": _own, "sum": _sum, "copy": _copy, "counted": _copy, "noted": _held, "listed": _held, "serial": _serial}
+_HOW = {
+    "own": _own, "sum": _sum, "copy": _copy, "counted": _copy, "drawn": _drawn, "noted": _held, "listed": _held,
+    "serial": _serial,
+}  # fmt: skip
 HANDLERS = {"atomic": _atomic}

@@ -12,7 +12,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 from ...types.core import Scalar, b1, f64, i64
 from ...types.records import LAUNCH
-from . import buffer, tape, views
+from . import buffer, views
 from .scalar import Lower
 from .text import register, vector
 from .values import ViewX, X
@@ -64,7 +64,7 @@ done:
 
 def may_fail(unit: Unit, op: Op) -> bool:
     """Whether lanes may die in ``op``: it contains a check. In a program with a tape the whole gang ends there."""
-    return _contains_check(unit, op) and not tape.needed(unit)
+    return _contains_check(unit, op) and not unit.taped
 
 
 def _contains_check(unit: Unit, op: Op) -> bool:
@@ -90,7 +90,7 @@ def func_fails(unit: Unit, func: Func) -> bool:
 
 def func_stops(unit: Unit, func: Func) -> bool:
     """Whether ``func`` may end early: at a check, for want of memory, or because it polls the stop flag."""
-    ends = any(_contains_check(unit, op) for op in func.body.ops) or tape.uses(unit, func)
+    ends = any(_contains_check(unit, op) for op in func.body.ops) or unit.tapes(func)
     return ends or (unit.target.kind == "cpu" and func_polls(func))
 
 
@@ -172,7 +172,7 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
     if kind != "i64":
         lane = e.t.ins(f"zext {kind} {lane} to i64")
     _record(e, site, shown, lane)
-    if tape.needed(e.unit):
+    if e.unit.taped:
         e.t.jump(e.abort())
         e.t.start(go, before)
         return
@@ -185,7 +185,9 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
 
 
 def _record(e: Emitter, site: int, shown: list[X], lane: str | None) -> None:
-    """Call the recorder with what the failing lane shows."""
+    """Call the recorder with what the failing lane shows. A lane that fails while gangs tally will do so again."""
+    if e.unit.tallying is not None:
+        return
     e.unit.helper(_FAULT)
     e.t.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     if "shown" not in e.place:

@@ -10,7 +10,7 @@ from ...passes.lanes import analyse
 from ...types.core import Scalar, Struct, View, f64, i32, i64
 from ...types.layout import children, leaves, pack
 from ...types.records import LAUNCH
-from . import faults, held, tape, views
+from . import counted, faults, held, tape, views
 from .scalar import Lower, from_memory
 from .text import Text, memory
 from .values import ViewX, X
@@ -252,6 +252,7 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
     fails = faults.func_fails(e.unit, func)
     if "alive" in e.place:
         e.t.do(f"store i{e.width} -1, ptr %alive, align 8")
+    counted.begin_gang(e)
     held.begin_gang(e)
     tape.begin_gang(e)
     e.block(func.body)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...ir.node import Func, Op
-from .atomics import Part, Plan
+from ...ir.node import Func
+from .atomics import Part, Planned
 from .calls import write_function
 from .kernel import write_kernel
 from .unit import Machine, Options, Unit
 
 
-def write(func: Func, symbol: str, target: Machine, options: Options, triple: str,
-          plans: dict[Op, Plan] | None = None, counting: Sequence[Part] = ()) -> tuple[str, Unit]:  # fmt: skip
+def write(func: Func, symbol: str, target: Machine, options: Options, triple: str, planned: Planned | None = None,
+          counting: Sequence[Part] = ()) -> tuple[str, Unit]:  # fmt: skip
     """LLVM text for ``func``, a scalarized kernel, and what was learned on the way (fault sites, prints, atomics).
     ``counting``: entries that stand beside it, see :func:`counting_symbols`."""
-    unit = Unit(func, symbol, target, options, plans=plans or {})
+    planned = planned or Planned(options.order)
+    unit = Unit(func, symbol, target, options, plans=planned.plans, drawing=planned.drawing)
     bodies = _bodies(unit)
-    for part, name in zip(counting, counting_symbols(symbol, len(counting)), strict=True):
-        other = Unit(part.func, name, replace(target, width=part.width), options, plans=part.plans, stem=f"{name}_f")
+    for k, (part, name) in enumerate(zip(counting, counting_symbols(symbol, len(counting)), strict=True)):
+        other = Unit(part.func, name, replace(target, width=part.width), options, plans=planned.plans,
+                     stem=f"{name}_f", drawing=planned.drawing[:k])  # fmt: skip
         bodies += _bodies(other)
         unit.needs |= other.needs
         unit.helpers |= other.helpers

@@ -60,6 +60,8 @@ class Unit:
     names: dict[int, str] = field(default_factory=dict)
     plans: dict[Op, Plan] = field(default_factory=dict)
     stem: str = "f"  # what the names of its functions begin with
+    drawing: tuple[Func, ...] = ()  # the passes in which a gang tallies, before it runs
+    tallying: int | None = None  # the number of the one that is being written
 
     @property
     def width(self) -> int:
@@ -68,6 +70,15 @@ class Unit:
     def helper(self, text: str) -> None:
         """Have ``text``, a function of our own, in the module once."""
         self.helpers[text] = None
+
+    @property
+    def taped(self) -> bool:
+        """Whether the program has a tape."""
+        return any([lanes.sites for lanes in self.lanes.values()])
+
+    def tapes(self, func: Func) -> bool:
+        """Whether ``func``, or what it calls, works on the tape."""
+        return self.taped and any([self.lanes[id(f)].sites for f in (func, *callees(func))])
 
     def site(self, op: Op, kind: str, **facts) -> int:
         """The number of a place that may fail; the same for every copy of it."""

@@ -37,6 +37,14 @@ def _task() -> str:
     end = c.select(c.op("icmp slt", "i64", full, size), "i64", full, size)
     area = c.call("ptr", "@prepare_private", ("ptr", "%job"), ("i64", "%i"))
     entry, args = c.load("ptr", "%job", JOB["entry"]), c.load("ptr", "%job", JOB["args"])
+    with c.if_(c.op("icmp ne", "i64", c.load("i64", "%job", JOB["single"]), 0)):
+        with c.for_(end, begin) as thread:
+            after = c.op("add", "i64", thread, 1)
+            ends = ("ptr", args), ("ptr", launch), ("i64", thread), ("i64", after), ("ptr", area)
+            status = c.call("i32", entry, *ends)
+            with c.if_(c.op("icmp ne", "i32", status, 0)):
+                c.ret(status)
+        c.ret(0)
     c.ret(c.call("i32", entry, ("ptr", args), ("ptr", launch), ("i64", begin), ("i64", end), ("ptr", area)))
     return c.text()
 
@@ -111,15 +119,20 @@ def _work() -> str:
         held.set(c.call("i1", "@try_lock", ("ptr", pool)))
         workers = c.cast("sext", "i32", c.atomic_load("i32", pool, POOL["limit"]), "i64")
         enough = c.op("icmp sge", "i64", workers, c.load("i64", "%program", PROGRAM["counting_workers"]))
-        with c.if_(c.op("and", "i1", c.op("and", "i1", counts, held.get()), enough)):
-            counted.set(c.call("i1", "@lie_apart", ("ptr", "%program"), ("ptr", "%args")))
+        counted.set(c.op("and", "i1", c.op("and", "i1", counts, held.get()), enough))
+    single, draws = c.var("i1", "false"), c.op("icmp ne", "i64", c.load("i64", "%program", PROGRAM["draws"]), 0)
+    with c.if_(c.op("or", "i1", draws, counted.get())):
+        apart = c.call("i1", "@lie_apart", ("ptr", "%program"), ("ptr", "%args"))
+        counted.set(c.op("and", "i1", counted.get(), apart))
+        single.set(c.op("and", "i1", draws, c.op("xor", "i1", apart, "true")))
     job = c.stack(JOB.size)
     for name, value in (("entry", entry), ("args", "%args"), ("launch", "%launch"), ("program", "%program")):
         c.store("ptr", value, job, JOB[name])
     c.store("i64", "%size", job, JOB["size"])
     c.store("ptr", "null", job, JOB["private"])
     c.store("i64", 1, job, JOB["copies"])
-    c.store("i64", c.cast("zext", "i1", counted.get(), "i64"), job, JOB["counted"])
+    for name, flag in (("counted", counted), ("single", single)):
+        c.store("i64", c.cast("zext", "i1", flag.get(), "i64"), job, JOB[name])
     for name in ("pass", "rounds"):
         c.store("i64", rounds, job, JOB[name])
     even = c.op("sdiv", "i64", c.op("add", "i64", "%size", CHUNKS - 1), CHUNKS)

@@ -17,8 +17,8 @@ from ...types.records import ATOMIC, ATOMIC_KINDS, ENV, PROGRAM, SUMS, SUMS_AT, 
 from .text import Code, Var
 
 # What the tasks of one launch share; lies on the launcher's stack. `counted`: whether counters are copies; `pass`: the
-# round that is being counted, or `rounds` in the real run.
-JOB: Record = words("entry args launch chunk size program private stride copies counted pass rounds")
+# round that is being counted, or `rounds` in the real run; `single`: whether threads run one by one.
+JOB: Record = words("entry args launch chunk size program private stride copies counted pass rounds single")
 
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
