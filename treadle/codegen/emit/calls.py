@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...ir.node import Func, Op, Value
 from ...ir.walk import ops_of
 from ...types.core import View, i64
-from . import faults, kernel, tape
+from . import faults, kernel
 from .merge import part_steps
 from .text import PTR, Text, register, vector
 from .values import ViewX, X
@@ -38,7 +38,7 @@ def _call(e: Emitter, op: Op) -> None:
     if e.width > 1:
         arguments.append(f"{e.bits} {e.mask_text()}")
     arguments.append(f"ptr {e.place['launch']}, i64 {e.place['thread']}, ptr {e.place['alive']}, ptr {e.place['priv']}")
-    if tape.uses(e.unit, func):
+    if e.unit.tapes(func):
         arguments.append(f"ptr {e.place['tape']}")
     kinds = [k for y in func.body.yields for k in _result_kinds(e, y.type)]
     shape = "{ " + ", ".join(kinds) + " }" if kinds else "void"
@@ -130,7 +130,7 @@ def write_function(unit: Unit, func: Func) -> str:
     e.some = not faults.func_fails(unit, unit.kernel)
     params.append("ptr %launch, i64 %thread, ptr %alive, ptr %priv")
     e.place = {"launch": "%launch", "thread": "%thread", "alive": "%alive", "priv": "%priv"}
-    if tape.uses(unit, func):
+    if unit.tapes(func):
         params.append("ptr %tape")
         e.place["tape"] = "%tape"
     if any(op.name == "tid" for op in ops_of(func.body)):

@@ -209,7 +209,7 @@ class _Divergent:
     def write(self) -> None:
         e, op = self.e, self.op
         order = (0, 1) if self.leaving is None else (1 - self.leaving.stay, self.leaving.stay)
-        if tape.needed(e.unit):
+        if e.unit.taped:
             order = tape.turns(op) or order
         for side in order:
             self.arm(side, first=side == order[0])

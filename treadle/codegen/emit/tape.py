@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...base.errors import InternalError
-from ...ir.node import Func, Op
+from ...ir.node import Op
 from ...ir.ops import info
-from ...ir.walk import callees, ops_of
+from ...ir.walk import ops_of
 from ...types.core import Scalar, Type, View, b1, i64
 from ...types.records import words
 from . import faults, views
@@ -31,7 +31,6 @@ from .values import ViewX, X
 
 if TYPE_CHECKING:
     from .emitter import Emitter
-    from .unit import Unit
 
 _TAPE = words("stack stack_used stack_capacity log log_used log_capacity log_read")
 _KINDS = {"data": "ptr", "used": "i64", "capacity": "i64", "read": "i64"}
@@ -75,22 +74,12 @@ done:
 """
 
 
-# --- who has one -----------------------------------------------------------------------------------------------------
-
-
-def needed(unit: Unit) -> bool:
-    """Whether the program has a tape."""
-    return any([lanes.sites for lanes in unit.lanes.values()])
-
-
-def uses(unit: Unit, func: Func) -> bool:
-    """Whether ``func``, or what it calls, works on the tape."""
-    return needed(unit) and any([unit.lanes[id(f)].sites for f in (func, *callees(func))])
+# --- its life -------------------------------------------------------------------------------------------------------
 
 
 def create(e: Emitter) -> None:
     """At the top of an entry: a tape without memory."""
-    if not needed(e.unit):
+    if not e.unit.taped:
         return
     e.place["tape"] = e.t.into(e.entry, f"alloca [{_TAPE.size} x i8], align 64")
     for name in ("stack", "log"):
