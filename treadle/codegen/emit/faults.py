@@ -185,7 +185,9 @@ def demand(e: Emitter, ok: X, site: int, shown: list[X]) -> None:
 
 
 def _record(e: Emitter, site: int, shown: list[X], lane: str | None) -> None:
-    """Call the recorder with what the failing lane shows."""
+    """Call the recorder with what the failing lane shows. A lane that fails while gangs tally will do so again."""
+    if e.unit.tallying is not None:
+        return
     e.unit.helper(_FAULT)
     e.t.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     if "shown" not in e.place:

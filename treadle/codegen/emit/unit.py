@@ -60,6 +60,8 @@ class Unit:
     names: dict[int, str] = field(default_factory=dict)
     plans: dict[Op, Plan] = field(default_factory=dict)
     stem: str = "f"  # what the names of its functions begin with
+    drawing: tuple[Func, ...] = ()  # the passes in which a gang tallies, before it runs
+    tallying: int | None = None  # the number of the one that is being written
 
     @property
     def width(self) -> int:
