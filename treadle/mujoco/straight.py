@@ -207,8 +207,11 @@ def _solve(s: Structure, real: Any) -> wp.Function:
 
 
 @cache
-def step_kernel(s: Structure, real: Any, pushed: bool) -> wp.Kernel:
-    """The kernel that steps a world of structure ``s`` in precision ``real``; ``pushed``: with forces on bodies."""
+def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> wp.Kernel:
+    """The kernel that steps a world of structure ``s`` in precision ``real``; ``pushed``: with forces on bodies.
+
+    ``single``: it steps once, whatever ``nstep``. Without a loop around it the adjoint of a step runs the step once.
+    """
     t = types(real)
     vec2, vec3, quat, mat33, spatial, inertia = t.vec2, t.vec3, t.quat, t.mat33, t.spatial, t.inertia
     spread = _spread(s, real, pushed)
@@ -268,7 +271,10 @@ def step_kernel(s: Structure, real: Any, pushed: bool) -> wp.Kernel:
             if wp.static(pushed):
                 start_xfrc_applied[w, b] = xfrc_applied[w, b]
 
-        for _ in range(nstep):
+        rounds = nstep
+        if wp.static(single):
+            rounds = 1
+        for _ in range(rounds):
             for i in range(nv):
                 start_qpos[w, i] = q[i]
                 start_qvel[w, i] = v[i]
@@ -294,6 +300,6 @@ def step_kernel(s: Structure, real: Any, pushed: bool) -> wp.Kernel:
         for i in range(nv):
             qpos[w, i] = q[i]
             qvel[w, i] = v[i]
-        time[w] = time[w] + h * real(nstep)
+        time[w] = time[w] + h * real(rounds)
 
     return step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ..ir import ops
@@ -13,7 +14,11 @@ __all__ = ["share_common", "writes"]
 
 
 def share_common(func: Func) -> Func:
-    """Replace a pure op, or a load with no write in between, by an equal one that dominates it."""
+    """Replace a pure op, or a load with no write in between, by an equal one that dominates it.
+
+    So are calls of functions of numbers, and branches and loops that only compute: ``sin(x)`` and ``cos(x)`` share the
+    reduction of ``x``, and the adjoint of ``sin(x)`` the cosine that the program has anyway.
+    """
     return with_body(func, _Sharer().block(func.body))
 
 
@@ -42,9 +47,14 @@ class _Sharer:
             elif name == "load":
                 v = op.args[0].type
                 key = ("load", op.args, self.epoch[v.space])
+            elif name == "call" and computes(op.attrs["func"]):
+                key = ("call", op.args, _attributes(op.attrs))
             else:
-                out.append(self.effect(op, added))
-                continue
+                op = self.effect(op, added)
+                key = _structure(op, {}) if op.regions and op.results else None
+                if key is None:
+                    out.append(op)
+                    continue
             first = seen.get(key)
             if first is None:
                 seen[key] = op.results
@@ -76,6 +86,44 @@ class _Sharer:
             self.epoch[space] += 1
 
 
+def _structure(op: Op, inside: dict[Value, int]) -> tuple | None:
+    """What an op that only computes is equal by: values made within are known by their number; None for others."""
+    info = ops.OPS[op.name]
+    if not (info.pure or (op.regions and op.name != "while") or (op.name == "call" and computes(op.attrs["func"]))):
+        return None
+    args = tuple([inside.get(a, a) for a in op.args])
+    regions = []
+    for region in op.regions:
+        for p in region.params:
+            inside[p] = len(inside)
+        made = []
+        for inner in region.ops:
+            key = _structure(inner, inside)
+            if key is None:
+                return None
+            made.append(key)
+            for r in inner.results:
+                inside[r] = len(inside)
+        regions.append((tuple(made), tuple([inside.get(y, y) for y in region.yields])))
+    return op.name, args, tuple([r.type for r in op.results]), _attributes(op.attrs), tuple(regions)
+
+
+@lru_cache(maxsize=1024)
+def computes(func: Func) -> bool:
+    """Whether ``func`` is a function of numbers: it touches no memory but its own arrays, and nothing else."""
+    if any(isinstance(p.type, View) for p in func.params):
+        return False
+    return all(_computes(op) for op in ops_of(func.body))
+
+
+def _computes(op: Op) -> bool:
+    if op.name in ("load", "store"):
+        return op.args[0].type.space == "local"
+    if op.name == "call":
+        return computes(op.attrs["func"])
+    return ops.OPS[op.name].pure or bool(op.regions) or op.name == "local"
+
+
 _NONE: set[str] = set()
 _BOTH = {"global", "local"}
 
@@ -83,7 +131,7 @@ _BOTH = {"global", "local"}
 def writes(op: Op) -> set[str]:
     """The spaces that ``op`` itself may write."""
     if op.name == "call":
-        return _BOTH
+        return _NONE if computes(op.attrs["func"]) else _BOTH
     if ops.OPS[op.name].writes:
         return {op.args[0].type.space}  # type: ignore[attr-defined]
     return _NONE
