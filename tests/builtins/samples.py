@@ -1,16 +1,32 @@
-"""Random operands, and what the mathematics of rotations says, in NumPy."""
+"""Random operands, types that fit a pattern, and what the mathematics of rotations says, in NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from treadle.types.core import f32, f64
+from treadle.builtins import patterns
+from treadle.types.core import Type, f32, f64, i32
 
 from .kernels import name_of
 
 COUNT = 40
+SIZES = {"N": 3, "R": 2, "C": 3, "K": 3}  # what the lengths in patterns stand for
 PRECISIONS = pytest.mark.parametrize("t", [f32, f64], ids=name_of)
+
+
+def example(pattern, bound: dict) -> Type | None:
+    """A type that ``pattern`` matches; None for what is no run-time value."""
+    if isinstance(pattern, Type):
+        return pattern
+    if isinstance(pattern, patterns.Composite):
+        return patterns.Vec(3, pattern.elem).build(bound)
+    if isinstance(pattern, patterns.OneOf):
+        return i32
+    try:
+        return pattern.build(bound)
+    except (TypeError, KeyError):
+        return None
 
 
 def random(shape, t, seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treadle.builtins import names, patterns, registry
+from treadle.builtins import names, registry
 from treadle.builtins.registry import Arg
 from treadle.frontend.context import CONTEXT
 from treadle.lang.host import evaluate
@@ -11,10 +11,10 @@ from treadle.types.core import FLOATS, Matrix, Scalar, Type, Vector, b1, bf16, f
 from treadle.types.values import class_of
 
 from .kernels import run
+from .samples import SIZES, example
 
 SKIPPED = {"tid", "print", "printf", "zeros", "any_lane"}  # not called from Python
 COUNT = 9
-SIZES = {"N": 3, "R": 2, "C": 3, "K": 3}
 BOUND = {
     "Scalar": (i32, f32), "Float": (f32, f64), "Int": (i32, u32), "Short": (f16,), "Num": (i32, f64), "Bits": (i32,),
     "Parts": (f32,), "Same": (f32,),
@@ -31,20 +31,6 @@ def argument_types(record) -> list[list[Type]]:
         if None not in types and types not in found:
             found.append(types)
     return found
-
-
-def example(pattern, bound: dict) -> Type | None:
-    """A type that ``pattern`` matches; None for what is no run-time value."""
-    if isinstance(pattern, Type):
-        return pattern
-    if isinstance(pattern, patterns.Composite):
-        return patterns.Vec(3, pattern.elem).build(bound)
-    if isinstance(pattern, patterns.OneOf):
-        return i32
-    try:
-        return pattern.build(bound)
-    except (TypeError, KeyError):
-        return None
 
 
 def groups() -> dict[tuple[Type, ...], list]:
