@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import marshal
 
 import numpy as np
 import pytest
 
 import treadle as wp
+from treadle.frontend.source import Source
 from treadle.lang.compile import Options, translate
-from treadle.lang.manifest import Unknown, holds, value_digest
+from treadle.lang.manifest import Unknown, code_digest, holds, value_digest
 
 table = wp.zeros(7, dtype=float)
 FACTOR = 3
@@ -79,3 +81,37 @@ def test_a_kernel_that_reads_an_array_from_outside_is_compiled_by_every_process(
     out = wp.zeros(1, dtype=int)
     wp.launch(length_of_table, dim=1, inputs=[out])
     assert out.list() == [7] and manifest(length_of_table) is None
+
+
+BODY = """
+def f(x: float, n: int = 3, kind="soft"):
+    total = 0.5
+    for i in range(n):
+        if i in {1, 5, 9}:
+            total += x * 2.0
+    return total
+"""
+
+
+def code_of(text, through_a_file=False):
+    code = compile(text, "program.py", "exec")
+    names = {}
+    exec(marshal.loads(marshal.dumps(code)) if through_a_file else code, names)
+    return code_digest(Source(names["f"]))
+
+
+def test_equal_code_has_one_digest_however_it_was_loaded():
+    kept = [code_of(BODY), code_of(BODY, through_a_file=True)]
+    constants = [float("0.5"), float("2.0"), {1, 5, 9}]  # objects that the rest of the process shares
+    assert len({*kept, code_of(BODY)}) == 1 and constants
+
+
+@pytest.mark.parametrize("old, new", [
+    ("2.0", "2"), ("2.0", "-2.0"), ("0.5", "0.0"), ("0.0", "-0.0"), ("n: int", "n: float"), ("= 3", "= 3.0"),
+    ('"soft"', '"hard"'), ("{1, 5, 9}", "{1, 5, 8}"), ("x * 2.0", "x / 2.0"), ("total", "sum"), ("\ndef", "\n\ndef"),
+    ("if i", "if  i"), ("kind=", "*, kind="),
+])  # fmt: skip
+def test_any_other_code_has_another_digest(old, new):
+    text = BODY.replace("0.5", old) if old not in BODY else BODY
+    changed = text.replace(old, new)
+    assert text != changed and code_of(text) != code_of(changed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(NamedTuple):
     """``code``: an object file (cpu) or PTX text (nvptx). ``symbols``: the entry points in it.
 
     ``imports``: external symbols the loader must provide. ``meta``: plain JSON-able facts about the code
@@ -17,5 +18,5 @@ class Binary:
     code: bytes
     symbols: tuple[str, ...]
     imports: tuple[str, ...] = ()
-    meta: dict = field(default_factory=dict)
-    layout: dict | None = None
+    meta: Mapping[str, Any] = MappingProxyType({})
+    layout: Mapping[str, Any] | None = None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A range of source text: file, first line (1-based), first and last column (0-based, in characters)."""
 
     file: str

@@ -128,34 +128,32 @@ class Source:
 
     @cached_property
     def _parameter_types(self) -> tuple[Type | None, ...]:
-        return tuple([self._declared(p.annotation, f"parameter {p.name!r}") for p in self.parameters()])
+        names = self.names()
+        return tuple([self._declared(p.annotation, names, f"parameter {p.name!r}") for p in self.parameters()])
 
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""
         annotation = self.annotations.get("return", EMPTY)
         if annotation is EMPTY or annotation is None or annotation == "None":
             return None if annotation is not EMPTY else EMPTY
+        names = self.names()
         if isinstance(annotation, str):
-            annotation = self._declared(annotation, "the result", evaluated)
+            annotation = self._declared(annotation, names, "the result", evaluated)
         if getattr(annotation, "__origin__", None) is tuple and Ellipsis not in annotation.__args__:
-            return tuple(self._declared(a, "the result") for a in annotation.__args__)
-        found = self._declared(annotation, "the result")
+            return tuple(self._declared(a, names, "the result") for a in annotation.__args__)
+        found = self._declared(annotation, names, "the result")
         return EMPTY if found is None else found
 
-    def _declared(self, annotation: Any, what: str, read: Callable | None = None) -> Any:
+    def _declared(self, annotation: Any, names: Mapping[str, Any], what: str, read: Callable | None = None) -> Any:
         """:meth:`type_of`, or ``read``, of an annotation of the signature; an error names the function and ``what``."""
         try:
-            return self.type_of(annotation) if read is None else read(annotation, self.names())
+            return (read or _type_of)(annotation, names)
         except TreadleError as error:
             raise type(error)(f"{what} of {self.name}: {error.message}", self.span, error.hint) from None
 
     def type_of(self, annotation: Any) -> Type | None:
         """The type that ``annotation`` means; None for none and for ``Any``."""
-        if isinstance(annotation, str) and annotation[:1] in ("'", '"'):  # text that was postponed as well
-            annotation = ast.literal_eval(annotation)
-        if annotation is EMPTY or annotation is Any or annotation == "Any":
-            return None
-        return type_of(annotation, self.names())
+        return _type_of(annotation, self.names())
 
     def names(self) -> Mapping[str, Any]:
         """Every name an annotation of the function can mean."""
@@ -163,6 +161,15 @@ class Source:
 
     def _first_line(self) -> Span:
         return Span(self.file, self.code.co_firstlineno)
+
+
+def _type_of(annotation: Any, names: Mapping[str, Any]) -> Type | None:
+    if isinstance(annotation, str):
+        if annotation[:1] in ("'", '"'):  # text that was postponed as well
+            annotation = ast.literal_eval(annotation)
+        if annotation == "Any":
+            return None
+    return None if annotation is EMPTY or annotation is Any else type_of(annotation, names)
 
 
 def _parse(source: Source) -> ast.FunctionDef:

@@ -157,12 +157,14 @@ def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
 
 
 def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
+    have = getattr(arg, "type", None)
+    if isinstance(have, View) and fits(have, declared):
+        return arg, have
     wanted = f"array of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
     if arg is None:
         if declared.elem is None:
             raise LaunchTypeError(f"{what} must be an {wanted}, not None: its type cannot be told")
         return None, view(declared.elem, declared.ndim)
-    have = getattr(arg, "type", None)
     if not isinstance(have, View):
         if not hasattr(arg, "__array_interface__"):
             raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")

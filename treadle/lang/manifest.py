@@ -7,12 +7,12 @@ again and compares; if everything agrees, compiling again would give the same pr
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import marshal
 import types
 import weakref
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,13 +45,10 @@ _digests: weakref.WeakKeyDictionary[Source, str] = weakref.WeakKeyDictionary()
 
 
 def _code_digest(source: Source) -> str:
-    parts = [_code(source.code), source.file, source.qualname]
-    for p, t in zip(source.parameters(), source.parameter_types(), strict=True):
-        parts.append(
-            f"{p.name}:{'?' if t is None else _type_text(t)}={'' if p.default is EMPTY else value_digest(p.default)}"
-        )
-    parts.append(repr(source.annotations.get("return")))
-    return digest(*parts)
+    declared = ["" if t is None else _type_text(t) for t in source.parameter_types()]
+    defaults = [value_digest(p.default) for p in source.parameters() if p.default is not EMPTY]
+    signature = repr((declared, defaults, source.annotations.get("return")))
+    return digest(_code(source.code), source.file, source.qualname, signature)
 
 
 def _code(code: types.CodeType) -> bytes:
@@ -65,6 +62,7 @@ def _code(code: types.CodeType) -> bytes:
         return marshal.dumps(code)
 
 
+@cache
 def _type_text(t: Type) -> str:
     """The text of a type with the fields of its structs."""
     if isinstance(t, Struct):
@@ -90,10 +88,13 @@ def value_digest(value: Any) -> str:
     return text if len(text) < 64 else digest(text)
 
 
+_PLAIN = (bool, int, float, str, bytes, enum.Enum, type(None))
+
+
 def _text(value: Any, depth: int) -> str:
     if depth > 8:
         raise Unknown
-    if value is None or isinstance(value, bool | int | float | str | bytes | enum.Enum):
+    if isinstance(value, _PLAIN):
         return f"{type(value).__name__}:{value!r}"
     if isinstance(value, type):
         t = getattr(value, "__treadle_type__", None)
@@ -131,7 +132,9 @@ def _object_text(value: Any, depth: int) -> str:
         return f"{t.name}:{value!r}"
     if isinstance(value, Function):
         return f"function:{_function_nodes(value)!r}"
-    if dataclasses.is_dataclass(value):
+    if hasattr(value, "__dataclass_fields__"):
+        import dataclasses
+
         content = ",".join(_text(getattr(value, f.name), depth + 1) for f in dataclasses.fields(value))
         return f"{type(value).__module__}.{type(value).__qualname__}:({content})"
     raise Unknown
@@ -207,11 +210,9 @@ def holds(node: Node, source: Source) -> bool:
 def _entries_hold(entries: list, source: Source) -> bool:
     for text, constants, expected in entries:
         value = look_up(source, text, dict(constants))
-        if value is MISSING:
-            return False
-        if isinstance(expected, list):
-            if not isinstance(value, Function) or not _function_holds(expected, value):
+        if isinstance(value, Function):
+            if not isinstance(expected, list) or not _function_holds(expected, value):
                 return False
-        elif isinstance(value, Function) or value_digest(value) != expected:
+        elif value is MISSING or value_digest(value) != expected:
             return False
     return True

@@ -17,7 +17,6 @@ from typing import Any
 
 from ..base.binary import Binary
 from ..base.config import config
-from . import elf
 
 _MAGIC = b"treadle\x02"
 _HEAD = struct.Struct("<8sIQI")  # magic, length of the JSON part, length of the code, checksum of both
@@ -25,6 +24,8 @@ MAX_BYTES = 1 << 30  # beyond this the files that were not used for longest go
 _MAX_MANIFESTS = 16
 _KINDS = ("code", "manifest", "note")
 _CHECK_EVERY = 64  # looks at the size of the folder once in so many writes
+
+_TO_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
 _writes = 0
 
@@ -50,8 +51,10 @@ def load(key: str) -> Binary | None:
 
 def store(key: str, binary: Binary) -> Binary:
     """Keep ``binary`` under long key ``key``, laid out for loading; the binary as :func:`load` will give it."""
-    binary = elf.laid_out(binary)
-    facts = {"symbols": binary.symbols, "imports": binary.imports, "meta": binary.meta, "layout": binary.layout}
+    from .elf import laid_out
+
+    binary = laid_out(binary)
+    facts = {"symbols": binary.symbols, "imports": binary.imports, "meta": {**binary.meta}, "layout": binary.layout}
     text = json.dumps(facts, separators=(",", ":")).encode()
     if config.cache_kernels:
         body = text + binary.code
@@ -60,7 +63,7 @@ def store(key: str, binary: Binary) -> Binary:
 
 
 def _binary(code: bytes, text: Any) -> Binary:
-    facts = json.loads(bytes(text))
+    facts = json.loads(str(text, "utf-8"))
     return Binary(code, tuple(facts["symbols"]), tuple(facts["imports"]), facts["meta"], facts["layout"])
 
 
@@ -108,15 +111,22 @@ def _json(kind: str, key: str) -> Any:
     """The content of a file of JSON; None if there is none."""
     data = _read(_path(kind, key)) if config.cache_kernels else None
     try:
-        return json.loads(data) if data else None
+        return json.loads(data.decode()) if data else None
     except ValueError:
         return None
 
 
 def _read(path: str) -> bytes | None:
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
+        file = os.open(path, _TO_READ)
+        try:
+            size = os.fstat(file).st_size
+            data = os.read(file, size)
+            while len(data) < size and (more := os.read(file, size - len(data))):
+                data += more
+            return data
+        finally:
+            os.close(file)
     except OSError:
         return None
 

@@ -10,7 +10,6 @@ System V ABI and of its AMD64 supplement, chapter 4.
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import NamedTuple
 
 from ..base.binary import Binary
@@ -75,7 +74,7 @@ def laid_out(binary: Binary) -> Binary:
         code, layout = _lay_out(binary.code, binary.symbols)
     except Unusual:
         return binary
-    return replace(binary, code=code, layout=layout)
+    return binary._replace(code=code, layout=layout)
 
 
 def _lay_out(code: bytes, wanted: tuple[str, ...]) -> tuple[bytes, dict]:

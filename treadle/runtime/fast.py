@@ -13,6 +13,7 @@ import struct
 import sys
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..base.errors import TreadleError
@@ -72,11 +73,16 @@ def launcher() -> Launcher:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
         _method = _MethodDef(b"launch", library.addresses["treadle_launch"], _METH_FASTCALL, b"Launch a kernel.")
     state = _State(driver.env.address)
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    made = make(ctypes.addressof(_method), struct.pack("<Q", state.record.address), None)
+    made = _new_function()(ctypes.addressof(_method), struct.pack("<Q", state.record.address), None)
     _states[made] = state
     return made
+
+
+@cache
+def _new_function() -> Callable[[int, Any, None], Launcher]:
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make
 
 
 def add(launch: Launcher, program: Program) -> None:

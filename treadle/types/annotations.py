@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections.abc
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,25 @@ from .core import SCALARS, STR, Array, Type, array, b1, f32, i32, tuple_of
 from .spelling import SCALAR_NAMES, spell
 
 
-@dataclass(frozen=True, slots=True)
 class ArrayAnnotation:
     """An array of ``dtype`` with ``ndim`` dimensions: what ``wp.array(dtype=float)`` and ``wp.array2d[wp.vec3]`` say.
 
     ``indexed``: reached through lists of indices.
     """
 
-    dtype: Any
-    ndim: int = 1
-    indexed: bool = False
+    __slots__ = ("dtype", "indexed", "ndim")
+
+    def __init__(self, dtype: Any, ndim: int = 1, indexed: bool = False):
+        self.dtype, self.ndim, self.indexed = dtype, ndim, indexed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayAnnotation) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash(self._facts())
+
+    def _facts(self) -> tuple[Any, int, bool]:
+        return self.dtype, self.ndim, self.indexed
 
     @property
     def type(self) -> Array:
