@@ -25,6 +25,7 @@ from ..runtime.device import get_device
 from ..runtime.launch import Program
 from ..runtime.system import machine
 from ..types.core import Type
+from ..types.layout import has_tangent
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
 
@@ -42,7 +43,8 @@ class Options(NamedTuple):
     """What one variant is compiled for. ``grid``: dimensions of the launch; ``rows``: gangs lie along the last of them,
     which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order.
     ``fuse``: products and sums may become fused multiply-adds. ``active``: for an adjoint, the paths of the arrays that
-    have a gradient; None for the kernel itself. ``aliased``: arrays of an adjoint may lie over each other."""
+    have a gradient; None for the kernel itself. ``aliased``: arrays of an adjoint may lie over each other.
+    ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it."""
 
     max_unroll: int
     checked: bool
@@ -53,17 +55,20 @@ class Options(NamedTuple):
     fuse: bool = True
     active: tuple[str, ...] | None = None
     aliased: bool = False
+    tangents: tuple[str, ...] | None = None
 
     @property
-    def gradient(self) -> bool:
-        """Whether the program is to be differentiated."""
-        return self.active is not None
+    def gradient(self) -> int:
+        """How often the program is to be differentiated."""
+        return (self.active is not None) + (self.tangents is not None)
 
     def key(self) -> str:
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
         marks += f"{'' if self.fuse else ' unfused'}{' aliased' if self.aliased else ''}"
         if self.active is not None:
             marks += f" adjoint of {' '.join(self.active)}"
+        if self.tangents is not None:
+            marks += f" tangents of {' '.join(self.tangents)}"
         return f"unroll{self.max_unroll} grid{self.grid} {marks}"
 
 
@@ -88,6 +93,9 @@ class Translation(NamedTuple):
         )
         if options.active is not None:
             made.meta["winners"] = places_of(func, func.facts["winners"])
+            made.meta["seen"] = places_of(func, func.facts["seen"])
+        if options.tangents is not None:
+            made.meta["tangents"] = list(func.facts["tangents"])
         return made
 
 
@@ -109,6 +117,10 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
         from ..passes.adjoint import reverse
 
         func = run(NORMALIZE, reverse(run(PREPARE, func), options.active, options.aliased))
+    if options.tangents is not None:
+        from ..passes.tangent import tangent
+
+        func = tangent(run(PREPARE, func), options.tangents)
     func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
     if options.shared:
@@ -187,6 +199,9 @@ class Variant:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
         self.options = options
         grid = options.grid if rank else 0
+        if options.tangents is not None:  # parameters for tangents follow the others
+            names += [f"tangent of {name}" for name, t in zip(names, types) if has_tangent(t)]
+            types += tuple([t for t in types if has_tangent(t)])
         self.program = Program(entry, types, kernel.key, names, options.checked, grid, low, high, options.shared)
 
 
@@ -229,6 +244,10 @@ class Overload:
     ) -> Variant:
         """The adjoint for a grid of ``dims``: it adds to the gradients of the arrays at the paths ``active``."""
         return self._find(dims, self._options(False, None)._replace(active=active, aliased=aliased, shared=shared))
+
+    def tangent(self, dims: tuple[int, ...], tangents: tuple[str, ...], shared: bool = False) -> Variant:
+        """Forward mode for a grid of ``dims``: what stands at the paths ``tangents`` has tangents other than zero."""
+        return self._find(dims, self._options(False, False)._replace(tangents=tangents, shared=shared))
 
     def translation(self) -> tuple[str | None, Translation] | None:
         """For a plain launch: the short key and the lowered IR; None where the cache knows the code."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from ..base.errors import KernelGradientError
 from ..base.span import NOWHERE, Span
@@ -21,23 +21,12 @@ from ..ir.builder import Builder
 from ..ir.effects import leaf_paths
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import uses_of
-from ..types.core import Scalar, Type, View, b1
-from ..types.layout import leaves
+from ..types.core import View, b1
+from ..types.layout import has_tangent, leaves
 from .activity import ADDRESS, LOADED, SAME_MEMORY, Marks, activity, is_float
 from .ruled import expand_ruled, has_rule, tangents_by_rule
 
-__all__ = ["holds_floats", "tangent"]
-
-
-@cache
-def holds_floats(t: Type) -> bool:
-    """Whether a value of type ``t``, or an element of an array of that type, has a derivative."""
-    found = [leaf.type.elem if isinstance(leaf.type, View) else leaf.type for leaf in leaves(t)]
-    return any(isinstance(s, Scalar) and s.is_float for e in found for s in _scalars(e))
-
-
-def _scalars(t: Type) -> list[Type]:
-    return [leaf.type for leaf in leaves(t)]
+__all__ = ["tangent"]
 
 
 def tangent(func: Func, active: Collection[str]) -> Func:
@@ -66,7 +55,7 @@ def tangent(func: Func, active: Collection[str]) -> Func:
     for k, t in enumerate(signature):
         own = func.params[at : at + len(leaves(t))]
         at += len(own)
-        if holds_floats(t):
+        if has_tangent(t):
             extra.append(k)
             params += [walk.companion_of(p) for p in own]
     body = walk.body()
