@@ -1,4 +1,7 @@
-"""Calls that reach memory become their bodies, so that only functions of numbers are called."""
+"""Calls that reach memory become their bodies, so that only functions of numbers are called.
+
+One that carries a rule stays a call, but gets its body as a region: see ``ruled``.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from ...ir.walk import ops_of, with_body, with_ops, with_regions
 from ...types.core import View
 from ..inline import copied
 
-__all__ = ["flatten_calls"]
+__all__ = ["flatten_calls", "reaches"]
 
 
 def flatten_calls(func: Func) -> Func:
-    """``func`` with the bodies of those functions in place of their calls; a call that carries a rule stays."""
+    """``func`` with the bodies of those functions in place of their calls, or inside them where they carry rules."""
     if all(op.name != "call" for op in ops_of(func.body)):
         return func
     return with_body(func, _flat(func.body, {}))
@@ -25,9 +28,13 @@ def _flat(block: Block, env: dict[Value, Value]) -> Block:
             op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
         if op.regions:
             op = with_regions(op, tuple([_flat(region, env) for region in op.regions]))
-        elif op.name == "call" and "adjoint" not in op.attrs and "replay" not in op.attrs and _reaches(op):
-            callee = op.attrs["func"]
+        elif op.name == "call" and any(map(reaches, _functions(op))):
+            ruled = "adjoint" in op.attrs or "replay" in op.attrs
+            callee = op.attrs.get("replay") or op.attrs["func"]
             inner = _flat(copied(callee.body, dict(zip(callee.params, op.args))), env)
+            if ruled:
+                out.append(with_regions(op, (inner,)))
+                continue
             out.extend(inner.ops)
             env.update(zip(op.results, inner.yields))
             continue
@@ -35,11 +42,15 @@ def _flat(block: Block, env: dict[Value, Value]) -> Block:
     return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
 
 
-def _reaches(op: Op) -> bool:
-    """Whether the callee touches memory other than its own arrays, or hands views about."""
-    callee = op.attrs["func"]
+def _functions(op: Op) -> list[Func]:
+    """What runs where ``op`` stands: forwards, again and backwards."""
+    return [op.attrs[key] for key in ("func", "replay", "adjoint") if key in op.attrs]
+
+
+def reaches(callee: Func) -> bool:
+    """Whether ``callee`` touches memory other than its own arrays, or hands views about."""
     values = (*callee.params, *callee.body.yields)
     return any(isinstance(v.type, View) for v in values) or any(
-        inner.name in ("view_at", "print", "lanes_any") or (inner.name == "call" and _reaches(inner))
+        inner.name in ("view_at", "print", "lanes_any") or (inner.name == "call" and reaches(inner.attrs["func"]))
         for inner in ops_of(callee.body)
     )

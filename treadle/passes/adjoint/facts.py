@@ -74,6 +74,12 @@ class Facts:
             op.name in ("load", "atomic") and self.moves(op.args[0]) and not self.used.isdisjoint(op.results)
         )
 
+    def changes(self, root: str) -> bool:
+        """Whether the kernel both reads and writes what lies behind ``root``: then it runs again on the content from
+        before the launch, and nothing may ask for that from after it."""
+        here = [a for a in self.accesses if a.root == root or UNKNOWN in (a.root, root)]
+        return any(a.reads for a in here) and any(a.writes for a in here)
+
     def watched(self, view: Value) -> bool:
         """Whether what lies behind ``view`` has a gradient; own arrays have one where it matters."""
         root = self.root[view]
@@ -98,7 +104,7 @@ def survey(func: Func, params: dict[Value, str], active: set[str], aliased: bool
     for op in _recorded(func.body, facts):
         facts.records.add(op)
     _find_active(func, facts, seeds, wanted)
-    _find_guarded(func, facts)
+    _find_guarded(func, facts, wanted)
     return facts
 
 
@@ -125,7 +131,7 @@ class _Roots:
                     facts.order[p] = len(facts.order)
                     if isinstance(p.type, View):
                         facts.root[p] = UNKNOWN
-                self.block(region, (*loops, op) if op.name != "if" else loops)
+                self.block(region, (*loops, op) if op.name in ("for", "while") else loops)
 
     def root(self, op: Op) -> str:
         if op.name in SAME_MEMORY:
@@ -218,7 +224,7 @@ class _Varied(_Spread):
             self.op(op)
 
     def op(self, op: Op) -> None:
-        for region in op.regions:
+        for region in op.regions if op.name != "call" else ():  # a rule says what depends on what
             self.block(region)
         match op.name:
             case "load":
@@ -238,6 +244,9 @@ class _Varied(_Spread):
                 views = [a for a in op.args if isinstance(a.type, View)]
                 if self.has(op.args) or any(self.watched(v) for v in views):
                     self.add(*op.results)
+                    for root in [self.facts.root[v] for v in views]:
+                        if root in self.facts.moving:
+                            self.add_root(root)
             case _:
                 if self.has(op.args):
                     self.add(*op.results)
@@ -262,10 +271,16 @@ class _Useful(_Spread):
                 for sources, targets in self.links(op):
                     if self.has(targets):
                         self.add(*sources)
+            case "call":
+                views = [a for a in op.args if isinstance(a.type, View)]
+                if self.has(op.results) or any(self.watched(v) for v in views):
+                    self.add(*op.args)
+                    for v in views:
+                        self.add_root(self.facts.root[v])
             case _:
                 if self.has(op.results):
                     self.add(*op.args)
-        for region in reversed(op.regions):
+        for region in reversed(op.regions) if op.name != "call" else ():
             self.block(region)
 
     def watched(self, view: Value) -> bool:
@@ -311,10 +326,11 @@ def chooses(op: Op) -> bool:
     return op.name == "select" or (op.name not in STRUCTURAL and bool(primitive(op.name).part("chooses")))
 
 
-def _find_guarded(func: Func, facts: Facts) -> None:
-    """Ops whose adjoint a choice may have set to zero while their derivative need not be finite."""
+def _find_guarded(func: Func, facts: Facts, wanted: set[Value]) -> None:
+    """Ops whose adjoint a choice may have set to zero while their derivative need not be finite. What a function is
+    asked for its caller may have chosen or not."""
     ops = [op for op in ops_of(func.body)]
-    suspect, masked, size = set(), set(), -1
+    suspect, masked, size = set(), set(wanted), -1
     while size != len(suspect):
         size = len(suspect)
         for op in ops:

@@ -29,6 +29,7 @@ from .calls import flatten_calls
 from .facts import UNKNOWN, Facts, is_float, survey
 from .loops import reverse_loop, run_loop
 from .memory import make_shadow, reverse_atomic, reverse_load, reverse_store
+from .ruled import reverse_ruled, run_ruled, works_on_gradients
 
 __all__ = ["reverse", "reverse_function"]
 
@@ -51,7 +52,8 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False) -> Func:
     with walk.scope():
         walk.reverse_block(func.body, outer=True)
         body = walk.b.block()
-    marks = {**func.facts, "adjoint": True, "winners": tuple(sorted(walk.winners))}
+    roots = {"winners": tuple(sorted(walk.winners)), "seen": tuple(sorted(walk.seen))}
+    marks = {**func.facts, "adjoint": True, **roots}
     return replace(func, body=body, facts=marks)
 
 
@@ -96,7 +98,8 @@ class Reverser:
     """Writes the adjoint program. ``b`` appends to the block that is being made; ``scopes`` are those around it.
 
     ``outer`` says whether the code that is being written is part of the outer run. ``own``: roots that each thread
-    touches at its own index alone. ``winners``: roots whose least or greatest updates were asked for their gradients.
+    touches at its own index alone. ``winners``: roots whose least or greatest updates were asked for their gradients;
+    ``seen``: roots that rules of the user look at.
     """
 
     def __init__(self, facts: Facts, own: set[str]):
@@ -105,6 +108,7 @@ class Reverser:
         self.scopes: list[Scope] = []
         self.outer = True
         self.winners: set[str] = set()
+        self.seen: set[str] = set()
         self.numbers = count()
         self.sites: dict[Op, int] = {}
 
@@ -201,6 +205,8 @@ class Reverser:
                         self.copy(op)
                 case "load" | "atomic":
                     self.read(op)
+                case "call" if op.regions:
+                    run_ruled(self, op)
                 case "call" if "replay" in op.attrs:
                     self.copy(op, attrs={"func": op.attrs["replay"]})
                 case "call":
@@ -267,6 +273,8 @@ class Reverser:
                 self.reverse_if(op)
             case "for" | "while":
                 reverse_loop(self, op)
+            case "call" if op.regions:
+                reverse_ruled(self, op)
             case "call":
                 self.reverse_call(op)
             case _ if any(map(self.is_active, op.results)):
@@ -292,8 +300,8 @@ class Reverser:
             self.add(a, part)
 
     def guard(self, op: Op, adjoints: tuple[Value, ...], part: Value | None) -> Value | None:
-        """``part``, or zero where all ``adjoints`` are zero and ``op`` may make infinity of that."""
-        if part is None or op not in self.facts.guarded:
+        """``part``; 0 where all ``adjoints`` are 0 and the user's rule for ``op`` may make infinity of that."""
+        if part is None or op not in self.facts.guarded or "adjoint" not in op.attrs:
             return part
         none = None
         for a in adjoints:
@@ -328,6 +336,7 @@ class Reverser:
         """Whether the reverse of ``op`` does something though none of its results has an adjoint."""
         return any(
             inner.name in ("store", "atomic") and self.facts.watched(inner.args[0])
+            or inner.name == "call" and works_on_gradients(self, inner)
             for region in op.regions for inner in ops_of(region)
         )  # fmt: skip
 
@@ -344,6 +353,10 @@ class Reverser:
         floats = [a for a in op.args if is_float(a)]
         pairs = zip(op.results, entering)
         adjoints = tuple([self.zero(r.type) if a is None else a for r, a in pairs if is_float(r)])
+        self.call_adjoint(op, floats, adjoints)
+
+    def call_adjoint(self, op: Op, floats: list[Value], adjoints: tuple[Value, ...]) -> None:
+        """The adjoints of the float arguments of a call on numbers alone, given those of its float results."""
         rule = op.attrs.get("adjoint")
         if rule is None:
             args, rule = (*self.all_now(op.args), *adjoints), _function(op.attrs["func"])
@@ -351,7 +364,7 @@ class Reverser:
             args = (*self.all_now(op.args), *self.all_now(op.results), *adjoints)
         parts = self.b.op("call", args, tuple([a.type for a in floats]), func=rule)
         for a, part in zip(floats, parts, strict=True):
-            self.add(a, self.guard(op, adjoints, part))
+            self.add(a, part if rule.facts.get("builtin") else self.guard(op, adjoints, part))
 
 
 _functions: dict[Func, Func] = {}
