@@ -248,3 +248,11 @@ def test_second_rules_come_where_they_are_asked_for():
     assert not calls(first.attrs["adjoint"])
     (first,) = calls(program(power, 2))
     assert len(calls(first.attrs["adjoint"])) == 2  # pow and log again
+
+
+def test_what_a_ruled_body_gives_back_is_rounded_before_it_is_used():
+    """Else a sum of the caller would fuse with it where the body is inlined, and not where the call stays."""
+    func = program("inverse-1")
+    products = {op.result: op for op in ops_of(func.body) if op.name == "mul"}
+    assert all(products[y].attrs.get("exact") for y in func.body.yields)
+    assert any(op.name == "fma" for op in ops_of(func.body))

@@ -36,14 +36,13 @@ class Context:
     def call(self, record: Record, types: Sequence[Type]) -> dict[str, Func]:
         """The attributes of a call of ``record`` for arguments of ``types``: the function, and where the program will
         be differentiated what the record says of its derivative."""
-        body = record.part("body")
-        adjoint, tangent = (record.part(name) if self.gradient else None for name in ("adjoint", "tangent"))
+        body, adjoint, tangent = (record.part(name) for name in ("body", "adjoint", "tangent"))
         if adjoint is None:
             return {"func": self.instantiate(body, types)}
-        func = context_of(0).instantiate(body, types)  # nobody looks inside
+        func = rounded(context_of(0).instantiate(body, types))  # who differentiates it does not look inside
         results = [y.type for y in func.body.yields]
         moving = [[t for t in given if has_floats(t)] for given in (types, results)]
-        if not moving[0] or not moving[1]:
+        if not self.gradient or not moving[0] or not moving[1]:
             return {"func": func}
         rules = context_of(self.gradient - 1)
         found = {"func": func, "adjoint": rules.instantiate(adjoint, (*types, *results, *moving[1]))}
@@ -66,11 +65,27 @@ def unfused(func: Func) -> Func:
 
     def mark(block: Block) -> Block:
         ops = [
-            Op(op.name, op.args, op.results, {"exact": True}, (), op.span) if op.name == "mul"
-            else with_regions(op, tuple(mark(r) for r in op.regions))
+            exact(op) if op.name == "mul" else with_regions(op, tuple(mark(r) for r in op.regions))
             for op in block.ops
         ]  # fmt: skip
         return with_ops(block, tuple(ops))
 
     return with_body(func, mark(func.body))
 
+
+@cache
+def rounded(func: Func) -> Func:
+    """``func`` with results that are rounded: products that it gives back do not fuse with sums of the caller. So its
+    body in place of a call computes the very bits of the call, which stays one in programs that are differentiated."""
+    given, ops = set(func.body.yields), []
+    for op in reversed(func.body.ops):
+        back = not given.isdisjoint(op.results)
+        if back and op.name == "make":
+            given.update(op.args)
+        ops.append(exact(op) if back and op.name == "mul" else op)
+    return with_body(func, with_ops(func.body, tuple(reversed(ops))))
+
+
+def exact(op: Op) -> Op:
+    """A product that no later phase fuses with a sum."""
+    return Op(op.name, op.args, op.results, {**op.attrs, "exact": True}, (), op.span)
