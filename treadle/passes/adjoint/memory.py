@@ -177,7 +177,7 @@ def _hand_on(r: Reverser, v: Value, at: tuple[Value, ...], x: Value, negative: b
 def _find_winner(r: Reverser, op: Op, v: Value, at: tuple[Value, ...], x: Value) -> None:
     """The array holds what it held after the launch; the first thread whose value is that takes the gradient."""
     root = r.facts.root[v]
-    if r.facts.moves(v) or root == UNKNOWN:
+    if r.facts.private(v) or r.facts.changes(root) or root == UNKNOWN:
         raise KernelGradientError(
             f"an array that atomic_{op.attrs['op']} changes and the kernel also reads has no derivative", op.span,
             "read it in another launch",

@@ -34,11 +34,12 @@ from .ruled import reverse_ruled, run_ruled, works_on_gradients
 __all__ = ["reverse", "reverse_function"]
 
 
-def reverse(func: Func, active: tuple[str, ...], aliased: bool = False) -> Func:
+def reverse(func: Func, active: tuple[str, ...], aliased: bool = False, again: bool = False) -> Func:
     """The adjoint kernel of a scalarized kernel: same parameters; it runs the kernel again and adds to the gradients
     of the arrays called ``active``. Stores and updates of the kernel are repeated only where it reads them itself.
 
-    ``aliased``: arrays of the launch may lie over each other, so that a store to one may change another.
+    ``aliased``: arrays of the launch may lie over each other, so that a store to one may change another. ``again``: the
+    result will be differentiated itself, so that calls keep their rules.
 
     Raises:
         KernelGradientError: the derivative passes through an operation that has none; the message names the line.
@@ -48,7 +49,7 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False) -> Func:
     facts = survey(func, params, set(active), aliased)
     touches = effects(func).roots
     own = {root for root, touch in touches.items() if touch.own and root != UNKNOWN}
-    walk = Reverser(facts, own)
+    walk = Reverser(facts, own, again)
     with walk.scope():
         walk.reverse_block(func.body, outer=True)
         body = walk.b.block()
@@ -57,7 +58,7 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False) -> Func:
     return replace(func, body=body, facts=marks)
 
 
-def reverse_function(func: Func) -> Func:
+def reverse_function(func: Func, again: bool = False) -> Func:
     """The adjoint of a scalarized function that stores to no array; those that it reads are taken as given. Parameters:
     its own, then one adjoint for each float result; it yields one adjoint for each float parameter."""
     func = leave_products(flatten_calls(func))
@@ -65,7 +66,7 @@ def reverse_function(func: Func) -> Func:
     floats = [p for p in func.params if is_float(p)]
     views = {p: str(k) for k, p in enumerate(func.params) if isinstance(p.type, View)}
     facts = survey(func, views, set(), False, set(floats), set(results))
-    walk = Reverser(facts, set())
+    walk = Reverser(facts, set(), again)
     adjoints = tuple([Value(y.type, "adj") for y in results])
     with walk.scope():
         walk.replay(func.body, outer=True)
@@ -102,8 +103,8 @@ class Reverser:
     ``seen``: roots that rules of the user look at.
     """
 
-    def __init__(self, facts: Facts, own: set[str]):
-        self.facts, self.own = facts, own
+    def __init__(self, facts: Facts, own: set[str], again: bool):
+        self.facts, self.own, self.again = facts, own, again
         self.b = Builder()
         self.scopes: list[Scope] = []
         self.outer = True
@@ -210,7 +211,7 @@ class Reverser:
                 case "call" if "replay" in op.attrs:
                     self.copy(op, attrs={"func": op.attrs["replay"]})
                 case "call":
-                    self.copy(op, attrs={"func": op.attrs["func"]})
+                    self.copy(op, attrs=None if self.again else {"func": op.attrs["func"]})
                 case _:
                     self.copy(op, tuple([self.rerun(region) for region in op.regions]))
 
@@ -359,7 +360,7 @@ class Reverser:
         """The adjoints of the float arguments of a call on numbers alone, given those of its float results."""
         rule = op.attrs.get("adjoint")
         if rule is None:
-            args, rule = (*self.all_now(op.args), *adjoints), _function(op.attrs["func"])
+            args, rule = (*self.all_now(op.args), *adjoints), _function(op.attrs["func"], self.again)
         else:
             args = (*self.all_now(op.args), *self.all_now(op.results), *adjoints)
         parts = self.b.op("call", args, tuple([a.type for a in floats]), func=rule)
@@ -367,14 +368,14 @@ class Reverser:
             self.add(a, part if rule.facts.get("builtin") else self.guard(op, adjoints, part))
 
 
-_functions: dict[Func, Func] = {}
+_functions: dict[tuple[Func, bool], Func] = {}
 
 
-def _function(func: Func) -> Func:
+def _function(func: Func, again: bool) -> Func:
     """The adjoint of a called function, made once."""
     from ..scalarize import lowered
 
-    if func not in _functions:
-        _functions[func] = lowered(reverse_function(func))
-    return _functions[func]
+    if (func, again) not in _functions:
+        _functions[func, again] = lowered(reverse_function(func, again))
+    return _functions[func, again]
 
