@@ -253,6 +253,7 @@ class Calls(Gradients):
             raise KernelSyntaxError(f"{called(node)} calls itself without end", self.span(node)) from None
         except TreadleError as error:
             raise self.placed(error, node) from None
+        self.ruled |= bool(func.facts.get("ruled"))
         if func.facts.get("ndim"):
             self.ask_rank(func.facts["ndim"], node)
         passed = [(x, place) for x, place in given if not self._known_only(x)]

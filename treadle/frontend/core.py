@@ -57,6 +57,7 @@ class Core:
         self.opposites: dict[Value, Value] = {}  # of which value each negation is the negation
         self.updates = False  # whether there are atomics that may turn out to need none
         self.ndim: int | None = None  # the grid rank asked for
+        self.ruled = False  # whether functions with gradient or replay functions of the user work on arrays
         self.differentiated: dict[str, Value] | None = None  # in gradient functions, the arguments of the function
         self.returned: tuple[tuple[Type, ...], Span] | None = None  # types of the first return, and where
         self.weights: dict[ast.For, tuple[int, bool]] = {}  # see loops.py

@@ -130,6 +130,8 @@ class Parser(Statements):
         facts = {} if self.ndim is None else {"ndim": self.ndim}
         if self.ndim and self.kind == "kernel":
             facts["ndim"] = max(self.ndim, self.options.grid)
+        if self.ruled:
+            facts["ruled"] = True  # its adjoint may look at any array as the launch left it
         if self.builtin:
             facts["builtin"] = True  # written to be inlined
         if getattr(self.source.function, "__treadle_rare__", False):

@@ -12,6 +12,7 @@ from ..base.errors import KernelTypeError
 from ..frontend.names import Manifest
 from ..frontend.source import EMPTY, Parameter, Source
 from ..types.core import Matrix, Scalar, Struct, Tuple, Type, Vector, View
+from ..types.layout import leaves
 from ..types.promotion import adapts
 from ..types.spelling import spell
 from .module import Module, module_of
@@ -108,7 +109,10 @@ class Function:
 
         options = Options(gradient=gradient)
         func = parse(self.source, types, options, "function", known, self._manifest, self.key)
-        return func if self.inline is None else replace(func, facts={**func.facts, "inline": self.inline})
+        facts = {} if self.inline is None else {"inline": self.inline}
+        if (self.adjoint or self.replay) and any(isinstance(leaf.type, View) for t in types if t for leaf in leaves(t)):
+            facts["ruled"] = True
+        return replace(func, facts={**func.facts, **facts}) if facts else func
 
     def forget(self) -> None:
         """Drop the programs made so far; they may hold functions that have been defined anew."""
