@@ -1,7 +1,8 @@
 """What memory a scalarized program touches, and the order of threads that follows from it.
 
-Memory is told apart by *roots*: a parameter's path (``a``, ``s.field``), an array of the thread's own (``local 0``), or
-``?``, which may be anything: a view made from an address, read from memory, or chosen at run time. An access is at the
+Memory is told apart by *roots*: a parameter's path (``a``, ``s.field``), the gradient of one (``grad a``), an array of
+the thread's own (``local 0``), or ``?``, which may be anything: a view made from an address, read from memory, or
+chosen at run time, and the gradient of that. An access is at the
 thread's *own index* where its indices hold every axis of the grid, each on the same dimension in all accesses to that
 root: then no two threads meet there, and updates are plain reads and writes.
 
@@ -28,9 +29,12 @@ from .node import Block, Func, Op, Value
 from .ops import OPS
 from .walk import callees, ops_of, uses_of
 
-__all__ = ["UNKNOWN", "Effects", "Site", "Touch", "bounded", "counts_up", "effects", "leaf_paths", "order"]
+__all__ = [
+    "GRAD", "UNKNOWN", "Effects", "Site", "Touch", "bounded", "counts_up", "data_of", "effects", "leaf_paths", "order",
+]  # fmt: skip
 
 UNKNOWN = "?"
+GRAD = "grad "  # the root of a gradient: this, then the root of the data
 _LOCAL = "local "
 
 
@@ -47,11 +51,13 @@ UNIFORM = Index("uniform")
 
 @dataclass(slots=True)
 class Touch:
-    """How a root is touched: by loads, by plain stores, by atomic operations; and whether at own indices only."""
+    """How a root is touched: by loads, by plain stores, by atomic operations; and whether at own indices only.
+    ``mixed``: an atomic may meet what loads read and stores write; it does not say that it is ``apart``."""
 
     read: bool = False
     written: bool = False
     accumulated: set[str] = field(default_factory=set)
+    mixed: bool = False
     places: set[tuple[int, ...] | None] = field(default_factory=set)
     private: bool = False
 
@@ -94,8 +100,9 @@ class Effects:
     ``unconditional``: accesses that every thread makes, for one check at the launch instead of one in each thread:
     (root, dimension, "tid", axis of the grid) or (root, dimension, "const", index); ``spans``: their places.
     ``rounds``, for order "counted": which sites are counted in which round; ``single``: each counter has one site,
-    outside loops. ``updated``: the parameters' arrays that are updated, at own indices or not. What is said here
-    holds as long as no two of these lie over each other, which a launch must look at.
+    outside loops. ``updated``: the parameters' arrays that are updated, at own indices or not, and gradients that are
+    changed in any way. What is said here holds as long as no two of these lie over each other, and no gradient over
+    an array of ``beside``, those whose data is touched beside gradients: a launch must look at that.
     """
 
     roots: dict[str, Touch]
@@ -109,6 +116,7 @@ class Effects:
     single: bool = False
     spans: tuple[Span, ...] = ()
     updated: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def counter(self, site: Site) -> Counter:
         """What ``site`` updates, as far as it must be told apart: a cell of its array, or the whole array where one of
@@ -148,6 +156,11 @@ def leaf_paths(func: Func) -> tuple[str, ...]:
     return tuple(out)
 
 
+def data_of(root: str) -> str:
+    """The root of the data that ``root`` is the gradient of; of data, itself."""
+    return root.removeprefix(GRAD)
+
+
 class Place(NamedTuple):
     """A view: its root, and the indices of the root's leading dimensions that it fixes; None if it is cut otherwise.
     ``part``: numbers of the fields on the way to what it shows of an element."""
@@ -185,13 +198,18 @@ class _Walk:
             self.once()
         found = Effects(self.roots, tuple(self.sites), tuple(self.unconditional), self.prints, False, self.bounded)
         found.spans = tuple(self.unconditional.values())
-        settled = self.func.facts.get("updated", ())
-        found.updated = tuple([
-            path for path in leaf_paths(self.func)
-            if path in settled or (path in self.roots and self.roots[path].accumulated)
-        ])  # fmt: skip
+        self.name_updated(found)
         found.waits = any(_waited(found, source) for source in self.sources(self.stays))
         return found
+
+    def name_updated(self, found: Effects) -> None:
+        """What a launch must look at, where it lies over something else."""
+        paths, settled = leaf_paths(self.func), self.func.facts.get("updated", ())
+        touches = [(root, self.roots[root]) for root in [*paths, *[GRAD + p for p in paths]] if root in self.roots]
+        gradients = [root for root, t in touches if root.startswith(GRAD) and (t.written or t.accumulated)]
+        data = [root for root, t in touches if not root.startswith(GRAD)]
+        found.updated = (*[p for p in paths if p in settled or (p in data and self.roots[p].accumulated)], *gradients)
+        found.beside = tuple(data) if gradients else ()
 
     def once(self) -> None:
         """One walk over everything, from nothing but ``deps`` and ``memory``."""
@@ -291,6 +309,11 @@ class _Walk:
         self.facts[op.result] = place._replace(part=(*place.part, op.attrs["index"])) if op.name == "field" else place
         self.depend(op.result, self.mask(op.args))
 
+    def grad(self, op: Op) -> None:
+        place = self.place(op.args[0])
+        self.facts[op.result] = place if place.root == UNKNOWN else place._replace(root=GRAD + data_of(place.root))
+        self.depend(op.result, self.mask(op.args))
+
     # ---- accesses
 
     def access(self, op: Op) -> tuple[str, Touch]:
@@ -306,7 +329,7 @@ class _Walk:
         if not self.depth and not touch.private and place.root != UNKNOWN:
             for axis, i in enumerate(indices):
                 if i is not None and i.kind != "uniform":
-                    self.unconditional.setdefault((place.root, axis, i.kind, i.n), op.span)
+                    self.unconditional.setdefault((data_of(place.root), axis, i.kind, i.n), op.span)
         return place.root, touch
 
     def own_place(self, indices: list[Index | None]) -> tuple[int, ...] | None:
@@ -338,6 +361,7 @@ class _Walk:
     def atomic(self, op: Op) -> None:
         root, touch = self.access(op)
         touch.accumulated.add(op.attrs["op"])
+        touch.mixed |= not op.attrs.get("apart")
         v, r = op.args[0], op.result
         self.facts[r] = None
         if touch.private:
@@ -420,8 +444,8 @@ class _Walk:
 _HANDLERS = {
     "const": _Walk.const, "tid": _Walk.tid, "cast": _Walk.cast, "shape": _Walk.shape, "local": _Walk.local,
     "subview": _Walk.subview, "slice": _Walk.slice, "field": _Walk.same_place, "parts": _Walk.same_place,
-    "load": _Walk.load, "store": _Walk.store, "atomic": _Walk.atomic, "print": _Walk.print, "if": _Walk.branch,
-    "for": _Walk.loop, "while": _Walk.loop, "call": _Walk.call,
+    "grad": _Walk.grad, "load": _Walk.load, "store": _Walk.store, "atomic": _Walk.atomic, "print": _Walk.print,
+    "if": _Walk.branch, "for": _Walk.loop, "while": _Walk.loop, "call": _Walk.call,
 }  # fmt: skip
 
 
@@ -502,12 +526,13 @@ def _clash(found: Effects) -> bool:
     """Whether results depend on how foreign updates mix with reads and stores, or with updates of another kind.
 
     A thread may store to an element and update it without a race, if no other thread comes there: ``p[i]`` may be a
-    permutation. Updates that are held back, or made in a copy, would then come after a store that follows them.
+    permutation. Updates that are held back, or made in a copy, would then come after a store that follows them: those
+    of adjoint programs that are ``apart`` do not mind.
     """
     updated = [root for root, touch in found.roots.items() if touch.foreign]
     for root in updated:
         touch = found.roots[root]
-        if touch.read or touch.written or touch.foreign & {"exch", "cas"}:
+        if (touch.mixed and (touch.read or touch.written)) or touch.foreign & {"exch", "cas"}:
             return True
         if len({"add" if kind == "sub" else kind for kind in touch.foreign}) > 1:
             return True

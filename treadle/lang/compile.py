@@ -85,12 +85,15 @@ class Translation(NamedTuple):
     def draft(self) -> Any:
         """The kernel as LLVM text."""
         from ..codegen import cpu
+        from ..ir.reach import facts_of
 
         func, found, options = self.func, self.found, self.options
         made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
         made.meta.update(
-            rank=func.facts.get("ndim", 0), own_index=own_index(func, found), updated=places_of(func, found.updated)
-        )
+            rank=func.facts.get("ndim", 0), own_index=own_index(func, found), updated=places_of(func, found.updated),
+            beside=places_of(func, found.beside),
+        )  # fmt: skip
+        made.meta["touched"] = facts_of(func)
         if options.active is not None:
             made.meta["winners"] = places_of(func, func.facts["winners"])
             made.meta["seen"] = places_of(func, func.facts["seen"])
@@ -116,7 +119,8 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     if options.active is not None:
         from ..passes.adjoint import reverse
 
-        func = run(NORMALIZE, reverse(run(PREPARE, func), options.active, options.aliased))
+        again = options.tangents is not None
+        func = run(NORMALIZE, reverse(run(PREPARE, func), options.active, options.aliased, again))
     if options.tangents is not None:
         from ..passes.tangent import tangent
 
@@ -124,7 +128,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
     if options.shared:
-        found.order, found.updated = "ordered", ()
+        found.order, found.updated, found.beside = "ordered", (), ()
     func = replace(func, facts={**func.facts, "order": found.order})
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
     try:
@@ -208,10 +212,11 @@ class Variant:
 class Overload:
     """A kernel for one list of argument types, with the variants compiled so far."""
 
-    __slots__ = ("_kernel", "types", "variants")
+    __slots__ = ("_kernel", "plan", "types", "variants")
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...]):
         self._kernel, self.types = kernel, types
+        self.plan: Any = None  # what a tape knows of its launches; see lang/plan.py
         self.variants: dict[Options, Variant] = {}
 
     def _options(self, rows: bool, checked: bool | None) -> Options:
@@ -273,14 +278,15 @@ def prepare(overloads: list[Overload]) -> None:
         o.variant((1,))
 
 
-def places_of(func: Func, roots: Iterable[str]) -> list[list[int]]:
-    """Where the arrays called ``roots`` stand among the parameters: number of the parameter, then of fields."""
-    from ..ir.effects import leaf_paths
+def places_of(func: Func, roots: Iterable[str]) -> list[list[int | str]]:
+    """Where the arrays called ``roots`` stand among the parameters: number of the parameter, then of fields; "grad"
+    behind them where the gradient is meant."""
+    from ..ir.effects import data_of, leaf_paths
     from ..types.layout import leaves
 
     paths = leaf_paths(func)
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
-    return [where[paths.index(root)] for root in roots]
+    return [[*where[paths.index(data_of(root))], *(["grad"] if root != data_of(root) else [])] for root in roots]
 
 
 def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:

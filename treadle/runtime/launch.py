@@ -11,13 +11,25 @@ import ctypes
 import struct
 from array import array as words
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.errors import IndexOutOfRange, LaunchError, LaunchTypeError, TreadleError
 from ..base.span import Span
 from ..types.core import SCALARS, Type, View
 from ..types.layout import leaves, pack
-from ..types.records import ATOMIC_KINDS, FAULT, LAUNCH, LOG, MAX_DIMS, MAX_EXTENT, PROGRAM, STOPPED, Memory, identity
+from ..types.records import (
+    ATOMIC_KINDS,
+    FAULT,
+    LAUNCH,
+    LOG,
+    MAX_DIMS,
+    MAX_EXTENT,
+    PROGRAM,
+    STOPPED,
+    UPDATED_KINDS,
+    Memory,
+    identity,
+)
 from . import faults, native, prints
 from .array_views import product
 from .cpu import Entry
@@ -67,7 +79,7 @@ class Program:
     """
 
     __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets",
-                 "own", "packers", "parameter_table", "parameters", "rank", "record", "shared",
+                 "beside", "own", "packers", "parameter_table", "parameters", "rank", "record", "shared",
                  "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
@@ -90,11 +102,13 @@ class Program:
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]
         self.updated = [self.leaf(path) for path in meta.get("updated", ())]
-        if len(self.updated) == 1 and None not in self.updated[0][1].strides:
+        self.beside = [self.leaf(path) for path in meta.get("beside", ())]
+        if len(self.updated) == 1 and not self.beside and None not in self.updated[0].view.strides:
             self.updated = []  # dense: there is nothing that it could meet
-        updated = [_extent_row(offset, view) for offset, view in self.updated]
+        updated = [_extent_row(leaf, "grad" if leaf.gradient else "data") for leaf in self.updated]
+        updated += [_extent_row(leaf, "beside") for leaf in self.beside]
         passes = [entry.library.addresses[name] for name in meta.get("counting", ()) if entry.address]
-        apart = [_extent_row(*self.leaf(path)) for pair in meta.get("apart", ()) for path in pair]
+        apart = [_extent_row(self.leaf(path)) for pair in meta.get("apart", ()) for path in pair]
         tables = (table(atomics), table([row for row, _ in self.own]), table(updated), words("Q", passes or [0]),
                   table(apart))  # fmt: skip
         self._keep = tables
@@ -107,23 +121,26 @@ class Program:
         record["own"], record["nown"] = tables[1].buffer_info()[0], len(self.own)
         record["updated"], record["nupdated"] = tables[2].buffer_info()[0], len(updated)
 
-    def leaf(self, path: Sequence[int]) -> tuple[int, View]:
-        """Offset in the arguments, and the type, of the view that ``path`` (parameter, field…) leads to."""
+    def leaf(self, path: Sequence[int | str]) -> Leaf:
+        """The array that ``path`` (parameter, field…) leads to, or its gradient where "grad" is last."""
         first, *rest = path
+        gradient = rest[-1:] == ["grad"]
         for leaf in leaves(self.signature[first]):
-            if leaf.path == tuple(rest) and isinstance(leaf.type, View):
-                return self.offsets[first] + leaf.offset, leaf.type
+            if leaf.path == tuple(rest[:-1] if gradient else rest) and isinstance(leaf.type, View):
+                return Leaf(self.offsets[first] + leaf.offset, leaf.type, gradient)
         raise LaunchError(f"kernel {self.name} has no array at {list(path)}")
 
     def _own_access(self, access: dict[str, Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
-        offset, _ = self.leaf(access["path"])
+        offset = self.leaf(access["path"]).offset
         grid, index = access.get("grid", CONSTANT), access.get("index", 0)
         return (offset + 16 + 8 * access["axis"], grid, index), access
 
     def _atomic(self, item: dict[str, Any]) -> tuple[int, ...]:
         scalar = next(t for t in SCALARS if t.name == item["scalar"])
-        offset, view = self.leaf(item["path"])
-        return (ATOMIC_KINDS[item["kind"]], offset, view.ndim, max(view.elem.size // scalar.size, 1), scalar.size,
+        leaf = self.leaf(item["path"])
+        view = leaf.view
+        elements = max(view.elem.size // scalar.size, 1)
+        return (ATOMIC_KINDS[item["kind"]], leaf.offset, leaf.pointer, view.ndim, elements, scalar.size,
                 identity(item["op"], scalar), native.merge_function(item["op"], scalar), view.planar,
                 item.get("round", 0))  # fmt: skip
 
@@ -166,10 +183,14 @@ class Program:
         return Command(self, packed, dims)
 
     def meets(self, packed: bytearray) -> bool:
-        """Whether arrays that the kernel updates, or elements of one, lie over each other."""
-        ranges = sorted([_bytes_of(packed, offset, view) for offset, view in self.updated])
+        """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data."""
+        ranges = sorted([_bytes_of(packed, leaf) for leaf in self.updated])
         apart = all(end <= after for (_, end), (after, _) in zip(ranges, ranges[1:]))
-        return not apart or any(_folds(packed, offset, view) for offset, view in self.updated)
+        if not apart or any(_folds(packed, leaf) for leaf in self.updated):
+            return True
+        gradients = [_bytes_of(packed, leaf) for leaf in self.updated if leaf.gradient]
+        data = [_bytes_of(packed, leaf) for leaf in self.beside]
+        return any(low < end and begin < high for low, high in gradients for begin, end in data)
 
     def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
         """Raise IndexOutOfRange where an access at the thread's own index, or at a constant one, leaves its array."""
@@ -183,7 +204,7 @@ class Program:
     def _own_error(
         self, access: dict[str, Any], packed: bytearray, dims: tuple[int, ...], extent: int, axis: int
     ) -> TreadleError:
-        offset, view = self.leaf(access["path"])
+        offset, view, _ = self.leaf(access["path"])
         shape = struct.unpack_from(f"<{view.ndim}q", packed, offset + 16)
         name = access.get("array") or self.parameters[access["path"][0]]
         span = None
@@ -272,15 +293,31 @@ class Command:
             raise self.program.error(report, self.dims)
 
 
-def _extent_row(offset: int, view: View) -> tuple[int, ...]:
+class Leaf(NamedTuple):
+    """An array among the arguments: where its view begins, and whether its gradient is meant."""
+
+    offset: int
+    view: View
+    gradient: bool = False
+
+    @property
+    def pointer(self) -> int:
+        """Where the address of what is meant stands."""
+        return self.offset + 8 * self.gradient
+
+
+def _extent_row(leaf: Leaf, kind: str = "data") -> tuple[int, ...]:
     """Where an array lies, as a row of ``ATOMIC``."""
+    view = leaf.view
     size = view.elem.elem.size if view.planar else 1
-    return 0, offset, view.ndim, view.elem.size // size, size, 0, 0, view.planar, 0
+    return UPDATED_KINDS[kind], leaf.offset, leaf.pointer, view.ndim, view.elem.size // size, size, 0, 0, view.planar, 0
 
 
-def _bytes_of(packed: bytearray, offset: int, view: View) -> tuple[int, int]:
+def _bytes_of(packed: bytearray, leaf: Leaf) -> tuple[int, int]:
     """The addresses from which and up to which an array lies."""
-    data, _, *rest = struct.unpack_from(f"<QQ{2 * view.ndim + 1}q", packed, offset)
+    view = leaf.view
+    data, grad, *rest = struct.unpack_from(f"<QQ{2 * view.ndim + 1}q", packed, leaf.offset)
+    data = grad if leaf.gradient else data
     shape, strides = (*rest[: view.ndim],), (*rest[view.ndim : -1],)
     size = view.elem.size
     if view.planar:
@@ -289,10 +326,11 @@ def _bytes_of(packed: bytearray, offset: int, view: View) -> tuple[int, int]:
     return data + low, data + high
 
 
-def _folds(packed: bytearray, offset: int, view: View) -> bool:
+def _folds(packed: bytearray, leaf: Leaf) -> bool:
     """Whether elements of an array may lie over each other: a stride is smaller than what all dimensions with smaller
     ones reach over."""
-    numbers = struct.unpack_from(f"<{2 * view.ndim}q", packed, offset + 16)
+    view = leaf.view
+    numbers = struct.unpack_from(f"<{2 * view.ndim}q", packed, leaf.offset + 16)
     axes = [(abs(s), n - 1) for n, s in zip(numbers, numbers[view.ndim :]) if n > 1]
     reach = view.elem.elem.size if view.planar else view.elem.size
     for nbytes, steps in sorted(axes):

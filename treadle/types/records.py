@@ -74,13 +74,15 @@ PROGRAM = words(
 )
 
 # One private target of atomics: a sum (0), a copy (1) or counters of a round (2). `view` is its view's offset in the
-# arguments, `ndim` its rank, `elements` the scalars of an element, `identity` the bits that leave values unchanged,
-# `merge` the address of `void (dst, src, count)`. A copy of a planar view reaches over its component stride.
-ATOMIC = words("kind view ndim elements scalar_size identity merge planar round")
+# arguments, `data` the offset of the pointer to its data or its gradient, `ndim` its rank, `elements` the scalars of an
+# element, `identity` the bits that leave values unchanged, `merge` the address of `void (dst, src, count)`. A copy of a
+# planar view reaches over its component stride.
+ATOMIC = words("kind view data ndim elements scalar_size identity merge planar round")
 ATOMIC_KINDS = {"sum": 0, "copy": 1, "count": 2}
 
 # Arrays that must not lie over each other stand in rows of the same kind, of which only what says where they lie has a
-# meaning.
+# meaning; and, of arrays at `updated`, the kind: what is updated, gradients, and data that no gradient may lie over.
+UPDATED_KINDS = {"data": 0, "grad": 1, "beside": 2}
 
 # An access at the thread's own index, checked at launch: argument offset of the extent, and the grid axis
 # (-1 the linear index) or -2 for the constant `index`.

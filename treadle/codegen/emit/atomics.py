@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...ir.effects import UNKNOWN, Counter, Effects, Site, effects, leaf_paths
+from ...ir.effects import UNKNOWN, Counter, Effects, Site, data_of, effects, leaf_paths
 from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...passes.counting import counting_pass
@@ -43,11 +43,12 @@ _COMMUTES = {"add", "sub", "min", "max", "and", "or", "xor"}
 @dataclass(slots=True)
 class Plan:
     """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it
-    updates."""
+    updates, or whose gradient if ``grad``."""
 
     how: str  # own, sum, copy, noted, listed, counted, drawn, serial
     item: int = -1
     param: int = -1
+    grad: bool = False
     number: int = 0  # among the held sites
     leader: int = 0  # the held site with which it shares the lanes that ran
     round: int = 0  # in which it is counted
@@ -172,9 +173,16 @@ def _can_be_private(func: Func, found: Effects) -> bool:
 
 
 def _path(func: Func, root: str) -> list[int]:
-    """Where the array ``root`` stands among the parameters: the parameter's number, then of fields."""
+    """Where the array ``root`` stands among the parameters: the parameter's number, then of fields; "grad" of a
+    gradient."""
     paths = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
-    return paths[leaf_paths(func).index(root)]
+    path = paths[_param(func, root)]
+    return path if root == data_of(root) else [*path, "grad"]
+
+
+def _param(func: Func, root: str) -> int:
+    """The number of the kernel parameter that ``root`` belongs to."""
+    return leaf_paths(func).index(data_of(root))
 
 
 def _counted_plan(func: Func, site: Site, number: int, items: list[dict], shared: dict[tuple[str, str], int]) -> Plan:
@@ -183,23 +191,23 @@ def _counted_plan(func: Func, site: Site, number: int, items: list[dict], shared
         fact = {"op": "count", "scalar": site.type.name, "path": _path(func, site.root)}
         items.append({"kind": "count", "round": number, **fact})
         shared[key] = len(items) - 1
-    return Plan("counted", shared[key], leaf_paths(func).index(site.root), round=number, type=site.type)
+    return Plan("counted", shared[key], _param(func, site.root), round=number, type=site.type)
 
 
 def _private_plan(
     func: Func, site: Site, varying: list[Site], items: list[dict], shared: dict[tuple[str, str], int]
 ) -> Plan:
-    param = leaf_paths(func).index(site.root)
+    param, grad = _param(func, site.root), site.root != data_of(site.root)
     kind = "add" if site.kind == "sub" else site.kind
     fact = {"op": kind, "scalar": site.type.name, "path": _path(func, site.root)}
     if site.uniform:
         items.append({"kind": "sum", **fact})
-        return Plan("sum", len(items) - 1, param)
+        return Plan("sum", len(items) - 1, param, grad)
     if (site.root, kind) not in shared:
         items.append({"kind": "copy", **fact})
         shared[site.root, kind] = len(items) - 1
     several = site.loop or sum(1 for s in varying if s.root == site.root) > 1
-    return Plan("noted" if site.type.is_float and several else "copy", shared[site.root, kind], param)
+    return Plan("noted" if site.type.is_float and several else "copy", shared[site.root, kind], param, grad)
 
 
 # --- sites -----------------------------------------------------------------------------------------------------------
@@ -287,7 +295,8 @@ def _shift(e: Emitter, plan: Plan) -> X:
     key = f"shift{plan.item}"
     if key not in e.place:
         here = e.t.into(e.after_parameters, f"ptrtoint ptr {copy} to i64")
-        there = e.t.into(e.after_parameters, f"ptrtoint ptr {view.data.text} to i64")
+        data = view.grad if plan.grad else view.data
+        there = e.t.into(e.after_parameters, f"ptrtoint ptr {data.text} to i64")
         e.place[key] = e.t.into(e.after_parameters, f"sub i64 {here}, {there}")
     return X(i64, e.place[key])
 

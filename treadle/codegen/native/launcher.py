@@ -32,6 +32,7 @@ from ...types.records import (
     SIZE,
     STOPPED,
     TYPE,
+    UPDATED_KINDS,
 )
 from .private import view_folds, view_span
 from .text import Code
@@ -286,26 +287,34 @@ def _check_own(c: Code, env: str, p: str, packed: str, dims: str, size: str) -> 
 
 
 def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
-    """Decline where arrays that the kernel updates, or elements of one, lie over each other."""
+    """Decline where arrays that the kernel updates, or elements of one, lie over each other, or a gradient over
+    data."""
     rows, count = c.load("ptr", p, PROGRAM["updated"]), c.load("i64", p, PROGRAM["nupdated"])
     low = c.var("i64", 0)
 
     def bounds(i: str) -> tuple[str, str]:
         item = c.at(rows, c.op("mul", "i64", i, ATOMIC.size))
         nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", packed), ("ptr", low.slot))
-        begin = c.op("add", "i64", c.load("i64", packed, c.load("i64", item, ATOMIC["view"])), low.get())
+        begin = c.op("add", "i64", c.load("i64", packed, c.load("i64", item, ATOMIC["data"])), low.get())
         return begin, c.op("add", "i64", begin, nbytes)
 
+    def kind(i: str) -> str:
+        return c.load("i64", c.at(rows, c.op("mul", "i64", i, ATOMIC.size)), ATOMIC["kind"])
+
     with c.for_(count) as i:
-        item = c.at(rows, c.op("mul", "i64", i, ATOMIC.size))
-        with c.if_(c.call("i1", "@view_folds", ("ptr", item), ("ptr", packed))):
-            _decline(c, env)
-        begin, end = bounds(i)
-        with c.for_(count, c.op("add", "i64", i, 1)) as j:
-            other, other_end = bounds(j)
-            apart = c.op("or", "i1", c.op("icmp ule", "i64", end, other), c.op("icmp ule", "i64", other_end, begin))
-            with c.if_(c.op("xor", "i1", apart, "true")):
+        item, own = c.at(rows, c.op("mul", "i64", i, ATOMIC.size)), kind(i)
+        beside = c.op("icmp eq", "i64", own, UPDATED_KINDS["beside"])  # the last ones
+        with c.if_(c.op("xor", "i1", beside, "true")):
+            with c.if_(c.call("i1", "@view_folds", ("ptr", item), ("ptr", packed))):
                 _decline(c, env)
+            (begin, end), gradient = bounds(i), c.op("icmp eq", "i64", own, UPDATED_KINDS["grad"])
+            with c.for_(count, c.op("add", "i64", i, 1)) as j:
+                other, other_end = bounds(j)
+                apart = c.op("or", "i1", c.op("icmp ule", "i64", end, other), c.op("icmp ule", "i64", other_end, begin))
+                changed = c.op("icmp ne", "i64", kind(j), UPDATED_KINDS["beside"])
+                counts = c.op("or", "i1", gradient, changed)
+                with c.if_(c.op("and", "i1", counts, c.op("xor", "i1", apart, "true"))):
+                    _decline(c, env)
 
 
 def _launch(c: Code, env: str, p: str, packed: str, dims: str, rank: str, size: str) -> None:

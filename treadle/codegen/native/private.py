@@ -183,7 +183,7 @@ def _prepare() -> str:
             place.set(c.at(here, SUM_BYTES))
         with c.if_(c.op("xor", "i1", _is(c, item, "sum"), "true")):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
-            target = c.load("ptr", args, c.load("i64", item, ATOMIC["view"]))
+            target = c.load("ptr", args, c.load("i64", item, ATOMIC["data"]))
             with c.if_(_is(c, item, "copy")):
                 shifted = c.at(here, c.op("sub", "i64", 0, low.get()))
                 c.store("ptr", c.select(own, "ptr", shifted, target), area, pointer)
@@ -353,12 +353,13 @@ def _merge_range() -> str:
 
 
 def _merge_strided() -> str:
-    """``@merge_strided(item, view, copy)``: element by element where a target has gaps. ``copy`` is shifted so that it
+    """``@merge_strided(item, args, copy)``: element by element where a target has gaps. ``copy`` is shifted so that it
     takes the place of the data pointer."""
-    c = Code("merge_strided", "void", [("ptr", "item"), ("ptr", "view"), ("ptr", "copy")], "internal")
-    shape, strides, component = _view_parts(c, "%item", "%view")
+    c = Code("merge_strided", "void", [("ptr", "item"), ("ptr", "args"), ("ptr", "copy")], "internal")
+    shape, strides, component = _view_parts(c, "%item", c.at("%args", c.load("i64", "%item", ATOMIC["view"])))
     ndim, elements = c.load("i64", "%item", ATOMIC["ndim"]), c.load("i64", "%item", ATOMIC["elements"])
-    merge, data = c.load("ptr", "%item", ATOMIC["merge"]), c.load("ptr", "%view")
+    merge = c.load("ptr", "%item", ATOMIC["merge"])
+    data = c.load("ptr", "%args", c.load("i64", "%item", ATOMIC["data"]))
     total = c.var("i64", 1)
     with c.for_(ndim) as axis:
         total.set(c.op("mul", "i64", total.get(), c.load("i64", shape, c.op("mul", "i64", axis, 8))))
@@ -424,19 +425,19 @@ def _merge_copies() -> str:
     """``@merge_copies``: the copies of one item, from chunk ``first`` on; ``here`` is that of chunk 0."""
     c = Code("merge_copies", "void", _COPIES, "internal")
     args, stride = _job(c, "args", "ptr"), _job(c, "stride")
-    view = c.at(args, c.load("i64", "%item", ATOMIC["view"]))
     dense = _dense(c, "%item", args, "%nbytes")
     with c.if_(c.op("xor", "i1", dense, "true")):
         with c.for_("%n", "%first") as i:
             source = c.at("%here", c.op("mul", "i64", i, stride))
             shifted = c.at(source, c.op("sub", "i64", 0, "%low"))
-            c.call("void", "@merge_strided", ("ptr", "%item"), ("ptr", view), ("ptr", shifted))
+            c.call("void", "@merge_strided", ("ptr", "%item"), ("ptr", args), ("ptr", shifted))
         c.ret()
     inner, size = c.stack(JOB.size), c.load("i64", "%item", ATOMIC["scalar_size"])
     scalars = c.op("sdiv", "i64", "%nbytes", size)
+    data = c.load("ptr", args, c.load("i64", "%item", ATOMIC["data"]))
     for name, t, value in (
         ("entry", "ptr", c.load("ptr", "%item", ATOMIC["merge"])), ("launch", "ptr", "%here"),
-        ("args", "ptr", c.at(c.load("ptr", view), "%low")), ("chunk", "i64", size), ("size", "i64", scalars),
+        ("args", "ptr", c.at(data, "%low")), ("chunk", "i64", size), ("size", "i64", scalars),
         ("copies", "i64", "%n"), ("stride", "i64", stride), ("pass", "i64", "%first"),
     ):  # fmt: skip
         c.store(t, value, inner, JOB[name])
@@ -468,7 +469,7 @@ def _restore() -> str:
                 place.set(c.at(here, _round64(c, nbytes)))
             with c.if_(_is(c, item, "count")):
                 with c.if_(c.op("icmp slt", "i64", c.load("i64", item, ATOMIC["round"]), _job(c, "pass"))):
-                    target = c.at(c.load("ptr", args, c.load("i64", item, ATOMIC["view"])), low.get())
+                    target = c.at(c.load("ptr", args, c.load("i64", item, ATOMIC["data"])), low.get())
                     c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {here}, i64 {nbytes}, i1 false)")
                 place.set(c.at(here, _reserved(c, nbytes)))
     return c.text()
@@ -481,7 +482,7 @@ def _apart() -> str:
 
     def bounds(row: str) -> tuple[str, str]:
         nbytes = c.call("i64", "@view_span", ("ptr", row), ("ptr", "%args"), ("ptr", low.slot))
-        begin = c.op("add", "i64", c.load("i64", "%args", c.load("i64", row, ATOMIC["view"])), low.get())
+        begin = c.op("add", "i64", c.load("i64", "%args", c.load("i64", row, ATOMIC["data"])), low.get())
         return begin, c.op("add", "i64", begin, nbytes)
 
     with c.for_(c.load("i64", "%program", PROGRAM["napart"])) as i:
