@@ -121,7 +121,7 @@ class Writer:
         if depth and self.weight > 0:
             kinds += [self.branch] * 3 + [self.count] * 2 + [self.repeat, self.give_back]
         if in_loop:
-            kinds += [self.leave] * 2
+            kinds += [self.leave] * 6
         return self.random.choice(kinds)(depth, in_loop)
 
     def assign(self, depth: int, in_loop: bool) -> str:
