@@ -23,6 +23,7 @@ _HOMES = {
     "lang.static": "static constant",
     "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
     "lang.launch": "launch Launch",
+    "lang.tape": "Tape",
     "lang.jvp": "jvp",
     "lang.session": "init clear_kernel_cache install_as_warp",
     "runtime.array": "array array1d array2d array3d array4d",

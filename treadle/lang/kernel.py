@@ -46,6 +46,7 @@ class Kernel:
         self.overloads: dict[tuple[Type, ...], Any] = {}
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
+        self.plan: Any = None  # what tapes know of launches, while there is one overload; see lang/plan.py
         functools.update_wrapper(self, func)
         KERNELS.add(self)
 
@@ -106,12 +107,13 @@ class Kernel:
             from .compile import Overload
 
             found = self.overloads[types] = Overload(self, types)
+            self.plan = None
         return found
 
     def forget(self) -> None:
         """Drop compiled code; the next launch compiles again."""
         self.overloads.clear()
-        self.fast = None
+        self.fast = self.plan = None
 
     def declared_variants(self) -> list[Any]:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..base.config import config
 from ..base.errors import LaunchError, LaunchTypeError
-from ..runtime import fast
+from ..runtime import fast, watch
 from ..runtime.device import Device, get_device
 from ..runtime.launch import Program, normal_dims
 from .kernel import KERNELS, Kernel
 
+_watchers = watch.watchers  # tapes
 _usual: Device | None = None  # the CPU, once known: launches on it need no look-up
 
 
@@ -37,7 +38,10 @@ def launch(
         kernel: what ``@wp.kernel`` made.
         dim: extent of the grid, an int or up to four ints (each at most 2**31 - 1).
         inputs, outputs: the arguments, in order; which of the two lists they are in does not matter.
+        adjoint: run the kernel's adjoint instead: it adds to the gradients of inputs and uses up those of outputs.
+        adj_inputs, adj_outputs: for an adjoint launch, the gradients to use, one an argument; None takes ``.grad``.
         device: where to run; the arrays' device. ``stream``: accepted; a CPU has one.
+        record_tape: whether a tape that records notes the launch.
         record_cmd: instead of running return a :class:`Launch` that can be run many times.
         max_blocks, block_dim: for GPUs; without effect on a CPU.
         checked: check every index and assertion in this launch (beyond Warp); None leaves it to ``wp.config.mode``.
@@ -72,24 +76,29 @@ def launch(
         and checked is None
         and (device is None or device == "cpu" or device is _usual)
     ):
-        done = quick(dim, inputs, outputs)
+        if _watchers:
+            done = watch.launch(kernel, quick, dim, inputs, outputs, record_tape)
+        else:
+            done = quick(dim, inputs, outputs)
         if done is None:
             return None
         if done is not NotImplemented:
             raise fast.error(done)
-    return _launch(kernel, dim, [*inputs, *outputs], device, adjoint, record_cmd, checked)
+    if adjoint:
+        from .adjoint_launch import launch_adjoint
+
+        return launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
+    return _launch(kernel, dim, [*inputs, *outputs], device, record_cmd, checked, record_tape)
 
 
-def _launch(
-    kernel: Kernel, dim: Any, args: list[Any], device: Any, adjoint: bool, record_cmd: bool, checked: bool | None
-) -> Any:
-    """The way of a first launch, and of everything unusual."""
+def bound(
+    kernel: Kernel, dim: Any, args: list[Any], device: Any
+) -> tuple[Device, tuple[int, ...], list[Any], tuple[Any, ...]]:
+    """Device, grid, arguments and their types of a launch, each as the kernel takes it."""
     if not isinstance(kernel, Kernel):
         raise LaunchTypeError(
             f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel"
         )
-    if adjoint:
-        raise LaunchError(f"kernel {kernel.key}: adjoint launches are not there yet")
     where = get_device(device)
     dims = normal_dims(dim, kernel.key)
     values, types = kernel.bind(args)
@@ -97,18 +106,39 @@ def _launch(
         home = getattr(value, "device", None)
         if isinstance(home, Device) and home is not where:
             raise LaunchError(f"argument {p.name!r} of kernel {kernel.key} lies on {home}, the launch is on {where}")
+    return where, dims, values, types
+
+
+def _launch(
+    kernel: Kernel, dim: Any, args: list[Any], device: Any, record_cmd: bool, checked: bool | None, record_tape: bool
+) -> Any:
+    """The way of a first launch, and of everything unusual."""
+    where, dims, values, types = bound(kernel, dim, args, device)
     if record_cmd:
         return Launch(kernel, where, dims, values, types, checked)
-    program, packed = _ready(kernel, types, dims, values, checked)
+    program, packed = ready(kernel, types, dims, values, checked)
     if checked is None and not config.print_launches:
         _quicken(kernel, program)
     if config.print_launches:
         print(f"kernel {kernel.key} on {where}: dim {dims}")
-    program.command(packed, dims)()
+    _run(kernel, types, program, program.command(packed, dims), values, dims, record_tape)
     return None
 
 
-def _ready(
+def _run(
+    kernel: Kernel, types: tuple[Any, ...], program: Program, command: Any, values: list[Any], dims: tuple[int, ...],
+    record: bool,
+) -> None:  # fmt: skip
+    """Run ``command``, with tapes looking on where there are some."""
+    if _watchers:
+        from .plan import plan_of
+
+        watch.run(plan_of(kernel, kernel.overload(types), program), dims, values, command, record)
+    else:
+        command()
+
+
+def ready(
     kernel: Kernel, types: tuple[Any, ...], dims: tuple[int, ...], values: list[Any], checked: bool | None
 ) -> tuple[Program, bytearray]:
     """The program for these arguments, and the arguments packed for it."""
@@ -166,15 +196,19 @@ class Launch:
         self.kernel, self.device, self.checked = kernel, device, checked
         self.dim, self._values, self._types = dims, list(values), types
         self._command: Any = None
+        self._program: Any = None
         self._prepare()
 
     def _prepare(self) -> None:
-        program, packed = _ready(self.kernel, self._types, self.dim, self._values, self.checked)
-        self._command = program.command(packed, self.dim)
+        program, packed = ready(self.kernel, self._types, self.dim, self._values, self.checked)
+        self._program, self._command = program, program.command(packed, self.dim)
 
     def launch(self, stream: Any = None) -> None:
-        """Run it."""
-        self._command()
+        """Run it. A tape that records notes it like any other launch."""
+        if _watchers:
+            _run(self.kernel, self._types, self._program, self._command, [*self._values], self.dim, True)
+        else:
+            self._command()
 
     def set_dim(self, dim: Any) -> None:
         """Change the extent of the grid."""

@@ -17,6 +17,7 @@ from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation
 from ..types.core import Struct, View
 from . import array_views as views
+from . import watch
 from .conversion import from_data, to_host, value_rows
 from .device import Device, get_device
 from .elements import Element, element
@@ -68,11 +69,13 @@ class array:
     ((2,), vec3f([4.0, 5.0, 6.0]))
     """
 
-    # `_owner`, `_capacity` and `_retain_grad` are left unset where nothing is to be said.
+    # `_owner`, `_capacity`, `_retain_grad` and `_left` (by a backward pass, see lang/reverse.py) are left unset where
+    # nothing is to be said.
     __treadle_builtin__ = "array"  # what calling the class means inside a kernel
-    __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_memory", "_owner", "_retain_grad",
-                 "component_stride", "device", "ptr", "shape", "strides", "type")  # fmt: skip
+    __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_owner",
+                 "_retain_grad", "component_stride", "device", "ptr", "shape", "strides", "type")  # fmt: skip
 
+    _retains = False  # whether any array ever asked to retain its gradient
     type: View
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -161,6 +164,7 @@ class array:
         if wanted and self._grad is None:
             raise ArrayError("there is no gradient to retain; set requires_grad first")
         self._retain_grad = bool(wanted)
+        array._retains = array._retains or self._retain_grad
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -225,23 +229,20 @@ class array:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store a value, a sequence or another array in the elements that ``key`` selects."""
         shape, strides, offset = views.index(self.shape, self.strides, key)
-        if shape:
-            self._view(shape, strides, offset)._store(value)
-        else:
-            self._view((1,), (self._element.size,), offset)._store([value])
+        if not shape:
+            shape, strides, value = (1,), (self._element.size,), [value]
+        target = self._view(shape, strides, offset)
+        if watch.watchers and self._grad is not None:
+            target._adopt(self._grad._view(shape, strides, offset))
+        target._store(value)
 
     def _store(self, value: Any) -> None:
         if value is self:
             return
-        e = self._element
-        if isinstance(value, array) and value._element is e and value.shape == self.shape:
-            self.numpy()[...] = value.numpy()
-            return
-        rows = value_rows(value, e)
-        target = self.numpy()
-        if rows.size == target.size and rows.shape != target.shape:
-            rows = rows.reshape(target.shape)
-        target[...] = rows
+        if watch.watchers:
+            watch.write(self, put_value, (value,), value if isinstance(value, array) else None)
+        else:
+            put_value(self, value)
 
     # Views -----------------------------------------------------------------------------------------------------------
 
@@ -317,7 +318,7 @@ class array:
         if self.is_contiguous:
             return self
         made = allocate(self._element, self.shape, self.device, self._grad is not None)
-        made.numpy()[...] = self.numpy()
+        made._store(self)
         return made
 
     def __copy__(self) -> array:
@@ -349,12 +350,10 @@ class array:
 
     def zero_(self) -> None:
         """Set all bytes of all elements to zero."""
-        if self.is_contiguous:
-            self._bytes()[...] = 0
-        elif self._element.dtype.fields is None:
-            self.numpy()[...] = 0
+        if watch.watchers:
+            watch.write(self, put_zeros, (), None)
         else:
-            self.numpy()[...] = np.zeros((), self._element.dtype)
+            put_zeros(self)
 
     def _bytes(self) -> np.ndarray:
         memory = self._borrow() if self._memory is None else self._memory
@@ -362,8 +361,11 @@ class array:
 
     def fill_(self, value: Any) -> None:
         """Set every element to ``value``: a number (for every component), a vector or matrix, or a struct instance."""
-        e = self._element
-        self.numpy()[...] = value_rows([value], e, broadcast=True)[0]
+        rows = value_rows([value], self._element, broadcast=True)[0]
+        if watch.watchers:
+            watch.write(self, put_rows, (np.array(rows),), None)
+        else:
+            put_rows(self, rows)
 
     def assign(self, src: Any) -> None:
         """Copy ``src``, an array or anything an array can be made from, into this array. The sizes must agree."""
@@ -409,6 +411,37 @@ class array:
         grad = self._grad
         self._desc = _PACK[len(self.shape)](id(self.type), self.ptr, 0 if grad is None else grad.ptr, *self.shape,
                                             *self.strides, self.component_stride)  # fmt: skip
+
+
+# What the methods do that write, as functions that a tape can run again.
+
+
+def put_value(a: array, value: Any) -> None:
+    """Store a sequence or another array in all elements of ``a``."""
+    e = a._element
+    if isinstance(value, array) and value._element is e and value.shape == a.shape:
+        a.numpy()[...] = value.numpy()
+        return
+    rows = value_rows(value, e)
+    target = a.numpy()
+    if rows.size == target.size and rows.shape != target.shape:
+        rows = rows.reshape(target.shape)
+    target[...] = rows
+
+
+def put_rows(a: array, rows: np.ndarray) -> None:
+    """Set every element of ``a`` to ``rows``, a value as NumPy has it."""
+    a.numpy()[...] = rows
+
+
+def put_zeros(a: array) -> None:
+    """Set all bytes of all elements of ``a`` to zero."""
+    if a.is_contiguous:
+        a._bytes()[...] = 0
+    elif a._element.dtype.fields is None:
+        a.numpy()[...] = 0
+    else:
+        a.numpy()[...] = np.zeros((), a._element.dtype)
 
 
 def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int, memory: Any, at: int,

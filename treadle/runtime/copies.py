@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArrayError
-from .array import allocate, array
+from . import watch
+from .array import allocate, array, put_value
 from .device import get_device
 
 
@@ -41,13 +42,26 @@ def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count
         src = src.view(dest.dtype)
     whole = count <= 0 and dest_offset == src_offset == 0
     if whole and src.shape == dest.shape:
-        dest.numpy()[...] = src.numpy()
+        _do(dest, put_value, (src,), src)
         return
     count = count if count > 0 else src.size - src_offset
     _require_inside("source", src, src_offset, count)
     _require_inside("destination", dest, dest_offset, count)
     if count > 0:
-        _write(dest, dest_offset, _read(src, src_offset, count), count)
+        _do(dest, put_elements, (src, dest_offset, src_offset, count), src)
+
+
+def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
+    """Run ``perform(dest, *args)``, with tapes looking on where there are some."""
+    if watch.watchers:
+        watch.write(dest, perform, args, src)
+    else:
+        perform(dest, *args)
+
+
+def put_elements(dest: array, src: array, dest_offset: int, src_offset: int, count: int) -> None:
+    """Copy ``count`` elements, counted in row-major order."""
+    write(dest, dest_offset, read(src, src_offset, count), count)
 
 
 def _require_inside(which: str, a: array, offset: int, count: int) -> None:
@@ -60,14 +74,16 @@ def _rows(a: array) -> np.ndarray | None:
     return a.numpy() if a.ndim == 1 else a.flatten().numpy() if a.is_contiguous else None
 
 
-def _read(a: array, offset: int, count: int) -> np.ndarray:
+def read(a: array, offset: int, count: int) -> np.ndarray:
+    """``count`` elements of ``a`` from number ``offset`` on, in row-major order."""
     rows = _rows(a)
     if rows is not None:
         return rows[offset : offset + count]
     return a.numpy()[np.unravel_index(np.arange(offset, offset + count), a.shape)]
 
 
-def _write(a: array, offset: int, values: np.ndarray, count: int) -> None:
+def write(a: array, offset: int, values: np.ndarray, count: int) -> None:
+    """Store ``values`` in ``count`` elements of ``a`` from number ``offset`` on, in row-major order."""
     rows = _rows(a)
     if rows is not None:
         rows[offset : offset + count] = values
@@ -90,5 +106,5 @@ def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinne
     made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad)
     if retain_grad:
         made.retain_grad = True
-    made.numpy()[...] = src.numpy()
+    made.assign(src)
     return made

@@ -1,0 +1,87 @@
+"""``wp.launch(…, adjoint=True)``: one launch of a kernel's adjoint, with gradients that the caller may name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import KernelGradientError, LaunchError
+from ..runtime.array import array
+from .launch import bound, ready
+from .plan import Plan, Site, plan_of
+from .reverse import Pass, Reverse, with_field
+
+
+def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
+                   adj_outputs: Sequence[Any], device: Any) -> None:  # fmt: skip
+    """Run the adjoint of a launch: add to the gradients of what it read, use up those of what it wrote.
+
+    ``adj_inputs``, ``adj_outputs`` hold a gradient array (or a struct of them) for each argument; None, or an empty
+    list, takes the argument's ``.grad``. Adjoints given for results are only read. All arrays keep their content.
+
+    Raises:
+        LaunchError: the lists do not go with the arguments.
+        KernelGradientError: the kernel has no derivative, or its backward is switched off.
+    """
+    _, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
+    program, packed = ready(kernel, types, dims, values, None)
+    plan = plan_of(kernel, kernel.overload(types), program)
+    if not plan.differentiates():
+        raise KernelGradientError(f"kernel {kernel.key} has no adjoint: enable_backward is False")
+    adjoints = [*_padded(adj_inputs, len(inputs), "adj_inputs"), *_padded(adj_outputs, len(outputs), "adj_outputs")]
+    adjoints += [None] * (len(values) - len(adjoints))
+    given: list[tuple[Site, array]] = []
+    for site in plan.floats:
+        grad = _given(site, adjoints[site.k])
+        if grad is not None:
+            values[site.k] = _with_gradient(site, values[site.k], grad)
+            given.append((site, grad))
+    results = [(grad, grad.numpy().copy()) for site, grad in given if site.writes and not site.loads]
+    reverse, _ = Pass.choose(plan, dims, values)
+    if reverse is not None:
+        _run(plan, reverse, dims, values, program.command(packed, dims))
+    for grad, rows in results:
+        grad.numpy()[...] = rows
+
+
+def _padded(adjoints: Sequence[Any], count: int, what: str) -> list[Any]:
+    if adjoints and len(adjoints) != count:
+        raise LaunchError(f"{what} must have one entry an argument, {count}, not {len(adjoints)}")
+    return [*adjoints] or [None] * count
+
+
+def _given(site: Site, adjoint: Any) -> array | None:
+    """The gradient array that the caller named for ``site``."""
+    for field in site.fields:
+        adjoint = getattr(adjoint, field, None)
+    return adjoint if isinstance(adjoint, array) else None
+
+
+def _with_gradient(site: Site, value: Any, grad: array) -> Any:
+    a = value
+    for field in site.fields:
+        a = getattr(a, field)
+    made = a._view(a.shape, a.strides)
+    made.grad = grad
+    return with_field(value, site.fields, made) if site.fields else made
+
+
+def _run(plan: Plan, reverse: Reverse, dims: tuple[int, ...], values: list[Any], forward: Any) -> None:
+    """The adjoint, on arrays that then hold again what they held; after a run of the kernel where winners of atomic
+    minima and maxima must be known."""
+    before = [(a, a.numpy().copy()) for a in [site.of(values) for site in plan.writes] if a is not None]
+
+    def restore() -> None:
+        for a, rows in before:
+            a.numpy()[...] = rows
+
+    try:
+        if reverse.winners:
+            forward()
+            after = [site.of(values).numpy().copy() for site in reverse.winners]
+            restore()
+            reverse.run_with_winners(dims, values, after)
+        else:
+            reverse.run(dims, values)
+    finally:
+        restore()

@@ -1,0 +1,228 @@
+"""What a tape must know of the launches of one kernel overload: which arrays it reads and writes, and how far.
+
+A :class:`Plan` is made from the facts that the compiler left in ``Binary.meta["touched"]`` (``ir/reach.py``), once for
+an overload; launches ask it with their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..runtime import array_views as views
+from ..runtime.array import array
+from ..runtime.memory import span
+from ..types.core import Matrix, Scalar, Struct, Type, Vector, View
+from ..types.layout import is_composite, leaves, pack
+
+if TYPE_CHECKING:
+    from .compile import Overload
+    from .kernel import Kernel
+
+ORDERLESS = frozenset({"add", "sub"})  # atomic operations whose adjoint asks for no value
+INT32 = range(-(2**31), 2**31)
+
+Part = tuple[int, int, "array | None"]  # bytes from and up to; the elements, where they do not lie side by side
+
+
+def holds_floats(t: Type) -> bool:
+    """Whether elements of ``t`` have a derivative."""
+    if isinstance(t, Scalar):
+        return t.is_float
+    if isinstance(t, Vector | Matrix):
+        return t.elem.is_float
+    return isinstance(t, Struct) and any(holds_floats(ft) for _, ft in t.fields)
+
+
+def span_of(a: array) -> tuple[int, int]:
+    """The addresses from which and up to which ``a`` lies."""
+    e = a._element
+    if a.component_stride == e.component or not e.inner:
+        low, high = span(a.shape, a.strides, e.size)
+    else:
+        low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.component)
+    return a.ptr + low, a.ptr + high
+
+
+class Site:
+    """One array of a kernel: parameter ``k`` or, by ``fields``, an array in it; and what launches do to it.
+
+    ``needs``: its adjoint may look at the content from before the launch; ``keeps``: at that from after it, or writes
+    it again. ``writes``: it is written at all; ``sure``: all that ``boxes`` holds is written.
+    """
+
+    __slots__ = ("boxes", "covers", "fields", "floats", "k", "keeps", "loads", "name", "needs", "offset", "own", "path",
+                 "read_boxes", "sure", "type", "writes")  # fmt: skip
+
+    def __init__(self, k: int, path: tuple[int, ...], name: str, t: View, offset: int, root: Type, fact: dict[str, Any],
+                 unknown: bool):  # fmt: skip
+        self.k, self.path, self.name, self.type, self.offset = k, path, name, t, offset
+        self.fields = []
+        for i in path:
+            field, root = root.fields[i]
+            self.fields.append(field)
+        added = {*fact.get("added", ())}
+        self.loads = fact.get("loads", False) or unknown
+        self.writes = fact.get("stores", False) or bool(added) or unknown
+        self.needs = self.loads or bool(added - ORDERLESS)
+        self.keeps = self.needs and self.writes
+        self.sure, self.covers = fact.get("sure", False) and not unknown, fact.get("covers")
+        everywhere = [[None] * t.ndim]
+        self.boxes = everywhere if unknown else fact.get("writes", [])
+        reads = everywhere if unknown or added else fact.get("reads", [])
+        # Worth the work only where an argument decides, as in traj[t, i].
+        self.read_boxes = reads if reads and all(any(b and _asks(b) for b in box) for box in reads) else None
+        self.own = self._own()
+        self.floats = holds_floats(t.elem)
+
+    def _own(self) -> list[int] | None:
+        """The grid axes of its dimensions, if that is where all writes go."""
+        axes = []
+        for bounds in self.boxes[0] if len(self.boxes) == 1 else ():
+            if not bounds or bounds[0] != [0, []] or bounds[1][0] != -1 or len(bounds[1][1]) != 1:
+                return None
+            ((kind, axis, factor),) = bounds[1][1]
+            if kind != "dim" or factor != 1:
+                return None
+            axes.append(axis)
+        return axes or None
+
+    def of(self, args: Sequence[Any]) -> array | None:
+        """Its array among the arguments of a launch."""
+        found = args[self.k]
+        for field in self.fields:
+            found = getattr(found, field)
+        return found
+
+
+def _asks(bounds: list[Any]) -> bool:
+    return any(kind == "arg" for bound in bounds for kind, _, _ in bound[1])
+
+
+class Plan:
+    """One overload of a kernel, as tapes see it.
+
+    ``plain``: arguments are arrays, numbers and vectors, so that native launchers may take them. ``arrays``: positions
+    of its arrays. ``vectors``: of host vectors, which their owner may change later. ``reads``, ``boxed``: sites whose
+    whole content, or some boxes of it, must stay known; ``writes``: sites that are written.
+    """
+
+    __slots__ = ("arrays", "backward", "boxed", "floats", "kernel", "names", "overload", "plain", "prints", "reads",
+                 "reverses", "sites", "types", "vectors", "writes")  # fmt: skip
+
+    def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
+        self.kernel, self.overload, self.types = kernel, overload, overload.types
+        self.sites = _sites(kernel, overload.types, meta["touched"])
+        self.plain = not any(isinstance(t, Struct) for t in self.types)
+        self.arrays = tuple([s.k for s in self.sites]) if self.plain else ()
+        self.vectors = tuple([k for k, t in enumerate(self.types) if is_composite(t)])
+        self.writes = [s for s in self.sites if s.writes]
+        self.reads = [s for s in self.sites if s.needs and not s.read_boxes]
+        self.boxed = [s for s in self.sites if s.needs and s.read_boxes]
+        self.floats = [s for s in self.sites if s.floats]
+        self.prints = bool(meta.get("prints"))
+        self.reverses: dict[Any, Any] = {}  # see lang/reverse.py
+
+    def differentiates(self) -> bool:
+        """Whether kernel, module and settings allow gradients."""
+        from ..base.config import config
+
+        option = self.kernel.option("enable_backward")
+        return bool(config.enable_backward) and option is not False
+
+    def parts(self, site: Site, boxes: list[Any], a: array, dims: tuple[int, ...], args: Sequence[Any]) -> list[Part]:
+        """The bytes of ``a`` that ``boxes`` reach in a launch over ``dims``."""
+        found = []
+        for box in boxes:
+            low, high = [], []
+            for bounds, extent in zip(box, a.shape, strict=True):
+                first, last = 0, extent - 1
+                if bounds is not None:
+                    ends = [self._value(bound, dims, args) for bound in bounds]
+                    if all(end in INT32 for end in ends):  # else an index may have wrapped
+                        first, last = max(first, ends[0]), min(last, ends[1])
+                low.append(first)
+                high.append(last + 1)
+            if all(lo < hi for lo, hi in zip(low, high, strict=True)):
+                found.append(_part(a, low, high))
+        return found
+
+    def _value(self, bound: list[Any], dims: tuple[int, ...], args: Sequence[Any]) -> int:
+        total, terms = bound
+        for kind, where, factor in terms:
+            if kind == "dim":
+                value = dims[where] if where < len(dims) else 1
+            else:
+                value, t = args[where[0]], self.types[where[0]]
+                for i in where[1:]:
+                    if isinstance(t, Struct):
+                        name, t = t.fields[i]
+                        value = getattr(value, name)
+                    else:
+                        value, t = _component(value, t, i)
+            total += factor * int(getattr(value, "value", value))
+        return total
+
+
+def _component(value: Any, t: Type, i: int) -> tuple[Any, Type]:
+    """Component ``i`` of a host vector, or of a matrix row by row."""
+    if isinstance(t, Matrix):
+        return value[i // t.cols, i % t.cols], t.elem
+    return value[i], t.elem
+
+
+def _part(a: array, low: list[int], high: list[int]) -> Part:
+    shape = tuple([hi - lo for lo, hi in zip(low, high, strict=True)])
+    if shape == a.shape:
+        part = a
+    else:
+        offset = sum(lo * stride for lo, stride in zip(low, a.strides, strict=True))
+        part = a._view(shape, a.strides, offset)
+    first, end = span_of(part)
+    e = part._element
+    dense = part.component_stride == e.component or not e.inner
+    return first, end, None if dense and views.is_dense(shape, part.strides, e.size) else part
+
+
+def _sites(kernel: Kernel, types: tuple[Type, ...], touched: dict[str, Any]) -> list[Site]:
+    """The arrays that a kernel touches."""
+    names, offsets = [p.name for p in kernel.parameters], pack(types)[0]
+    facts = {tuple(fact["path"]): fact for fact in touched["arrays"]}
+    found = []
+    for k, t in enumerate(types):
+        for leaf in leaves(t):
+            fact = facts.get((k, *leaf.path))
+            if isinstance(leaf.type, View) and (fact or touched["unknown"]):
+                name, inner = names[k], t
+                for i in leaf.path:
+                    field, inner = inner.fields[i]
+                    name += f".{field}"
+                found.append(Site(k, leaf.path, name, leaf.type, offsets[k] + leaf.offset, t, fact or {},
+                                  touched["unknown"]))  # fmt: skip
+    return found
+
+
+def plan_of(kernel: Kernel, overload: Overload, program: Any) -> Plan:
+    """The plan of an overload, made when first asked for."""
+    plan = overload.plan
+    if plan is None:
+        plan = overload.plan = Plan(kernel, overload, program.entry.meta)
+    if plan.plain and len(kernel.overloads) == 1:
+        kernel.plan = plan
+    return plan
+
+
+def plan_for(kernel: Kernel, args: Sequence[Any]) -> Plan | None:
+    """The plan of the overload that takes ``args``, which must be exactly of its types; None where that is unclear."""
+    if kernel.plan is not None:
+        return kernel.plan
+    types = [getattr(arg, "type", None) if type(arg) is array else None for arg in args]
+    found = [overload for overload in kernel.overloads.values() if _alike(overload.types, types)]
+    plan = found[0].plan if len(found) == 1 else None
+    return plan if plan is not None and plan.plain else None
+
+
+def _alike(wanted: Sequence[Type], given: Sequence[Type | None]) -> bool:
+    return len(wanted) == len(given) and all(
+        a is b if isinstance(a, View) else b is None for a, b in zip(wanted, given, strict=True)
+    )

@@ -1,0 +1,129 @@
+"""What a tape keeps while it records: a log of operations, told of each before and after it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..runtime.array import array
+from .host_writes import Function, HostWrite, Kept
+from .plan import Plan, span_of
+from .reverse import Pass
+from .undo import Log
+
+
+class Recorder(Log):
+    """A log that keeps all that was overwritten. Its entries of launches are ``(plan, dim, args)``."""
+
+    keeps_contents = False  # whether results of what cannot be run again are copied
+
+    # ---- launches
+
+    before_launch = Log.before
+
+    def launched(self, plan: Plan, dim: Any, args: list[Any]) -> None:
+        """The launch is done."""
+        if self.pending:
+            self.after()
+        for k in plan.vectors:
+            args[k] = _own(args[k])
+        self.ops.append((plan, dim if type(dim) is int else tuple(dim), args))
+
+    def failed(self) -> None:
+        """The launch ended with an error; what it wrote until then can be undone."""
+        self.after()
+        self.ops.append(Kept())
+
+    # ---- writes from the host
+
+    def host_write(self, dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
+        """Let ``perform(dest, *args)`` happen and record it.
+
+        A value written to memory that nothing recorded has touched is the content that the array came with: its
+        gradient stays in ``.grad``.
+        """
+        fresh = source is None and self.fresh(dest)
+        self.writes(dest)
+        perform(dest, *args)
+        if not fresh:
+            self.ops.append(HostWrite(dest, perform, args, source))
+
+    def record_function(self, call: Callable[[], Any], arrays: list[array]) -> None:
+        """``call`` is the adjoint of what happened to ``arrays``."""
+        for a in arrays:
+            self.reads(a)
+            self.wrote.add(id(a._memory))
+        self.ops.append(Function(call, arrays, self.keeps_contents))
+
+    # ---- writes that are not recorded
+
+    def before_foreign(self, written: list[array]) -> bool:
+        """Arrays are about to be written by what is not recorded; whether that destroys anything."""
+        return any([self.writes(a) for a in written])
+
+    def before_foreign_launch(self, plan: Plan, dims: tuple[int, ...], args: Sequence[Any]) -> bool:
+        """The same of a launch."""
+        count = len(self.saved)
+        self.before(plan, dims, args, reading=False)
+        return len(self.saved) > count or bool(self.pending)
+
+    def after_foreign(self, met: bool, written: list[array]) -> None:
+        """It is done."""
+        if met:
+            self.after()
+            self.ops.append(Kept(written if self.keeps_contents else None))
+
+    # ---- steps
+
+    def mark_step(self) -> None:
+        """A step begins. Who keeps everything need not know."""
+
+    # ---- the backward pass
+
+    def prepare(self) -> Pass:
+        """A backward pass over everything that was recorded."""
+        return Pass(self)
+
+    def writes_to(self, a: array) -> bool:
+        """Whether something recorded writes to ``a``, or may do so unseen."""
+        low, high = span_of(a)
+        for op in reversed(self.ops):
+            for b in _written(op):
+                begin, end = span_of(b)
+                if begin < high and low < end:
+                    return True
+        return False
+
+    def arrays(self) -> Iterator[array]:
+        """The arrays that operations worked on, some several times."""
+        for op in self.ops:
+            if type(op) is tuple:
+                plan, _, args = op
+                yield from [a for a in [site.of(args) for site in plan.floats] if a is not None]
+            else:
+                yield from op.arrays()
+
+    def leaves(self) -> Iterator[tuple[array, str, str]]:
+        """Arrays with a gradient that launches only read, with the names of an argument and a kernel."""
+        written = {id(b._memory) for op in self.ops for b in _written(op)}
+        seen: set[int] = set()
+        for plan, _, args in [op for op in self.ops if type(op) is tuple]:
+            for site in plan.floats:
+                a = site.of(args)
+                if a is None or a._grad is None or id(a._grad) in seen:
+                    continue
+                seen.add(id(a._grad))
+                if a._memory is None or id(a._memory) not in written:
+                    yield a, site.name, plan.kernel.key
+
+
+def _written(op: Any) -> list[array]:
+    if type(op) is tuple:
+        plan, _, args = op
+        return [a for a in [site.of(args) for site in plan.writes] if a is not None]
+    return [op.dest] if isinstance(op, HostWrite) else op.arrays()
+
+
+def _own(vector: Any) -> Any:
+    """A copy of a host vector or matrix, which its owner cannot change."""
+    return vector.__copy__() if hasattr(vector, "__copy__") else vector

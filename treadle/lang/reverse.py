@@ -1,0 +1,377 @@
+"""The backward pass: go back through a log, and run the adjoint of each operation on the memory it had then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import KernelGradientError
+from ..runtime import fast
+from ..runtime.array import array, build
+from ..runtime.launch import normal_dims
+from ..runtime.memory import allocate
+from ..runtime.ranges import Ranges
+from ..types.core import Struct
+from .host_writes import HostWrite, add
+from .plan import Plan, Site, span_of
+from .undo import Log
+
+
+MOST = 20_000  # launches of a kernel whose adjoint is remembered
+
+
+class Reverse:
+    """The adjoint of a plan's kernel for one set of arrays with gradients.
+
+    ``active``: the paths of these arrays. ``again``: sites that the adjoint kernel writes to as the kernel did.
+    ``winners``: sites of which it must see the content from after the launch; of those in ``seen`` alone it only looks
+    at that, while the others hold a least or greatest value of many.
+    """
+
+    __slots__ = ("active", "again", "aliased", "plan", "quick", "seen", "winners")
+
+    def __init__(self, plan: Plan, active: tuple[str, ...], aliased: bool, dims: tuple[int, ...]):
+        self.plan, self.active, self.aliased = plan, active, aliased
+        self.quick = fast.launcher()
+        meta = plan.overload.adjoint(dims, active, aliased).program.entry.meta
+        facts = {tuple(fact["path"]): fact for fact in meta["touched"]["arrays"]}
+        winners, seen = ({tuple(path) for path in meta[key]} for key in ("winners", "seen"))
+        self.again, self.winners, self.seen = [], [], []
+        for site in plan.sites:
+            path = (site.k, *site.path)
+            fact = facts.get(path)
+            if fact is not None and (fact["stores"] or fact["added"]):
+                self.again.append(site)
+            if path in winners | seen:
+                self.winners.append(site)
+            if path in seen - winners:
+                self.seen.append(site)
+
+    @property
+    def careful(self) -> bool:
+        return bool(self.again or self.winners)
+
+    def run(self, dim: Any, args: Sequence[Any]) -> None:
+        """Launch the adjoint."""
+        done = self.quick(dim, args, ())
+        if done is None:
+            return
+        if done is not NotImplemented:
+            raise fast.error(done)
+        dims, find = normal_dims(dim), self.plan.overload.adjoint
+        program = find(dims, self.active, self.aliased).program
+        packed = program.pack(args)
+        if program.meets(packed):
+            program = find(dims, self.active, self.aliased, shared=True).program
+        else:
+            fast.add(self.quick, program)
+        program.command(packed, dims)()
+
+    def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[np.ndarray]) -> None:
+        """As :meth:`run`, with ``after``, the content that the launch left, in the arrays of ``winners``. The gradient
+        of elements that it did not change stays: it belongs to the content from before."""
+        aside, arrays = [], [site.of(args) for site in self.winners]
+        befores = [a.numpy().copy() for a in arrays]
+        try:
+            for site, a, before, now in zip(self.winners, arrays, befores, after, strict=True):
+                a.numpy()[...] = now
+                if a._grad is not None and site not in self.seen:
+                    aside += _set_aside(a._grad.numpy(), before, now)
+            self.run(dim, args)
+        finally:
+            for rows, same, values in aside:
+                rows[same] += values
+            for a, before in zip(arrays, befores, strict=True):
+                a.numpy()[...] = before
+
+
+def _set_aside(grad: np.ndarray, before: np.ndarray, after: np.ndarray) -> list[tuple]:
+    """Take out of ``grad`` what belongs to elements that are the same ``before`` and ``after``."""
+    if before.dtype.fields is not None:
+        return [item for name in before.dtype.names for item in _set_aside(grad[name], before[name], after[name])]
+    if grad.dtype.kind != "f":
+        return []
+    same = before == after
+    values = grad[same]
+    grad[same] = 0
+    return [(grad, same, values)]
+
+
+class Hidden:
+    """Gradients of arrays that have none of their own but lie between an input that has one and the results.
+
+    They live as long as a backward pass. ``ranges``: the bytes that depend on such an input; each range of them has
+    one block of gradients, so that views of the same memory share them.
+    """
+
+    def __init__(self, ops: list[Any]):
+        self.ranges = Ranges()
+        self.owned: dict[bytes, tuple[int, int, array]] = {}
+        for op in ops:
+            for a in _arrays_of(op):
+                if a._grad is not None and a._desc not in self.owned:
+                    self.owned[a._desc] = (*span_of(a), a)
+        self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
+        for op in ops:
+            self.follow(op)
+        self.blocks = {low: allocate(high - low, True) for low, high in self.ranges}
+        self.made: dict[bytes, array] = {}
+
+    def follow(self, op: Any) -> None:
+        """Carry dependence on an input with a gradient from what ``op`` reads to what it writes."""
+        if type(op) is tuple:
+            plan, _, args = op
+            inputs = [site.of(args) for site in plan.floats if site.loads or site.writes]
+            outputs = [site.of(args) for site in plan.floats if site.writes]
+        elif isinstance(op, HostWrite) and op.source is not None:
+            inputs, outputs = [op.source], [op.dest]
+        else:
+            return
+        if any(a is not None and (a._grad is not None or self.knows(a)) for a in inputs):
+            for a in outputs:
+                if a is not None and a._grad is None:
+                    for low, high in self.mine.outside(*span_of(a)):
+                        self.ranges.add(low, high)
+
+    def knows(self, a: array) -> bool:
+        span = span_of(a)
+        return self.ranges.meets(*span) or self.mine.meets(*span)
+
+    def of(self, a: array) -> array | None:
+        """The gradient of ``a``, its own or a hidden one."""
+        if a._grad is not None:
+            return a._grad
+        found = self.made.get(a._desc)
+        if found is None:
+            address = self._address(a)
+            if address is None:
+                return None
+            e = a._element
+            found = build(e, a.shape, a.strides, a.component_stride, address, None, 0, a.device)
+            self.made[a._desc] = found
+        return found
+
+    def _address(self, a: array) -> int | None:
+        low, high = span_of(a)
+        for begin, end, owner in self.owned.values() if self.mine.meets(low, high) else ():
+            if begin <= low and high <= end:
+                return owner._grad.ptr + a.ptr - owner.ptr
+        for begin, end in self.ranges.within(low, high):
+            if (begin, end) == (low, high):
+                first = next(start for start, stop in self.ranges if start <= low < stop)
+                return self.blocks[first][2] + a.ptr - first
+            raise KernelGradientError(
+                f"{a!r} lies partly over an array that has a gradient", hint="give both a gradient, or make it a view"
+            )
+        return None
+
+    def shadow(self, a: array) -> array:
+        """``a`` with its hidden gradient."""
+        made = a._view(a.shape, a.strides)
+        made._adopt(self.of(a))
+        return made
+
+
+def _arrays_of(op: Any) -> list[array]:
+    """The arrays with floating-point elements that ``op`` works on."""
+    if type(op) is not tuple:
+        return op.arrays()
+    plan, _, args = op
+    return [a for a in [site.of(args) for site in plan.floats] if a is not None]
+
+
+class Pass:
+    """One backward pass over ``log``: prepared first, so that what cannot be differentiated raises before anything
+    has changed, then run."""
+
+    def __init__(self, log: Log):
+        self.log = log
+        self.hidden: Hidden | None = None
+        self.steps: list[Any] = []
+        self.results: dict[int, array] = {}  # arrays whose gradient may be left over, by id
+        self.silent: set[str] = set()  # kernels on the way whose backward is switched off
+        self.allowed: dict[Plan, bool] = {}
+        if any(_bare(op) for op in log.ops):
+            self.hidden = Hidden(log.ops)
+        for op in log.ops:
+            self.steps.append(self.prepared(op) if type(op) is tuple else op)
+            if isinstance(op, HostWrite) and op.dest._grad is not None:
+                self.results[id(op.dest)] = op.dest
+
+    def grad_of(self, a: array) -> array | None:
+        return a._grad if self.hidden is None else self.hidden.of(a)
+
+    def prepared(self, op: tuple) -> tuple[Reverse, Any, Sequence[Any]] | None:
+        """A launch ready to be run backwards; None where nothing depends on it."""
+        plan, dim, args = op
+        if self.hidden is not None:
+            args = self.with_hidden(plan, args)
+        if plan not in self.allowed:
+            self.allowed[plan] = plan.differentiates()
+        if not self.allowed[plan]:
+            if any(site.of(args) is not None and self.grad_of(site.of(args)) is not None for site in plan.floats):
+                self.silent.add(plan.kernel.key)
+            return None
+        key = (dim, *[args[k] and args[k]._desc for k in plan.arrays]) if plan.plain else None
+        found = plan.reverses.get(key) if key is not None else None
+        if found is None:
+            found = self.choose(plan, dim, args)
+            if key is not None:
+                if len(plan.reverses) > MOST:
+                    plan.reverses.clear()
+                plan.reverses[key] = found
+        reverse, left = found
+        for site in left:
+            a = site.of(args)
+            self.results[id(a)] = a
+        return None if reverse is None else (reverse, dim, args)
+
+    @staticmethod
+    def choose(plan: Plan, dim: Any, args: Sequence[Any]) -> tuple[Reverse | None, list[Site]]:
+        """The adjoint for a launch with these arrays, and the sites whose gradient may not be used up by it."""
+        dims = normal_dims(dim)
+        arrays = [(site, site.of(args)) for site in plan.sites]
+        active = [(site, a) for site, a in arrays if site.floats and a is not None and a._grad is not None]
+        results = [(site, a) for site, a in active if site.writes]
+        left = [site for site, a in results if site.loads or not _covered(site, a, dims)]
+        if not results:
+            return None, left
+        spans = [(site, span_of(a)) for site, a in arrays if a is not None]
+        aliased = any(
+            one.writes and one is not other and low < end and begin < high
+            for one, (low, high) in spans for other, (begin, end) in spans
+        )  # fmt: skip
+        names = tuple([site.name for site, _ in active])
+        key = names, aliased, len(dims)
+        found = plan.reverses.get(key)
+        if found is None:
+            found = plan.reverses[key] = Reverse(plan, names, aliased, dims)
+        return found, left
+
+    def with_hidden(self, plan: Plan, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments, with hidden gradients for arrays that have none."""
+        changed: list[Any] | None = None
+        for site in plan.floats:
+            a = site.of(args)
+            if a is None or a._grad is not None or self.hidden.of(a) is None:
+                continue
+            changed = changed or [*args]
+            shadow = self.hidden.shadow(a)
+            if site.fields:
+                changed[site.k] = with_field(changed[site.k], site.fields, shadow)
+            else:
+                changed[site.k] = shadow
+        return args if changed is None else changed
+
+    def leftovers(self) -> list[array]:
+        """Results whose gradient an earlier backward pass left there; it is no seed of this one."""
+        return [a for a in self.results.values() if getattr(a._grad, "_left", False)]
+
+    def mark_leftovers(self) -> None:
+        """Note that this pass leaves gradients in results."""
+        for a in self.results.values():
+            if a._grad is not None:
+                a._grad._left = True
+
+    def run(self, retained: dict[int, tuple] | None) -> None:
+        """Go back. Memory is afterwards what it was before, whatever happens."""
+        log = self.log
+        saved, s = log.saved, len(log.saved)
+        try:
+            for k in range(len(self.steps) - 1, -1, -1):
+                first = s
+                while s and saved[s - 1].position >= k:
+                    s -= 1
+                step = self.steps[k]
+                if retained is not None:
+                    self.retain(k, retained)
+                if type(step) is tuple and not step[0].careful:
+                    for piece in reversed(saved[s:first]):
+                        piece.swap()
+                    reverse, dim, args = step
+                    done = reverse.quick(dim, args, ())
+                    if done is not None:
+                        reverse.run(dim, args)
+                elif type(step) is tuple:
+                    self.run_carefully(step, saved[s:first])
+                else:
+                    for piece in reversed(saved[s:first]):
+                        piece.swap()
+                    if step is not None:
+                        step.backward(self.grad_of)
+        finally:
+            for piece in saved[s:]:
+                piece.swap()
+
+    def run_carefully(self, step: tuple, pieces: list[Any]) -> None:
+        """A launch whose adjoint writes to its arrays again, or must see what the launch left in them."""
+        reverse, dim, args = step
+        after = [site.of(args).numpy().copy() for site in reverse.winners]
+        befores = [piece.data for piece in pieces]
+        for piece in reversed(pieces):
+            piece.swap()
+        try:
+            if after:
+                reverse.run_with_winners(dim, args, after)
+            else:
+                reverse.run(dim, args)
+        finally:
+            for piece, before in zip(reversed(pieces), reversed(befores), strict=True):
+                piece.put(before)
+
+    def retain(self, k: int, retained: dict[int, tuple]) -> None:
+        """Keep a copy of gradients that operation ``k`` is about to use up, of arrays that ask for it."""
+        op = self.log.ops[k]
+        if type(op) is tuple:
+            written = [site.of(op[2]) for site in op[0].writes]
+        else:
+            written = op.arrays()[-1:] if isinstance(op, HostWrite) else []
+        for a in written:
+            if a is not None and a.retain_grad and id(a) not in retained:
+                retained[id(a)] = a._grad, a._grad.numpy().copy()
+                self.results[id(a)] = a
+
+
+def _covered(site: Site, a: array, dims: tuple[int, ...]) -> bool:
+    """Whether a launch stores to every element, so that its adjoint uses up all of the gradient."""
+    axes = site.covers
+    return axes is not None and len(axes) == len(dims) and all(
+        dims[axis] >= extent for axis, extent in zip(axes, a.shape, strict=True)
+    )  # fmt: skip
+
+
+def _bare(op: Any) -> bool:
+    """Whether ``op`` writes to an array that could have a gradient and has none."""
+    if type(op) is tuple:
+        plan, _, args = op
+        for site in plan.writes:
+            if site.floats:
+                a = args[site.k] if not site.fields else site.of(args)
+                if a is not None and a._grad is None:
+                    return True
+        return False
+    return isinstance(op, HostWrite) and op.source is not None and op.dest._grad is None
+
+
+def with_field(struct: Any, fields: list[str], value: Any) -> Any:
+    """A copy of a struct instance with the field that ``fields`` lead to replaced."""
+    name, *rest = fields
+    made = copy_struct(struct)
+    setattr(made, name, with_field(getattr(struct, name), rest, value) if rest else value)
+    return made
+
+
+def copy_struct(struct: Any) -> Any:
+    """A struct instance with the same values, which its owner cannot change."""
+    made = type(struct)()
+    for name, t in type(struct).__treadle_type__.fields:
+        value = getattr(struct, name)
+        setattr(made, name, copy_struct(value) if isinstance(t, Struct) else value)
+    return made
+
+
+def add_back(grad: array, rows: np.ndarray) -> None:
+    """Add ``rows`` to ``grad``."""
+    add(grad.numpy(), rows, grad._element.type)

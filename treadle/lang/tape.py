@@ -1,0 +1,343 @@
+"""``wp.Tape``: record launches and copies, then run their adjoints backwards.
+
+A tape is an undo log: what a later write would destroy of the memory that adjoints look at is saved first, and put back
+before they run. So arrays may be overwritten at will, and hold after the backward pass what they held before it.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.errors import KernelGradientError
+from ..runtime import fast, watch
+from ..runtime.array import array
+from ..types.core import Scalar
+from .checkpoint import recorder_for
+from .plan import Plan, plan_for
+from .recorder import Recorder
+from .reverse import add_back, copy_struct
+
+_current: Tape | None = None  # the tape that records now
+_warned: weakref.WeakSet = weakref.WeakSet()  # gradients of which it was said that they were not zero
+
+
+class Tape:
+    """Records what happens inside its ``with`` block, so that gradients can be propagated back through it.
+
+    Recorded are launches, copies (``wp.copy``, ``wp.clone``, ``assign``, slices), and writes of values (``zero_``,
+    ``fill_``, ``a[i] = x``). Arrays may be stepped in place: what is overwritten is saved, ``saved_bytes`` says how much.
+
+    Args:
+        checkpoint: "all" keeps everything that was overwritten. An int k keeps the state at every k-th step, "sqrt" at
+            about the square root of their number, ``"…MB"`` (kB, GB) as many as fit into so much memory; what lies
+            between is run again in the backward pass. A step is a launch, or what lies between calls of :meth:`step`.
+            The gradient has the same bits whatever is chosen (beyond Warp).
+
+    Raises:
+        RuntimeError: a ``with`` block of a tape is entered inside another.
+
+    >>> import treadle as wp
+    >>> @wp.kernel
+    ... def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    ...     i = wp.tid()
+    ...     wp.atomic_add(y, 0, x[i] * x[i])
+    >>> x, y = wp.array([1.0, 2.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    >>> with wp.Tape() as tape:
+    ...     wp.launch(square, dim=2, inputs=[x], outputs=[y])
+    >>> tape.backward(y)
+    >>> x.grad.list()
+    [2.0, 4.0]
+    """
+
+    def __init__(self, checkpoint: int | str = "all"):
+        self.checkpoint = checkpoint
+        self.loss: array | None = None
+        self.scopes: list[tuple[int, str | None, dict | None]] = []
+        self._recorder: Recorder = recorder_for(checkpoint)
+        self._functions: list[array] = []  # arrays of record_func
+        self._used = False  # whether a backward pass ran since the last reset
+
+    def __enter__(self) -> Tape:
+        global _current
+        if _current is not None:
+            raise KernelGradientError("a tape is recording already; tapes do not nest",
+                                      hint="leave its with block first, or pass record_tape=False")  # fmt: skip
+        _current = self
+        watch.watch(self)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        global _current
+        _current = None
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes of overwritten memory that the tape holds (beyond Warp)."""
+        return self._recorder.saved_bytes
+
+    @property
+    def launches(self) -> list[Any]:
+        """What was recorded, in order; one entry an operation."""
+        return self._recorder.ops
+
+    # ---- recording
+
+    def step(self) -> None:
+        """Say that a step of the program begins: schedules count steps from now on, not launches (beyond Warp)."""
+        self._recorder.mark_step()
+
+    def record_func(self, backward: Callable[[], Any], arrays: Sequence[array]) -> None:
+        """Let ``backward()`` run at this place of the backward pass.
+
+        Args:
+            backward: takes no arguments; reads gradients of results and adds to those of inputs.
+            arrays: the arrays whose gradients it uses; :meth:`zero` clears them.
+        """
+        arrays = [a for a in arrays if isinstance(a, array)]
+        self._functions += arrays
+        self._recorder.record_function(backward, arrays)
+
+    def record_scope_begin(self, scope_name: str, metadata: dict | None = None) -> None:
+        """Name the operations from here to :meth:`record_scope_end`, for :meth:`visualize`."""
+        self.scopes.append((len(self.launches), scope_name, metadata or {}))
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """End the scope begun last; one in which nothing happened is dropped if ``remove_scope_if_empty``."""
+        here = len(self.launches)
+        if remove_scope_if_empty and self.scopes and self.scopes[-1][:2] == (here, self.scopes[-1][1]):
+            if self.scopes[-1][1] is not None:
+                self.scopes.pop()
+                return
+        self.scopes.append((here, None, None))
+
+    # ---- gradients
+
+    def backward(self, loss: array | None = None, grads: dict[array, array] | None = None) -> None:
+        """Propagate gradients from results back to everything that was recorded.
+
+        Args:
+            loss: array of one float with ``requires_grad``; its gradient is set to 1.
+            grads: gradients of results, by array; copied into their ``.grad``.
+
+        Without arguments it starts from what stands in the ``.grad`` of arrays. Gradients are added to those that
+        inputs have already. Every array holds afterwards what it held before.
+
+        Raises:
+            KernelGradientError: ``loss`` is no scalar, has no gradient, or nothing recorded writes it; a kernel on the
+                way has no derivative (the message names its line).
+        """
+        if loss is not None:
+            _check_loss(loss)
+        for a in grads or ():
+            if a.grad is None:
+                raise KernelGradientError(f"{a!r} is given a gradient but does not keep one", hint="set requires_grad")
+        if loss is not None and not self._recorder.writes_to(loss):
+            was = "it was reset" if self._used and not self.launches else "nothing recorded on it writes the loss"
+            raise KernelGradientError(f"this tape cannot tell the gradient of the loss: {was}")
+        self.loss = loss
+        passing = self._recorder.prepare()
+        if passing.silent:
+            warnings.warn(f"no gradients flow through {', '.join(sorted(passing.silent))}: enable_backward is False",
+                          UserWarning, stacklevel=2)  # fmt: skip
+        aside = []
+        seeds = {id(a) for a in (loss, *(grads or ())) if a is not None}
+        if seeds:
+            aside = [(a.grad, _take(a.grad)) for a in passing.leftovers() if id(a) not in seeds]
+            if not self._used:
+                self._warn_of_leaves()
+        if loss is not None:
+            loss.grad.fill_(1.0)
+        for a, grad in (grads or {}).items():
+            a.grad.assign(grad)
+        self._used = True
+        self._run(passing)
+        for grad, rows in aside:
+            add_back(grad, rows)
+
+    def _run(self, passing: Any) -> None:
+        retained: dict[int, tuple] = {}
+        watch.leave(self)  # adjoints write to arrays that are put back
+        try:
+            passing.run(retained if array._retains else None)
+        finally:
+            watch.watch(self)
+        for grad, rows in retained.values():
+            grad.numpy()[...] = rows
+        passing.mark_leftovers()
+
+    def _warn_of_leaves(self) -> None:
+        for a, name, kernel in self._recorder.leaves():
+            grad = a.grad
+            if grad in _warned or not grad.numpy().view(_words(grad)).any():
+                continue
+            _warned.add(grad)
+            warnings.warn(
+                f"the gradient of array {name!r} (an argument of kernel {kernel}) is not zero as the backward pass of a "
+                "new tape begins; what is found is added to it. Call zero() of the last tape to start anew.",
+                UserWarning, stacklevel=4,
+            )  # fmt: skip
+
+    @property
+    def gradients(self) -> dict[array, array]:
+        """The gradient of each recorded array that keeps one."""
+        found: dict[array, array] = {}
+        for a in (*self._recorder.arrays(), *self._functions):
+            if a._grad is not None:
+                found[a] = a._grad
+        return found
+
+    def get_adjoint(self, a: Any) -> array | None:
+        """The gradient of ``a``, if it is an array that keeps one."""
+        return getattr(a, "grad", None) if isinstance(a, array) else None
+
+    def zero(self) -> None:
+        """Set the gradients of all recorded arrays to zero."""
+        for grad in self.gradients.values():
+            grad.zero_()
+            grad._left = False
+
+    def reset(self) -> None:
+        """Forget everything that was recorded, and set the gradients to zero."""
+        self.zero()
+        self._recorder = recorder_for(self.checkpoint)
+        self._functions, self.scopes, self.loss = [], [], None
+        if _current is not self:
+            watch.leave(self)
+
+    def visualize(
+        self,
+        filename: str | None = None,
+        simplify_graph: bool = True,
+        hide_readonly_arrays: bool = False,
+        array_labels: dict[array, str] | None = None,
+        choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False,
+        track_inputs: list[array] | None = None,
+        track_outputs: list[array] | None = None,
+        track_input_names: list[str] | None = None,
+        track_output_names: list[str] | None = None,
+        graph_direction: str = "LR",
+    ) -> str:
+        """The recorded launches as a graph in the language of GraphViz, also written to ``filename`` if given.
+
+        Args:
+            filename: where to write it.
+            simplify_graph: one node for each array, instead of one for each time it is overwritten.
+            hide_readonly_arrays: leave out arrays that nothing recorded writes.
+            array_labels: names of arrays; others are called after the arguments they were.
+            choose_longest_node_name: of several names of an array take the longest, else the first.
+            ignore_graph_scopes: draw no boxes around scopes.
+            track_inputs, track_outputs, track_input_names, track_output_names: arrays, with names, that are drawn even
+                where hidden otherwise.
+            graph_direction: "LR", "TB", "RL" or "BT".
+        """
+        from .tape_graph import draw
+
+        labels = dict(array_labels or {})
+        for tracked, names in ((track_inputs, track_input_names), (track_outputs, track_output_names)):
+            labels.update(zip(tracked or (), names or (), strict=False))
+        shown = [*(track_inputs or ()), *(track_outputs or ())]
+        text = draw(self, labels, shown, simplify_graph, hide_readonly_arrays, choose_longest_node_name,
+                    ignore_graph_scopes, graph_direction)  # fmt: skip
+        if filename is not None:
+            with open(filename, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+
+def _check_loss(loss: array) -> None:
+    t = loss.type.elem
+    if loss.size != 1 or not (isinstance(t, Scalar) and t.is_float):
+        raise KernelGradientError(f"the loss must be an array of one float, not {loss!r}",
+                                  hint="use grads= for other results")  # fmt: skip
+    if loss.grad is None:
+        raise KernelGradientError("the loss keeps no gradient", hint="make it with requires_grad=True")
+
+
+def _words(a: array) -> Any:
+    """A type of integers by which the bits of scalars of ``a`` can be looked at."""
+    return f"u{a._element.dtype.itemsize}" if a._element.dtype.fields is None else a._element.dtype
+
+
+def _take(grad: array) -> Any:
+    """What stands in ``grad``, which is zero then."""
+    rows = grad.numpy().copy()
+    grad.zero_()
+    return rows
+
+
+# ---- what launches and array methods call
+
+
+def _others(tape: Tape | None) -> list[Recorder]:
+    """The recorders of the tapes that watch but do not record."""
+    found = [each() for each in watch.watchers]
+    return [t._recorder for t in found if t is not None and t is not tape]
+
+
+def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
+    """A write from the host, on its way through the tapes that watch."""
+    tape = _current
+    kept = [(r, r.before_foreign([dest])) for r in _others(tape)]
+    if getattr(dest, "_left", False):
+        dest._left = False
+    if tape is None:
+        perform(dest, *args)
+    else:
+        tape._recorder.host_write(dest, perform, args, source)
+    for recorder, met in kept:
+        recorder.after_foreign(met, [dest])
+
+
+def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], record: bool) -> Any:
+    """A launch by the native launcher ``quick`` while tapes watch: None when it is done, NotImplemented where it must go
+    the slow way."""
+    tape = _current
+    if tape is None or not record or len(watch.watchers) != 1:
+        return NotImplemented
+    args = [*inputs, *outputs]
+    plan = kernel.plan or plan_for(kernel, args)
+    if plan is None:
+        return NotImplemented
+    recorder = tape._recorder
+    try:
+        recorder.before_launch(plan, dim, args)
+    except AttributeError:  # an argument that is no array; the slow way finds out what
+        return NotImplemented
+    done = quick(dim, args, ())
+    if done is None:
+        recorder.launched(plan, dim, args)
+        return None
+    if done is NotImplemented:
+        return done
+    recorder.failed()
+    raise fast.error(done)
+
+
+def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], None], record: bool) -> None:
+    """``run()``, a launch with ``args``, while tapes watch."""
+    tape = _current if record else None
+    others = [(r, r.before_foreign_launch(plan, dims, args)) for r in _others(tape)]
+    written = [a for a in [site.of(args) for site in plan.writes] if a is not None]
+    recorder = tape._recorder if tape is not None else None
+    if recorder is not None:
+        if not plan.plain:
+            args = [copy_struct(x) if hasattr(type(x), "treadle_type") else x for x in args]
+        recorder.before_launch(plan, dims, args)
+    try:
+        run()
+    except BaseException:
+        if recorder is not None:
+            recorder.failed()
+        raise
+    finally:
+        for other, met in others:
+            other.after_foreign(met, written)
+    if recorder is not None:
+        recorder.launched(plan, dims, args)
+
+
+watch.write, watch.launch, watch.run = _host_write, _launch, _run

@@ -1,0 +1,28 @@
+"""Where launches and array methods tell what they are about to write, for those who must know: tapes.
+
+``watchers`` holds the tapes that watch memory. Who writes looks whether it is empty, and hands the work over if it is
+not; a watcher saves what the write would destroy, lets it happen, and may record it. ``lang/tape.py`` says how.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+watchers: list[weakref.ref] = []  # most programs have none
+write: Callable[..., None]  # (array, perform, args, source): a write from the host
+launch: Callable[..., Any]  # (kernel, native launcher, dim, inputs, outputs, record): a usual launch
+run: Callable[..., None]  # (plan, dims, values, run, record): any other launch
+
+
+def watch(watcher: Any) -> None:
+    """Tell ``watcher`` of writes until it goes or :func:`leave` is called."""
+    if not any(each() is watcher for each in watchers):
+        watchers.append(weakref.ref(watcher, watchers.remove))
+
+
+def leave(watcher: Any) -> None:
+    """Tell ``watcher`` no more."""
+    for each in [each for each in watchers if each() is watcher]:
+        watchers.remove(each)
