@@ -133,7 +133,8 @@ class Beside:
     def provide(self, needed: set[str]) -> None:
         """Make the tangents of the arrays at the paths ``needed``, and of those that came with some."""
         for group in self.groups:
-            if not needed.isdisjoint(group) or not self.given.keys().isdisjoint(group):
+            wanted = not needed.isdisjoint(group) or not self.given.keys().isdisjoint(group)
+            if wanted and group[0] not in self.made:
                 self._provide(group)
 
     def _provide(self, group: list[str]) -> None:
@@ -209,7 +210,7 @@ class Beside:
         k = self.names.index(name)
         if not has_tangent(self.types[k]):
             return None
-        self.provide({path for path in self.arrays if path not in self.made and _within(path, name)})
+        self.provide({path for path in self.arrays if _within(path, name)})
         if isinstance(self.given.get(name), array):
             return self.given[name]
         return self.argument(name, self.values[k], self.types[k], self.tangents.get(name))
