@@ -290,6 +290,8 @@ def _cast(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 
 
 def _bitcast(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    if xs[0] is None:
+        return (None,)
     raw = ctypes.create_string_buffer(8)
     _write_scalar(ctypes.addressof(raw), xs[0], op.args[0].type)
     return (_read_scalar(ctypes.addressof(raw), op.result.type),)
