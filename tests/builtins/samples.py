@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from treadle.builtins import patterns
+from treadle.builtins import names, patterns, registry
 from treadle.types.core import Type, f32, f64, i32
 
 from .kernels import name_of
@@ -27,6 +27,15 @@ def example(pattern, bound: dict) -> Type | None:
         return pattern.build(bound)
     except (TypeError, KeyError):
         return None
+
+
+def call_text(name: str, operands: list[str]) -> str:
+    """The call of a builtin as a user writes it; operators with their symbols."""
+    symbol = registry.SYMBOLS.get(name)
+    if symbol is not None and len(operands) == 2:
+        return f" {'*' if symbol == '@' else symbol} ".join(operands)
+    public = next((alias for alias, target in names.ALIASES.items() if target == name), name)
+    return f"wp.{public}({', '.join(operands)})"
 
 
 def random(shape, t, seed=0):

@@ -11,7 +11,7 @@ from treadle.types.core import FLOATS, Matrix, Scalar, Type, Vector, b1, bf16, f
 from treadle.types.values import class_of
 
 from .kernels import run
-from .samples import SIZES, example
+from .samples import SIZES, call_text, example
 
 SKIPPED = {"tid", "print", "printf", "zeros", "any_lane"}  # not called from Python
 COUNT = 9
@@ -88,15 +88,6 @@ def test_kernels_and_python_agree(types):
             host = evaluate(name, tuple(class_of(t)(*np.ravel(c[i]).tolist()) for t, c in zip(types, columns)), {})
             for t, out, wanted in zip(made, found, host if len(made) > 1 else (host,), strict=True):
                 assert close(out[i], np.asarray(wanted), t), (name, out[i], wanted)
-
-
-def call_text(name: str, operands: list[str]) -> str:
-    """The call of a builtin as a user writes it; operators with their symbols."""
-    symbol = registry.SYMBOLS.get(name)
-    if symbol is not None and len(operands) == 2:
-        return f" {'*' if symbol == '@' else symbol} ".join(operands)
-    public = next((alias for alias, target in names.ALIASES.items() if target == name), name)
-    return f"wp.{public}({', '.join(operands)})"
 
 
 def close(found, wanted, t: Type) -> bool:

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import treadle as wp
 from treadle.builtins import names, registry
 from treadle.builtins.patterns import Float
 from treadle.builtins.registry import Arg
@@ -16,15 +17,17 @@ from treadle.ir.walk import ops_of
 from treadle.passes.adjoint import reverse_function
 from treadle.passes.inline import drop_rules
 from treadle.passes.pipeline import LOWER, NORMALIZE, run
-from treadle.types.core import Scalar, Type, Vector, f16, f32, f64, i32
+from treadle.types.core import Matrix, Scalar, Type, Vector, f16, f32, f64, i32
 from treadle.types.layout import has_floats, leaves
+from treadle.types.values import class_of
 
-from .samples import SIZES, example
+from .kernels import kernel
+from .samples import SIZES, call_text, example
 
 INF, NAN = float("inf"), float("nan")
 BOUND = {**dict.fromkeys(("Scalar", "Float", "Num", "Parts", "Same"), f64), "Int": i32, "Bits": i32, "Short": f16}
 UNDEFINED: set[str] = set()  # builtins that make floats of floats and have no derivative
-POINTS = 6
+POINTS = 4
 # The step of differences; how near two steps must come to judge at all; how near the derivative then is.
 STEPS = {f64: (1e-5, 1e-6, 2e-8), f32: (1e-2, 5e-2, 1e-3), f16: (2.0**-4, 0.1, 0.1)}
 
@@ -208,6 +211,67 @@ def test_constant_powers(exponent):
     back = gone_back(run(LOWER, Func("f", "function", (x,), b.block((), (made,)), (f64,))))
     for point in (-1.5, 0.7):
         assert np.allclose(call(back, point, 1.0), exponent * point ** (exponent - 1))
+
+
+# -- machine code ------------------------------------------------------------------------------------------------------
+
+GROUPS: dict[tuple[Type, ...], list[str]] = {}
+for _key, (_, _, _types) in PROGRAMS.items():
+    GROUPS.setdefault(tuple(_types), []).append(_key)
+
+
+def columns(types: tuple[Type, ...], count: int) -> list[np.ndarray]:
+    """Random operands, an array for each type with a row for each thread."""
+    rng = np.random.default_rng(5)
+    kinds = {f64: np.float64, f32: np.float32, f16: np.float16}
+    rows = [np.array([sample(t, rng, 0.05) for _ in range(count)]) for t in types]
+    return [c.astype(kinds.get(element(t), np.int64)) for c, t in zip(rows, types)]
+
+
+def shaped(c: np.ndarray, t: Type) -> np.ndarray:
+    """Leaves as NumPy holds values of ``t``."""
+    shape = () if isinstance(t, Scalar) else (t.rows, t.cols) if isinstance(t, Matrix) else (t.n,)
+    return c.reshape(len(c), *shape)
+
+
+@pytest.mark.parametrize("types", GROUPS, ids=lambda types: ",".join(t.name for t in types))
+def test_a_tape_gives_what_the_oracle_gives(types):
+    """One kernel calls all builtins that take these types; its adjoint, in machine code, adds up theirs."""
+    count, rng, lines, results = 5, np.random.default_rng(9), [], {}
+    for key in GROUPS[types]:
+        name, n, _ = PROGRAMS[key]
+        made = list(registry.records(name))[n].match([Arg(t) for t in types], {}, context_of(0)).result
+        results[key] = made if isinstance(made, tuple) else (made,)
+        operands = [f"x{k}_{key.replace('-', '_')}" for k in range(len(types))]  # some builtins change their argument
+        lines += [f"{operand} = x{k}" for k, operand in enumerate(operands)]
+        lines.append(f"{', '.join(outputs(key, results[key]))} = {call_text(name, operands)}")
+    outs = [wp.zeros(count, dtype=class_of(t), requires_grad=has_floats(t)) for made in results.values() for t in made]
+    given = columns(types, count)
+    ins = [wp.array(shaped(c, t), dtype=class_of(t), requires_grad=has_floats(t)) for c, t in zip(given, types)]
+    expressions = [part for key, made in results.items() for part in outputs(key, made)]
+    everything = kernel(
+        expressions, list(types), [t for made in results.values() for t in made], None, "; ".join(lines)
+    )
+    tape = wp.Tape()
+    with tape:
+        wp.launch(everything, dim=count, inputs=[*ins, *outs])
+    adjoints = {o: rng.normal(size=o.numpy().shape).astype(o.numpy().dtype) for o in outs if o.requires_grad}
+    tape.backward(grads={o: wp.array(a, dtype=o.dtype) for o, a in adjoints.items()})
+    found = np.concatenate([a.grad.numpy().reshape(count, -1) for a in ins if a.requires_grad], axis=1)
+    wanted = np.zeros(found.shape)
+    for i in range(count):
+        xs, rest = [x for c in given for x in np.ravel(c[i]).tolist()], iter(outs)
+        for key, made in results.items():
+            mine = [next(rest) for _ in made]
+            adj = [a for o in mine if o in adjoints for a in np.ravel(adjoints[o][i]).tolist()]
+            wanted[i] += call(adjoint(key), *xs, *adj)
+    near = {f64: 1e-12, f32: 1e-5}.get(next(e for e in map(element, types) if e.is_float), 5e-2)
+    assert np.allclose(found, wanted, rtol=0, atol=near * np.abs(wanted).max())
+
+
+def outputs(key: str, made: tuple) -> list[str]:
+    """Names for the results of a builtin."""
+    return [f"r{k}_{key.replace('-', '_')}" for k in range(len(made))]
 
 
 # -- forward mode ------------------------------------------------------------------------------------------------------
