@@ -86,3 +86,29 @@ def test_a_branch_that_writes_ends_sharing_after_it():
 def test_nothing_to_share_gives_the_same_program():
     f = of("%9: f32 = add %2, %3\n store %0, %1, %9")
     assert share_common(f) is f
+
+
+TAPE = (
+    "push %2 site=1\n %9: f32 = pop site=1\n push %2 site=1\n %10: f32 = pop site=1\n"
+    " record %2 site=2\n record %2 site=2"
+)
+AGAIN = (
+    "%11: i64 = mark\n %12: i64 = mark\n seek %11\n %13: f32 = recall site=2\n %14: f32 = recall site=2\n"
+    " %15: i32 = lanes_max %1\n %16: i32 = lanes_max %1"
+)
+
+
+def test_nothing_of_the_tape_is_shared():
+    """Equal ops move stack and log once each; what the lanes of a gang have in common depends on the place."""
+    text = f"{TAPE}\n {AGAIN}\n store %0, %1, %14"
+    assert body(share_common(of(text))) == body(of(text))
+
+
+def test_branches_that_work_on_the_tape_are_not_shared():
+    branch = "{0}: f32 = if %4 {{\n {1}: f32 = pop site=1\n yield {1}\n }} {{\n yield %2\n }}\n"
+    text = "push %2 site=1\n push %2 site=1\n" + branch.format("%9", "%10") + branch.format("%11", "%12")
+    assert body(share_common(of(text))) == body(of(text))
+
+
+def test_gradients_are_views_as_others():
+    assert count("%9: view<f32,1,(4)> = grad %0\n %10: view<f32,1,(4)> = grad %0\n store %9, %1, %2", "grad") == 1

@@ -71,3 +71,11 @@ def test_branches_in_loops_within_are_judged_by_those_loops():
     text = loop("%15", "%15").replace("%20: f32, %16", f"%40: i32 = const value=0\n {inner}\n %20: f32, %16")
     found = after(text.replace("yield %17, %18", "yield %30, %18"))
     assert found.count("select") == 1 and found.count("= if") == 1
+
+
+def test_sides_that_work_on_the_tape_stay():
+    for op in ("pop site=1", "recall site=1"):
+        text = f"push %2 site=1\n record %2 site=1\n %9: f32 = if %4 {{\n %10: f32 = {op}\n yield %10\n }} {{\n yield %2"
+        assert "if" in after(text + "\n }\n store %0, %1, %9")
+    text = "if %4 {\n push %2 site=1\n yield\n } {\n yield\n }\n %9: f32 = if %4 {\n %10: f32 = pop site=1\n"
+    assert after(text + "yield %10\n } {\n yield %2\n }\n store %0, %1, %9").count("if") == 2

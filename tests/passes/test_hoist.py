@@ -93,3 +93,13 @@ def test_a_loop_that_never_runs_reads_nothing():
     data[:0] = 0
     empty = [np.zeros(0, np.float32), *args[1:]]
     assert oracle.run(hoist_unchanging(of(FOR.format(LOAD))), empty).values == [()]
+
+
+def test_what_works_on_the_tape_stays():
+    """Each round pushes, pops and marks by itself; the largest of the lanes is that of those that run the round."""
+    rounds = (
+        "%14: i64 = mark\n push %2 site=1\n record %3 site=2\n %15: i32 = lanes_max %1\n seek %14\n"
+        " %16: f32 = recall site=2\n %17: f32 = pop site=1\n %18: f32 = add %16, %17\n %20: f32 = add %13, %18"
+    )
+    f = of(FOR.format(rounds))
+    assert hoist_unchanging(f) is f

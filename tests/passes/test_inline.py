@@ -69,3 +69,13 @@ def test_size_counts_regions():
 def test_what_the_user_said_of_a_function_decides():
     assert calls(TWICE, function(1, "inline=false")) == 2
     assert calls(TWICE, function(SMALL + 1, "inline=true")) == 0
+
+
+def test_sites_of_the_tape_get_numbers_of_their_own():
+    """Each function numbers its sites by itself; inlined twice, they are told apart too."""
+    function = 'function @0 "f" (%0: f32) {\n push %0 site=3\n %1: f32 = pop site=3\n yield %1\n}\n'
+    text = "push %1 site=3\n" + ONCE + "\n %10: f32 = call %9 func=@0\n %11: i32 = pop site=3"
+    made = inline_small(of(text, function))
+    sites = [op.attrs["site"] for op in made.body.ops if op.name in ("push", "pop")]
+    assert sites == [3, 4, 4, 5, 5, 3]
+    body(made)

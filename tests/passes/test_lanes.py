@@ -2,7 +2,7 @@
 
 from tests.codegen.harness import KernelBuilder
 from treadle.passes.lanes import BASE, analyse
-from treadle.types.core import f32, fixed, i32, i64, vector, view
+from treadle.types.core import b1, f32, fixed, i32, i64, vector, view
 
 
 def kernel(ndim=1):
@@ -159,3 +159,46 @@ def test_vectors_of_loads_have_a_step_each():
     x, n = k.params
     parts = k.load(x, n)
     assert all(analyse(k.func()).steps[p] == 0 for p in parts)
+
+
+def test_what_is_taken_back_varies_as_what_was_put_there():
+    k, x, _, n = kernel()
+    i = k.tid()
+    v = k.load(x, i)
+    k.b.op("push", (n, k.op("add", i, n), v), site=1)
+    k.b.op("push", (n,), site=2)
+    taken = k.b.op("pop", (), (i32,), site=2) + k.b.op("pop", (), (i32, i32, f32), site=1)
+    k.b.op("push", (n,), site=2)
+    k.b.op("push", (i,), site=2)  # of all that a site is given
+    k.b.op("record", (n,), site=2)  # the log's sites are others
+    recalled = k.b.op("recall", (), (i32,), site=2)
+    alike = [k.b.one("mark", (), i64), k.b.one("lanes_max", (i,), i32)]
+    steps = analyse(k.func()).steps
+    assert [steps[r] for r in taken] == [None, 0, 1, None]
+    assert [steps[r] for r in (*recalled, *alike)] == [0, 0, 0]
+
+
+def test_what_is_put_aside_later_counts_for_what_was_taken_before():
+    k, x, _, n = kernel()
+    zero, one = k.const(0, i32), k.const(1, i32)
+    taken = []
+    k.b.op("push", (n,), site=1)
+
+    def round_(j):
+        taken.extend(k.b.op("pop", (), (i32,), site=1))
+        k.b.op("push", (k.op("add", j, k.tid()),), site=1)
+        return []
+
+    k.for_(zero, n, one, [], round_)
+    assert analyse(k.func()).steps[taken[0]] is None
+
+
+def test_gradients_vary_as_their_data():
+    rows = view(view(f32, 1), 1)
+    k = KernelBuilder((rows, i32))
+    table, n = k.params
+    own = k.load(table, k.tid())
+    same = k.load(table, n)
+    made = [k.b.one("grad", (v,), v.type) for v in (own, same)] + [k.b.one("has_grad", (v,), b1) for v in (own, same)]
+    steps = analyse(k.func()).steps
+    assert [steps[v] for v in made] == [None, 0, None, 0]

@@ -149,3 +149,19 @@ def test_a_branch_on_a_known_condition_is_its_arm():
                  "%9: f32 = select %4, %2, %3\n store %0, %1, %9\n yield\n }\n if %4 {\n yield\n } {\n"
                  "store %0, %1, %2\n yield\n }")  # fmt: skip
     assert text.count("if %4") == 2 and text.count("store %0, %1, %2") == 2 and text.count("store %0, %1, %3") == 1
+
+
+def test_known_branches_keep_what_works_on_the_tape_in_its_order():
+    text = (
+        "%9: bool = const value=true\n if %9 {\n push %2 site=1\n push %3 site=2\n yield\n"
+        " } {\n push %3 site=3\n yield\n }\n"
+        " %10: f32 = pop site=2\n %11: f32 = pop site=1\n store %0, %1, %10\n store %0, %1, %11"
+    )
+    assert after(text) == """
+  push %2 site=1
+  push %3 site=2
+  %8: f32 = pop site=2
+  %9: f32 = pop site=1
+  store %0, %1, %8
+  store %0, %1, %9
+"""

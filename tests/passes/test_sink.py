@@ -64,3 +64,19 @@ def test_a_function_without_such_stores_is_given_back():
     k.store(k.params[0], (k.tid(),), k.const(1.0, f32))
     func = k.func()
     assert sink_stores(func) is func
+
+
+def test_stores_do_not_pass_what_works_on_the_tape():
+    k = KernelBuilder((view(f32, 1),))
+    (x,) = k.params
+    i = k.tid()
+    v = k.load(x, i)
+
+    def arm(value, site):
+        k.store(x, (i,), value)
+        k.b.op("push", (value,), site=site)
+        return []
+
+    k.if_(k.op("gt", v, v), lambda: arm(v, 1), lambda: arm(k.op("neg", v), 2))
+    func = k.func()
+    assert sink_stores(func) is func

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import count
 
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import RULES, ops_of, with_body, with_functions, with_ops, with_regions
@@ -30,7 +31,7 @@ def inline_small(func: Func) -> Func:
             sites[callee] = sites.get(callee, 0) + 1
     if not sites:
         return func
-    return with_body(func, _Inliner(sites, func.kind == "kernel").block(func.body))
+    return with_body(func, _Inliner(func, sites).block(func.body))
 
 
 def drop_rules(func: Func) -> Func:
@@ -58,12 +59,20 @@ def size(func: Func) -> int:
     return sum(1 for _ in ops_of(func.body))
 
 
+@lru_cache(maxsize=1024)
+def _sites(func: Func) -> tuple[int, ...]:
+    """The numbers of the sites of stack and log in ``func``."""
+    return tuple(sorted({op.attrs["site"] for op in ops_of(func.body) if op.attrs and "site" in op.attrs}))
+
+
 class _Inliner:
     """``sites`` counts the calls of each function. ``last``: nobody will inline the result itself, so that the first
-    copy of a body may have the very values of the original."""
+    copy of a body may have the very values of the original. ``numbers`` for sites of the gang's stack and log, which
+    are numbered function by function."""
 
-    def __init__(self, sites: dict[Func, int], last: bool):
-        self.sites, self.last = sites, last
+    def __init__(self, func: Func, sites: dict[Func, int]):
+        self.sites, self.last = sites, func.kind == "kernel"
+        self.numbers = count(1 + max(_sites(func), default=-1))
         self.env: dict[Value, Value] = {}
         self.taken: set[Func] = set()
 
@@ -100,9 +109,22 @@ class _Inliner:
         """The body of ``callee`` for these arguments."""
         params = zip(callee.params, args)
         if not self.last or callee in self.taken:
-            return copied(callee.body, dict(params))
-        self.taken.add(callee)
-        return _renamed(callee.body, dict(params))
+            made = copied(callee.body, dict(params))
+        else:
+            self.taken.add(callee)
+            made = _renamed(callee.body, dict(params))
+        sites = _sites(callee)
+        return _renumbered(made, dict(zip(sites, self.numbers))) if sites else made
+
+
+def _renumbered(block: Block, sites: dict[int, int]) -> Block:
+    """``block`` with other numbers for its sites of stack and log."""
+    out = []
+    for op in block.ops:
+        if "site" in op.attrs:
+            op = Op(op.name, op.args, op.results, {**op.attrs, "site": sites[op.attrs["site"]]}, (), op.span)
+        out.append(with_regions(op, tuple([_renumbered(r, sites) for r in op.regions])) if op.regions else op)
+    return with_ops(block, tuple(out))
 
 
 def _renamed(block: Block, env: dict[Value, Value]) -> Block:
