@@ -36,10 +36,11 @@ _HOMES = {
                        "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
     "runtime.timer": "ScopedTimer",
     "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
-                   "UnassignedError LaunchError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError",
+                   "KernelGradientError AutogradError UnassignedError LaunchError LaunchTypeError ArrayError "
+                   "IndexOutOfRange KernelAssertionError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_MODULES = {"types": "types", "utils": "utils", "mujoco": "mujoco"}
+_MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco"}
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
     "phi": 1.61803398874989484820, "half_pi": 1.57079632679489661923, "ln2": 0.69314718055994530942,

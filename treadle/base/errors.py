@@ -43,6 +43,11 @@ class KernelGradientError(TreadleError, RuntimeError):
     """A derivative was asked for where there is none, or none that treadle knows. Mend: the hint says how."""
 
 
+class AutogradError(TreadleError, ValueError):
+    """Arguments that ``wp.autograd`` cannot work with, or derivatives that a check found wrong. Mend: the message names
+    the argument, or the entries that differ."""
+
+
 class UnassignedError(TreadleError, UnboundLocalError):
     """A variable was read on a path on which nothing had assigned it. Mend: assign it before the branch."""
 
