@@ -89,7 +89,9 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     many = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
     registers = 32 if many else 16
     width = gang_width(func, target.width, registers, planned.alone)
-    parts = [Part(f, gang_width(f, target.width, registers, False)) for f in planned.counting]
+    # Amounts add up in any order; where a later round draws as well, its gangs are those of the real run.
+    widths = [gang_width(f, target.width, registers, planned.alone and k > 0) for k, f in enumerate(planned.counting)]
+    parts = [Part(f, w) for f, w in zip(planned.counting, widths, strict=True)]
     emitted = machine(target, max([width, *[p.width for p in parts]]))
     text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned, parts)
     counting = sum([weight(p.func, p.width) for p in parts])

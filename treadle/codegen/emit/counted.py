@@ -56,16 +56,34 @@ def scan(e: Emitter, op: Op, element: memory.Access, amount: X) -> None:
     pointer = element.at.start(element.view.data)
     if e.mask is not None and not e.some:
         pointer = e.t.ins(f"select i1 {e.any(e.mask)}, ptr {pointer}, ptr {e.dummy(t.size)}")
-    added = _added(e, op, amount)
+    uniform = amount.text is not None and amount.step == 0
     if e.lanes.uses.get(result, 0) > 0:
-        before, total = _sums(e, t, added)
-        first = e.wide(_raise(e, t, pointer, total))
+        before, total = _sums(e, t, _added(e, op, amount))
+        first = e.wide(_raise(e, t, pointer, _product(e, op, amount) if uniform else total))
         e.env[result] = X(t, None, e.t.ins(f"add {kind} {before}, {first}"), None)
         return
-    name = f"@llvm.vector.reduce.add.v{e.width}{scalar}"
-    e.t.declare(f"declare {scalar} {name}({kind})")
-    _raise(e, t, pointer, e.t.ins(f"call {scalar} {name}({kind} {added})"))
+    if uniform:
+        total = _product(e, op, amount)
+    else:
+        name = f"@llvm.vector.reduce.add.v{e.width}{scalar}"
+        e.t.declare(f"declare {scalar} {name}({kind})")
+        total = e.t.ins(f"call {scalar} {name}({kind} {_added(e, op, amount)})")
+    _raise(e, t, pointer, total)
     e.env[result] = e.zero(result)
+
+
+def _product(e: Emitter, op: Op, amount: X) -> str:
+    """The sum over all lanes of what is the same in each: it takes no part in the gang's longest chain of waits."""
+    w, scalar = e.width, register(amount.type)
+    count = str(w)
+    if e.mask is not None:
+        bits = e.t.ins(f"bitcast {e.bits} {e.mask} to i{w}")
+        e.t.declare(f"declare i{w} @llvm.ctpop.i{w}(i{w})")
+        count, held = e.t.ins(f"call i{w} @llvm.ctpop.i{w}(i{w} {bits})"), amount.type.bits
+        if held != w:
+            count = e.t.ins(f"{'zext' if held > w else 'trunc'} i{w} {count} to {scalar}")
+    total = count if amount.const == 1 else e.t.ins(f"mul {scalar} {count}, {amount.text}")
+    return e.t.ins(f"sub {scalar} 0, {total}") if op.attrs["op"] == "sub" else total
 
 
 # --- tally, then draw -------------------------------------------------------------------------------------------------
