@@ -138,6 +138,31 @@ def test_counted_sites_come_in_rounds():
     assert looped.order == "counted" and not looped.single
 
 
+def test_cells_at_constant_places_are_counters_of_their_own():
+    two = "%20: i32 = atomic %1, %11, %12 op='add'\n %21: i32 = atomic %1, %12, %20 op='add'\n store %2, %21, %7"
+    found = effects(of(two))
+    assert found.rounds == ((0,), (1,)) and found.single
+    assert [found.counter(s) for s in found.sites] == [("c", (0, 0)), ("c", (0, 1))]
+    # a third place that is found at run time may be any of them
+    assert order(of(two + "\n %30: i32 = load %3, %10\n %31: i32 = atomic %1, %30, %12 op='add'")) == "ordered"
+    both = "%20: i32 = atomic %1, %11, %12 op='add'\n %21: i32 = atomic %1, %6, %12 op='add'\n store %2, %20, %7"
+    found = effects(of(both))
+    assert found.order == "counted" and not found.single and found.counter(found.sites[0]) == ("c", None)
+
+
+def test_components_are_cells_however_they_are_reached():
+    text = (
+        'kernel @0 "k" (%0: view<vec<3,i32>,1,(12)>, %1: view<i32,1,(4)>) ndim=1 {\n names (\'a\', \'b\')\n'
+        " %2: i32 = tid axis=0\n %3: i32 = const value=0\n %4: i32 = const value=1\n"
+        " %5: view<i32,1,(12)> = field %0 index=1\n %6: view<i32,2,(12,4)> = parts %0\n"
+        " %7: i32 = atomic %5, %3, %2 op='add'\n %8: i32 = atomic {} op='add'\n store %1, %2, %7\n yield\n}}"
+    )
+    apart = effects(verify(read(text.format("%5, %4, %2"))))
+    assert apart.single and len({apart.counter(s) for s in apart.sites}) == 2
+    mixed = effects(verify(read(text.format("%6, %4, %3, %2"))))
+    assert not mixed.single and len({mixed.counter(s) for s in mixed.sites}) == 1
+
+
 def test_arrays_that_are_updated_are_named():
     assert effects(of(f"{OWN}\n{ADD}\n {COUNT}")).updated == ("c", "b")
 
@@ -176,3 +201,47 @@ def test_paths_name_fields_and_components():
         " signature (struct<s.P>, f32)\n names ('p', 'q')\n yield\n}"
     )
     assert leaf_paths(read(text)) == ("p.x", "p.v.0", "p.v.1", "q")
+
+
+# ---- gradients
+
+GRADS = "%40: view<f32,1,(4)> = grad %0\n %41: view<f32,1,(4)> = grad %2\n"
+TAKE = "%42: f32 = load %41, %10\n store %41, %10, %7\n"
+PLUS = "%43: f32 = load %40, %10\n %44: f32 = add %43, %42\n store %40, %10, %44"
+FAR = "%45: i32 = load %1, %10\n %46: f32 = atomic %40, %45, %42 apart=true op='add'"
+
+
+def test_the_gradient_of_an_array_is_memory_of_its_own():
+    found = effects(of(GRADS + TAKE + PLUS))
+    assert found.roots.keys() == {"grad a", "grad b"} and found.order == "free"
+    assert found.roots["grad a"].own and found.roots["grad b"].own
+    assert found.updated == ("grad a", "grad b") and found.beside == ()
+    assert {(root, kind) for root, _, kind, _ in found.unconditional} == {("a", "tid"), ("b", "tid")}  # of one shape
+
+
+def test_gradients_lie_beside_the_data_that_is_read():
+    found = effects(of(f"%30: f32 = load %0, %10\n {GRADS}{TAKE}{FAR}"))
+    assert found.updated == ("grad a", "grad b") and found.beside == ("a", "c")
+    assert effects(of(OWN)).beside == ()
+
+
+def test_the_gradient_of_a_part_is_that_of_its_array():
+    row = "%40: view<f32,2,(?,4)> = grad %4\n %41: view<f32,1,(4)> = subview %40, %10\n store %41, %11, %7"
+    assert effects(of(row)).roots.keys() == {"grad m"}
+
+
+def test_gradients_of_arrays_that_memory_gave_may_lie_anywhere():
+    found = effects(of("%39: view<f32,1,(4)> = load %5, %10\n %40: view<f32,1,(4)> = grad %39\n store %40, %10, %7"))
+    assert found.roots.keys() == {"v", UNKNOWN} and found.updated == ()
+
+
+@pytest.mark.parametrize(
+    "expected, body",
+    [("free", TAKE + FAR),
+     ("free", TAKE + PLUS + "\n " + FAR),  # apart: the thread's own plain sum meets no update of another
+     ("ordered", TAKE + PLUS + "\n " + FAR.replace("apart=true ", "")),
+     ("ordered", TAKE + FAR + "\n %47: f32 = atomic %40, %45, %42 op='max'"),
+     ("ordered", "%42: f32 = atomic %41, %6, %7 op='exch'\n " + PLUS)],
+)  # fmt: skip
+def test_updates_that_are_apart_leave_the_order_free(expected, body):
+    assert order(of(GRADS + body)) == expected

@@ -7,6 +7,7 @@ from treadle.base.errors import InternalError
 from treadle.builtins.registry import primitive
 from treadle.ir import Block, Func, Op, Value
 from treadle.ir.read import read
+from treadle.ir.show import show
 from treadle.ir.verify import verify
 from treadle.passes.scalarize import scalarize
 from treadle.types.core import b1, f32, i32
@@ -134,3 +135,38 @@ def test_calls_fit_their_callees():
     for wrong in ("%2: f32 = call %1 func=@0", "%2: i32 = call %0 func=@0", "call %0 func=@0"):
         with pytest.raises(InternalError, match="op call"):
             verify(read(text.format(wrong)))
+
+
+TAPE = """
+ %10: view<f32,1,(4)> = grad %0
+ %11: bool = has_grad %0
+ %12: i32 = lanes_max %1
+ push %1, %2 site=1
+ %13: i32, %14: f32 = pop site=1
+ record %3 site=1
+ %15: i64 = mark
+ %16: i64 = mark read=true
+ seek %15
+ %17: bool = recall site=1
+ %18: f32 = atomic %10, %1, %2 apart=true op='add'
+"""
+
+
+def test_ops_of_adjoint_programs():
+    """Stack and log have sites of their own; text and program are one."""
+    f = verify(of(TAPE))
+    assert show(read(show(f))) == show(f) and "mark read=true" in show(f)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["%9: view<f32,1,(?)> = grad %0",
+     "%8: local<f32,1,(4)> = local type=!fixed<f32,(2)>\n %9: local<f32,1,(4)> = grad %8",
+     "%9: i32 = has_grad %0", "%9: f32 = lanes_max %2", "push site=1", "push %1", "%9: i32 = pop", "pop site=1",
+     "push %1 site=1\n %9: f32 = pop site=1", "push %1 site=1\n push %2 site=1",
+     "record %1 site=1\n %9: f32 = recall site=1",
+     "%9: i32 = mark", "seek %1", "%9: f32 = atomic %0, %1, %2 apart=true op='max'"],
+)  # fmt: skip
+def test_ops_of_adjoint_programs_that_do_not_fit_are_refused(line):
+    with pytest.raises(InternalError, match="kernel k, op "):
+        verify(of(line))

@@ -75,7 +75,7 @@ def test_branches_in_loops_within_are_judged_by_those_loops():
 
 def test_sides_that_work_on_the_tape_stay():
     for op in ("pop site=1", "recall site=1"):
-        text = f"push %2 site=1\n record %2 site=1\n %9: f32 = if %4 {{\n %10: f32 = {op}\n yield %10\n }} {{\n yield %2"
-        assert "if" in after(text + "\n }\n store %0, %1, %9")
+        text = f"push %2 site=1\n record %2 site=1\n %9: f32 = if %4 {{\n %10: f32 = {op}\n yield %10\n }}"
+        assert "if" in after(text + " {\n yield %2\n }\n store %0, %1, %9")
     text = "if %4 {\n push %2 site=1\n yield\n } {\n yield\n }\n %9: f32 = if %4 {\n %10: f32 = pop site=1\n"
     assert after(text + "yield %10\n } {\n yield %2\n }\n store %0, %1, %9").count("if") == 2
