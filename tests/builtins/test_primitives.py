@@ -84,6 +84,21 @@ def meaning(record, t: Scalar, xs: tuple):
         return record.part("ref")(*[np.float32(x) for x in xs] if t is f16 else xs)
 
 
+@pytest.mark.parametrize("t", [f16, f32, f64], ids=name_of)
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_a_constant_operand_makes_no_difference(t, width, name):
+    values = edges(t)
+    literals = [{"nan": "wp.nan", "inf": "wp.inf", "-inf": "-wp.inf"}.get(str(v), repr(float(v))) for v in values]
+    texts = [text for c in literals for text in (f"wp.{name}(x0, {c})", f"wp.{name}({c}, x0)")]
+    found = run(texts, [(t, values)], [t] * len(texts), width)
+    meaning = next(r for r in PRIMITIVES if r.name == name).part("ref")
+    for i, c in enumerate(values):
+        for out, wanted in ((found[2 * i], [meaning(x, c) for x in values]),
+                            (found[2 * i + 1], [meaning(c, x) for x in values])):  # fmt: skip
+            assert same(out, np.array(wanted, dtype=out.dtype)).all(), (c, out, wanted)
+
+
 def test_every_primitive_is_met_by_some_type():
     met = {r.name for r in PRIMITIVES for t in SCALARS if takes(r, t)}
     assert met == {r.name for r in PRIMITIVES}

@@ -16,6 +16,16 @@ def of_the_chosen(b, first, result, adj):
     return [b.if_chosen(chosen, adj), b.select(chosen, b.const(0.0, adj.type), adj)]
 
 
+def nearer_end(e, wins, loses, a, b):
+    """``b`` where it ``wins`` against ``a`` or ``a`` is NaN, else ``a``; where one of them is a constant, with one
+    comparison. Unless that is zero, whose sign counts, this is what processors have an instruction for."""
+    if a.const is not None and a.const == a.const:
+        return e.select(e.fcmp(wins, b, a), b, a)
+    if b.const is not None and b.const == b.const:
+        return e.select(e.fcmp(wins, a, b), a, b) if b.const else e.select(e.fcmp(loses, a, b), b, a)
+    return e.select(e.fcmp("uno", a, a), b, e.select(e.fcmp(wins, b, a), b, a))
+
+
 def without_slope(b, args, result, adj):
     """The adjoint of what is constant between its jumps, whose derivative counts as 0 at those too."""
     return [None] * len(args)
@@ -41,8 +51,7 @@ class min:
     def lower(e, a, b):
         if not e.type.is_float:
             return e.select(e.icmp("slt" if e.type.is_signed else "ult", b, a), b, a)
-        smaller = e.select(e.fcmp("olt", b, a), b, a)
-        return e.select(e.fcmp("uno", a, a), b, smaller)
+        return nearer_end(e, "olt", "ugt", a, b)
 
     def adjoint(b, args, result, adj):
         return of_the_chosen(b, args[0], result, adj)
@@ -68,8 +77,7 @@ class max:
     def lower(e, a, b):
         if not e.type.is_float:
             return e.select(e.icmp("sgt" if e.type.is_signed else "ugt", b, a), b, a)
-        larger = e.select(e.fcmp("ogt", b, a), b, a)
-        return e.select(e.fcmp("uno", a, a), b, larger)
+        return nearer_end(e, "ogt", "ult", a, b)
 
     def adjoint(b, args, result, adj):
         return of_the_chosen(b, args[0], result, adj)
