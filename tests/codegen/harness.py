@@ -15,8 +15,8 @@ from treadle.codegen import cpu
 from treadle.codegen.emit.unit import Options
 from treadle.ir.builder import Builder
 from treadle.ir.node import Block, Func, Value
-from treadle.types.core import Matrix, Scalar, Vector, View, b1, i32, view
-from treadle.types.layout import leaves, pack
+from treadle.types.core import Matrix, Scalar, Struct, Vector, View, b1, i32, view
+from treadle.types.layout import leaves, offsets, pack
 
 WIDTHS = (1, 4, 8, 16)
 
@@ -150,7 +150,9 @@ class _Private:
         pointers = []
         for item in items:
             if item["kind"] in ("copy", "count"):
-                pointers.append(args[item["path"][0]].ctypes.data)
+                array = args[item["path"][0]]
+                array = array[item["path"][-1] == "grad"] if isinstance(array, tuple) else array
+                pointers.append(array.ctypes.data)
                 self.sums.append(None)
             else:
                 t = np.dtype(
@@ -195,16 +197,31 @@ _CODES = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i",
 
 
 def packed(t, x) -> bytes:
-    """An argument as a kernel reads it. Arrays of vectors have their components as last axes; planar ones too."""
+    """An argument as a kernel reads it. Arrays of vectors have their components as last axes; planar ones too. A pair
+    is an array and its gradient, a list the fields of a struct."""
     if isinstance(t, View):
+        x, gradient = x if isinstance(x, tuple) else (x, None)
+        grad = 0 if gradient is None else gradient.ctypes.data
         strides = list(x.strides[: t.ndim])
         component = x.strides[-1] if t.planar else 0
-        return struct.pack(f"<{3 + 2 * t.ndim}q", x.ctypes.data, 0, *x.shape[: t.ndim], *strides, component)
+        return struct.pack(f"<{3 + 2 * t.ndim}q", x.ctypes.data, grad, *x.shape[: t.ndim], *strides, component)
     if isinstance(t, Scalar):
         return struct.pack("<" + _CODES[t.name], x)
+    if isinstance(t, Struct):
+        out = bytearray(t.size)
+        for at, (_, kind), value in zip(offsets(t), t.fields, x, strict=True):
+            data = packed(kind, value)
+            out[at : at + len(data)] = data
+        return bytes(out)
     if isinstance(t, Vector | Matrix):
         return b"".join(packed(t.elem, y) for y in np.ravel(x))
     raise TypeError(t)
+
+
+def arrays_of(args) -> list[np.ndarray]:
+    """The arrays among the arguments, each gradient after its array."""
+    flat = [a for given in args for a in (given if isinstance(given, tuple) else (given,))]
+    return [a for a in flat if isinstance(a, np.ndarray)]
 
 
 def same_on_all_widths(func: Func, dims, make, options: Options | None = None, widths=WIDTHS, **launch):
@@ -213,7 +230,7 @@ def same_on_all_widths(func: Func, dims, make, options: Options | None = None, w
     for width in widths:
         args = make()
         assert Entry(func, width, options)(dims, *args, **launch) == 0
-        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        arrays = arrays_of(args)
         if first is None:
             first = arrays
         else:
@@ -228,7 +245,7 @@ def agrees_with_oracle(func: Func, dims, make, *found) -> None:
 
     args = make()
     oracle.run(func, args, dims)
-    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    arrays = arrays_of(args)
     for a, b in zip(arrays[-len(found) :], found, strict=True):
         assert a.tobytes() == b.tobytes()
 
