@@ -42,7 +42,8 @@ def run_loop(r: Reverser, op: Op) -> None:
             r.scopes[-1].trips[op] = made[-1]
         else:
             r.b.ops.append(Op(op.name, args, results, op.attrs, (region,), op.span))
-            r.scopes[-1].trips[op] = _trips(r, args)
+            if _known_trips(r, op) is None:
+                r.scopes[-1].trips[op] = _trips(r, args)
         r.scopes[-1].now.update(zip(op.results, results))
 
 
@@ -61,6 +62,17 @@ def _refuse_views(op: Op, inner: tuple[Value, ...]) -> None:
                 f"{p.name or 'an array'} changes from round to round of a loop; the derivative through an array that "
                 "is chosen while the program runs is not known", op.span, "index one array instead",
             )  # fmt: skip
+
+
+def _known_trips(r: Reverser, op: Op) -> int | None:
+    """How often a ``for`` runs whose bounds are constants."""
+    if op.name != "for" or op.attrs.get("stays"):
+        return None
+    makers = [r.facts.makers.get(v) for v in op.args[:3]]
+    if any(maker is None or maker.name != "const" for maker in makers):
+        return None
+    start, stop, step = [maker.attrs["value"] for maker in makers]
+    return len(range(start, stop, step)) if step else 0
 
 
 def _trips(r: Reverser, args: tuple[Value, ...]) -> Value:
@@ -92,25 +104,30 @@ def reverse_loop(r: Reverser, op: Op) -> None:
     entering = {v: a for v in results if (a := r.take(v)) is not None}
     flows = [k for k, p in enumerate(inner) if r.is_active(p) or r.is_active(results[k]) or r.is_active(handed[k])]
     if not entering and not r.touches(op):
-        _drop(r, op)
-        return
+        return  # what the loop pushed is never popped, and falls with the rest of its second run
     outside = r.captured(op)
     start = [entering.get(results[k]) for k in flows]
     start = tuple([r.zero(results[k].type) if a is None else a for k, a in zip(flows, start)])
     sums = tuple([r.adjoint(v) for v in outside])
-    trips = r.scopes[-1].trips[op]
-    minus = r.b.const(-1, i32)
-    last = r.b.one("add", (r.b.one("lanes_max", (trips,), i32), minus), i32)
+    minus, known = r.b.const(-1, i32), _known_trips(r, op)
+    if known is None:
+        trips = r.scopes[-1].trips[op]
+        last = r.b.one("add", (r.b.one("lanes_max", (trips,), i32), minus), i32)
+    else:
+        last = r.b.const(known - 1, i32)
     with r.scope():
         k = Value(i32, "round")
         flow = tuple([Value(a.type, "adj") for a in start])
         total = tuple([Value(a.type, "adj") for a in sums])
-        ran = r.b.one("lt", (k, trips), b1)
         region = _round(r, op, body, k, dict(zip(flows, flow)), dict(zip(outside, total)))
-        skipped = Block((), (), (*flow, *total))
         types = tuple([v.type for v in (*flow, *total)])
-        after = r.b.op("if", (ran,), types, (region, skipped))
-        loop = r.b.block((k, *flow, *total), after)
+        if known is None:
+            ran = r.b.one("lt", (k, trips), b1)
+            skipped = Block((), (), (*flow, *total))
+            after = r.b.op("if", (ran,), types, (region, skipped))
+            loop = r.b.block((k, *flow, *total), after)
+        else:
+            loop = Block((k, *flow, *total), region.ops, region.yields)
     done = r.b.op("for", (last, minus, minus, *start, *sums), types, (loop,))
     here = r.scopes[-1].adjoints
     for v, a in zip(outside, done[len(flow) :]):
@@ -142,9 +159,3 @@ def _round(r: Reverser, op: Op, body: Block, k: Value, flow: dict[int, Value], t
         r.go_back(body)
         new = [r.adjoint(inner[n]) for n in flow]
         return r.b.block((), (*new, *[here.adjoints[v] for v in total]))
-
-
-def _drop(r: Reverser, op: Op) -> None:
-    """No adjoint comes in: what the loop pushed is never popped, and falls with the rest of its second run."""
-    r.scopes[-1].trips.pop(op, None)
-
