@@ -1,8 +1,8 @@
 """Which elements of its arrays a scalarized kernel may read and write, as boxes that a launch works out in numbers.
 
 An index is bounded from below and above by sums of constants, integer arguments and extents of the grid:
-``traj[t + 1, i]`` touches row ``t + 1``, columns 0 to dim0 - 1. What is not such a sum may be anywhere in its dimension.
-Tapes ask this to save what a launch overwrites and no more.
+``traj[t + 1, i]`` touches row ``t + 1``, columns 0 to dim0 - 1. What is not such a sum may be anywhere in its
+dimension. Tapes ask this to save what a launch overwrites and no more.
 """
 
 from __future__ import annotations

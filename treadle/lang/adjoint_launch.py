@@ -69,7 +69,7 @@ def _with_gradient(site: Site, value: Any, grad: array) -> Any:
 def _run(plan: Plan, reverse: Reverse, dims: tuple[int, ...], values: list[Any], forward: Any) -> None:
     """The adjoint, on arrays that then hold again what they held; after a run of the kernel where winners of atomic
     minima and maxima must be known."""
-    before = [(a, a.numpy().copy()) for a in [site.of(values) for site in plan.writes] if a is not None]
+    before = [(a, a.numpy().copy()) for a in plan.written(values)]
 
     def restore() -> None:
         for a, rows in before:

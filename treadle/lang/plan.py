@@ -104,11 +104,12 @@ class Plan:
 
     ``plain``: arguments are arrays, numbers and vectors, so that native launchers may take them. ``arrays``: positions
     of its arrays. ``vectors``: of host vectors, which their owner may change later. ``reads``, ``boxed``: sites whose
-    whole content, or some boxes of it, must stay known; ``writes``: sites that are written.
+    whole content, or some boxes of it, must stay known; ``writes``: sites that are written. ``pairs``: of launches
+    with tangents, the sites of arrays with those of their tangents: either has a gradient if the other has.
     """
 
-    __slots__ = ("arrays", "backward", "boxed", "floats", "kernel", "names", "overload", "plain", "prints", "reads",
-                 "reverses", "sites", "types", "vectors", "writes")  # fmt: skip
+    __slots__ = ("arrays", "boxed_at", "floats", "kernel", "overload", "pairs", "plain", "prints", "reads_at",
+                 "reverses", "sites", "types", "vectors", "writes", "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
         self.kernel, self.overload, self.types = kernel, overload, overload.types
@@ -116,12 +117,24 @@ class Plan:
         self.plain = not any(isinstance(t, Struct) for t in self.types)
         self.arrays = tuple([s.k for s in self.sites]) if self.plain else ()
         self.vectors = tuple([k for k, t in enumerate(self.types) if is_composite(t)])
+        at = [(s.k if self.plain else len(self.types) + n, s) for n, s in enumerate(self.sites)]
         self.writes = [s for s in self.sites if s.writes]
-        self.reads = [s for s in self.sites if s.needs and not s.read_boxes]
-        self.boxed = [s for s in self.sites if s.needs and s.read_boxes]
+        self.writes_at = [(k, s) for k, s in at if s.writes]
+        self.reads_at = [(k, s) for k, s in at if s.needs and not s.read_boxes]
+        self.boxed_at = [(k, s) for k, s in at if s.needs and s.read_boxes]
         self.floats = [s for s in self.sites if s.floats]
+        self.pairs: list[tuple[Site, Site]] = []
         self.prints = bool(meta.get("prints"))
         self.reverses: dict[Any, Any] = {}  # see lang/reverse.py
+
+    def laid_out(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments, and behind them, where there are structs, the array of each site."""
+        return [*args] if self.plain else [*args, *[site.of(args) for site in self.sites]]
+
+    def written(self, args: Sequence[Any]) -> list[array]:
+        """The arrays that a launch writes."""
+        found = [site.of(args) for site in self.writes]
+        return [a for a in found if a is not None]
 
     def differentiates(self) -> bool:
         """Whether kernel, module and settings allow gradients."""

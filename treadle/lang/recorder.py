@@ -42,11 +42,14 @@ class Recorder(Log):
         A value written to memory that nothing recorded has touched is the content that the array came with: its
         gradient stays in ``.grad``.
         """
-        fresh = source is None and self.fresh(dest)
+        if source is None and self.fresh(dest):
+            perform(dest, *args)
+            return
+        if source is not None:
+            self.wrote.add(id(source._memory))  # what is written there later is not fresh
         self.writes(dest)
         perform(dest, *args)
-        if not fresh:
-            self.ops.append(HostWrite(dest, perform, args, source))
+        self.ops.append(HostWrite(dest, perform, args, source))
 
     def record_function(self, call: Callable[[], Any], arrays: list[array]) -> None:
         """``call`` is the adjoint of what happened to ``arrays``."""
@@ -103,24 +106,11 @@ class Recorder(Log):
             else:
                 yield from op.arrays()
 
-    def leaves(self) -> Iterator[tuple[array, str, str]]:
-        """Arrays with a gradient that launches only read, with the names of an argument and a kernel."""
-        written = {id(b._memory) for op in self.ops for b in _written(op)}
-        seen: set[int] = set()
-        for plan, _, args in [op for op in self.ops if type(op) is tuple]:
-            for site in plan.floats:
-                a = site.of(args)
-                if a is None or a._grad is None or id(a._grad) in seen:
-                    continue
-                seen.add(id(a._grad))
-                if a._memory is None or id(a._memory) not in written:
-                    yield a, site.name, plan.kernel.key
-
 
 def _written(op: Any) -> list[array]:
     if type(op) is tuple:
         plan, _, args = op
-        return [a for a in [site.of(args) for site in plan.writes] if a is not None]
+        return plan.written(args)
     return [op.dest] if isinstance(op, HostWrite) else op.arrays()
 
 

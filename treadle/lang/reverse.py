@@ -18,7 +18,6 @@ from .host_writes import HostWrite, add
 from .plan import Plan, Site, span_of
 from .undo import Log
 
-
 MOST = 20_000  # launches of a kernel whose adjoint is remembered
 
 
@@ -130,10 +129,18 @@ class Hidden:
         else:
             return
         if any(a is not None and (a._grad is not None or self.knows(a)) for a in inputs):
-            for a in outputs:
-                if a is not None and a._grad is None:
-                    for low, high in self.mine.outside(*span_of(a)):
-                        self.ranges.add(low, high)
+            self.add(outputs)
+        for pair in plan.pairs if type(op) is tuple else ():
+            both = [site.of(args) for site in pair]
+            if None not in both and any(a._grad is not None or self.knows(a) for a in both):
+                self.add(both)
+
+    def add(self, arrays: list[array | None]) -> None:
+        """Those of ``arrays`` that have no gradient get one."""
+        for a in arrays:
+            if a is not None and a._grad is None:
+                for low, high in self.mine.outside(*span_of(a)):
+                    self.ranges.add(low, high)
 
     def knows(self, a: array) -> bool:
         span = span_of(a)
@@ -325,7 +332,7 @@ class Pass:
         """Keep a copy of gradients that operation ``k`` is about to use up, of arrays that ask for it."""
         op = self.log.ops[k]
         if type(op) is tuple:
-            written = [site.of(op[2]) for site in op[0].writes]
+            written = op[0].written(op[2])
         else:
             written = op.arrays()[-1:] if isinstance(op, HostWrite) else []
         for a in written:
@@ -346,6 +353,8 @@ def _bare(op: Any) -> bool:
     """Whether ``op`` writes to an array that could have a gradient and has none."""
     if type(op) is tuple:
         plan, _, args = op
+        if plan.pairs:
+            return True
         for site in plan.writes:
             if site.floats:
                 a = args[site.k] if not site.fields else site.of(args)

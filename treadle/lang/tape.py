@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from ctypes import memset
 from typing import Any
 
 from ..base.errors import KernelGradientError
@@ -28,7 +29,8 @@ class Tape:
     """Records what happens inside its ``with`` block, so that gradients can be propagated back through it.
 
     Recorded are launches, copies (``wp.copy``, ``wp.clone``, ``assign``, slices), and writes of values (``zero_``,
-    ``fill_``, ``a[i] = x``). Arrays may be stepped in place: what is overwritten is saved, ``saved_bytes`` says how much.
+    ``fill_``, ``a[i] = x``). Arrays may be stepped in place: what is overwritten is saved, and ``saved_bytes`` says how
+    much that is.
 
     Args:
         checkpoint: "all" keeps everything that was overwritten. An int k keeps the state at every k-th step, "sqrt" at
@@ -169,14 +171,14 @@ class Tape:
         passing.mark_leftovers()
 
     def _warn_of_leaves(self) -> None:
-        for a, name, kernel in self._recorder.leaves():
+        for a, site, plan in self._recorder.inputs:
             grad = a.grad
-            if grad in _warned or not grad.numpy().view(_words(grad)).any():
+            if grad is None or grad in _warned or not grad.numpy().view(_words(grad)).any():
                 continue
             _warned.add(grad)
             warnings.warn(
-                f"the gradient of array {name!r} (an argument of kernel {kernel}) is not zero as the backward pass of a "
-                "new tape begins; what is found is added to it. Call zero() of the last tape to start anew.",
+                f"the gradient of array {site.name!r} (an argument of kernel {plan.kernel.key}) is not zero as the "
+                "backward pass of a new tape begins; what is found is added to it. Call zero() to start anew.",
                 UserWarning, stacklevel=4,
             )  # fmt: skip
 
@@ -195,8 +197,12 @@ class Tape:
 
     def zero(self) -> None:
         """Set the gradients of all recorded arrays to zero."""
+        others = _others(None)
         for grad in self.gradients.values():
-            grad.zero_()
+            if grad.is_contiguous and not any([r.meets(grad) for r in others]):
+                memset(grad.ptr, 0, grad.nbytes)
+            else:
+                grad.zero_()
             grad._left = False
 
     def reset(self) -> None:
@@ -293,8 +299,8 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
 
 
 def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], record: bool) -> Any:
-    """A launch by the native launcher ``quick`` while tapes watch: None when it is done, NotImplemented where it must go
-    the slow way."""
+    """A launch by the native launcher ``quick`` while tapes watch: None when it is done, NotImplemented where it must
+    go the slow way."""
     tape = _current
     if tape is None or not record or len(watch.watchers) != 1:
         return NotImplemented
@@ -321,7 +327,7 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
     """``run()``, a launch with ``args``, while tapes watch."""
     tape = _current if record else None
     others = [(r, r.before_foreign_launch(plan, dims, args)) for r in _others(tape)]
-    written = [a for a in [site.of(args) for site in plan.writes] if a is not None]
+    written = plan.written(args)
     recorder = tape._recorder if tape is not None else None
     if recorder is not None:
         if not plan.plain:

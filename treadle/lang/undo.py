@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..runtime.array import array
+from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
 from .plan import Part, Plan, Site, span_of
 
 BLOCK = 64  # bytes that are compared, and kept, together
 SMALL = 4096  # up to so many bytes are kept without comparing
+
+_FOREIGN = (Borrowed, type(None))  # what the memory of arrays is whose bytes others may show as well
 
 _string_at, _memmove = ctypes.string_at, ctypes.memmove
 
@@ -67,73 +70,99 @@ class Elements:
         self.rows[...] = data
 
 
+class Cell:
+    """One allocation that operations looked at: the arrays in it that are watched in whole, of which the first
+    ``entered`` stand among the watched ranges. The rest waits until somebody writes to the allocation."""
+
+    __slots__ = ("arrays", "entered")
+
+    def __init__(self, arrays: list[array]):
+        self.arrays, self.entered = arrays, 0
+
+
 class Log:
     """Operations in the order in which they happened, and what they destroyed.
 
     ``ops``: tuples ``(plan, dim, args)`` for launches, objects for everything else. ``saved``: pieces, each with the
     number of the operation before which it was saved. ``watched``: the bytes whose content must stay known.
-    ``seen``: descriptions of arrays that are watched in whole, so that the next look costs nothing.
+    ``wrote``: ids of the allocations that operations wrote to, or copied from. ``inputs``: arrays that were read before anything
+    recorded wrote to them, with the site and plan of the first launch that did.
+
+    Launches must cost little, so bytes are compared last. ``seen`` has the ids of arrays that are watched in whole.
+    ``cells`` tells by the id of an allocation what of it is watched: one array, or a :class:`Cell`. ``loose``: there is
+    an array over foreign memory, so that allocations tell nothing.
     """
 
     def __init__(self, watched: Ranges | None = None):
         self.ops: list[Any] = []
         self.saved: list[Any] = []
         self.watched = watched or Ranges()
-        self.seen: set[bytes] = set()
-        self.spans: dict[bytes, tuple[int, int]] = {}
-        self.wrote: set[int] = set()  # ids of the memories that operations wrote to
+        self.seen: set[int] = {id(None)}
+        self.cells: dict[int, array | Cell] = {}
+        self.wrote: set[int] = set()
+        self.loose = watched is not None
+        self.inputs: list[tuple[array, Site, Plan]] = []
         self.pending: list[tuple[int, int, bytes, Any, bool]] = []
 
     @property
     def saved_bytes(self) -> int:
         return sum([piece.nbytes for piece in self.saved])
 
-    def span(self, a: array) -> tuple[int, int]:
-        found = self.spans[a._desc] = span_of(a)
-        return found
-
     # ---- launches
 
     def before(self, plan: Plan, dim: Any, args: Sequence[Any], reading: bool = True) -> None:
         """A launch is about to run: watch what its adjoint will read, save what it destroys. ``reading``: it is to be
         recorded, else it only destroys."""
-        seen, spans, watched = self.seen, self.spans, self.watched
+        if not plan.plain:
+            args = plan.laid_out(args)
         if reading:
-            for site in plan.reads:
-                a = args[site.k] if not site.fields else site.of(args)
-                if a is not None and (d := a._desc) not in seen:
-                    seen.add(d)
-                    watched.add(*(spans.get(d) or self.span(a)))
-            for site in plan.boxed:
-                a = site.of(args)
+            seen = self.seen
+            for k, site in plan.reads_at:
+                a = args[k]
+                if id(a) not in seen:
+                    if site.floats and id(a._memory) not in self.wrote:
+                        self.inputs.append((a, site, plan))
+                    self.reads(a)
+            for k, site in plan.boxed_at:
+                a = args[k]
                 for low, high, _ in plan.parts(site, site.read_boxes, a, _dims(dim), args) if a is not None else ():
-                    watched.add(low, high)
-        for site in plan.writes:
-            a = args[site.k] if not site.fields else site.of(args)
+                    self.watch(a, low, high)
+        cells, wrote = self.cells, self.wrote
+        for k, site in plan.writes_at:
+            a = args[k]
             if a is None:
                 continue
-            low, high = spans.get(a._desc) or self.span(a)
-            if watched.meets(low, high):
+            memory = a._memory
+            wrote.add(id(memory))
+            if id(memory) in cells or self.loose or memory.__class__ in _FOREIGN:
                 self.launch_writes(plan, site, a, dim, args)
-            self.wrote.add(id(a._memory))
-            if site.keeps and reading:
-                self.keep(plan, site, a, dim, args)
+            if reading and site.keeps and id(a) not in self.seen:
+                for low, high, _ in plan.parts(site, site.boxes, a, _dims(dim), args):
+                    self.watch(a, low, high)
 
     def launch_writes(self, plan: Plan, site: Site, a: array, dim: Any, args: Sequence[Any]) -> None:
         """Save what a launch will destroy of ``a``."""
         dims = _dims(dim)
         whole = site.own is not None and len(site.own) == len(dims) and all(
-            dims[axis] >= extent for axis, extent in zip(site.own, a.shape, strict=True)
+            [dims[axis] >= extent for axis, extent in zip(site.own, a.shape, strict=True)]
         )  # fmt: skip
-        parts = [_whole(a)] if whole else plan.parts(site, site.boxes, a, dims, args)
-        for part in parts:
+        if whole and site.sure and self.save_alone(a, site.keeps):
+            return
+        if not self.meets(a):
+            return
+        for part in [_whole(a)] if whole else plan.parts(site, site.boxes, a, dims, args):
             self.destroys(part, a, site.sure, site.keeps)
 
-    def keep(self, plan: Plan, site: Site, a: array, dim: Any, args: Sequence[Any]) -> None:
-        """Watch what a launch leaves in ``a``."""
-        if a._desc not in self.seen:
-            for low, high, _ in plan.parts(site, site.boxes, a, _dims(dim), args):
-                self.watched.add(low, high)
+    def save_alone(self, a: array, keeps: bool) -> bool:
+        """Save all of ``a`` if it is the one array of its allocation that is watched, and lies without gaps."""
+        key = id(a._memory)
+        if self.cells.get(key) is not a or self.loose or not a.is_contiguous:
+            return False
+        self.saved.append(Bytes(len(self.ops), a.ptr, _string_at(a.ptr, a.nbytes), a))
+        if not keeps:
+            del self.cells[key]
+            self.seen.discard(id(a))
+        return True
 
     def destroys(self, part: Part, owner: array, sure: bool, keeps: bool = False) -> None:
         """The elements of ``part`` are about to be written; if not ``sure``, some of them. ``keeps``: what is written
@@ -147,21 +176,10 @@ class Log:
             data = _string_at(begin, end - begin)
             if sure or end - begin <= SMALL:
                 self.saved.append(Bytes(len(self.ops), begin, data, owner))
-                self.forget(begin, end)
+                if not keeps:
+                    self.forget(owner, begin, end)
             else:
                 self.pending.append((begin, end, data, owner, keeps))
-
-    def forget(self, low: int, high: int) -> None:
-        """These bytes change and are saved: nobody knows their content any more."""
-        self.watched.cut(low, high)
-        spans, met = self.spans, []
-        if len(self.seen) > 256:
-            self.seen.clear()
-        for d in self.seen:
-            begin, end = spans[d]
-            if begin < high and low < end:
-                met.append(d)
-        self.seen.difference_update(met)
 
     def after(self) -> None:
         """The write is done: of what was to be compared, keep the blocks that changed."""
@@ -169,31 +187,89 @@ class Log:
             for low, high in _changed(data, _string_at(begin, end - begin)):
                 self.saved.append(Bytes(len(self.ops), begin + low, data[low:high], owner))
                 if not keeps:
-                    self.forget(begin + low, begin + high)
+                    self.forget(owner, begin + low, begin + high)
         self.pending.clear()
 
-    # ---- everything else
+    # ---- what is watched
 
     def reads(self, a: array) -> None:
         """The content of ``a`` must stay known."""
-        if a._desc not in self.seen:
-            self.seen.add(a._desc)
-            self.watched.add(*(self.spans.get(a._desc) or self.span(a)))
+        if id(a) in self.seen:
+            return
+        self.seen.add(id(a))
+        memory = a._memory
+        have = self.cells.get(id(memory))
+        if have is None:
+            self.cells[id(memory)] = a
+            if memory.__class__ in _FOREIGN:
+                self.loose = True
+        elif have.__class__ is Cell:
+            have.arrays.append(a)
+        else:
+            self.cells[id(memory)] = Cell([have, a])
+
+    def watch(self, a: array, low: int, high: int) -> None:
+        """The same of some bytes of ``a``."""
+        self.cell(a)
+        self.watched.add(low, high)
+
+    def cell(self, a: array) -> Cell:
+        """The cell for the allocation of ``a``."""
+        key = id(a._memory)
+        have = self.cells.get(key)
+        if have.__class__ is not Cell:
+            have = self.cells[key] = Cell([] if have is None else [have])
+            self.loose = self.loose or type(a._memory) in _FOREIGN
+        return have
+
+    def meets(self, a: array) -> bool:
+        """Whether any byte of ``a`` is watched."""
+        memory = a._memory
+        if self.loose or type(memory) in _FOREIGN:
+            for have in [*self.cells.values()]:
+                self.enter(have if type(have) is Cell else self.cell(have))
+        elif id(memory) in self.cells:
+            self.enter(self.cell(a))
+        else:
+            return False
+        return self.watched.meets(*span_of(a))
+
+    def enter(self, cell: Cell) -> None:
+        """Put the arrays that wait among the ranges."""
+        for a in cell.arrays[cell.entered :]:
+            self.watched.add(*span_of(a))
+        cell.entered = len(cell.arrays)
+
+    def forget(self, a: array, low: int, high: int) -> None:
+        """These bytes of ``a`` change and are saved: nobody knows their content any more."""
+        self.watched.cut(low, high)
+        if self.loose:
+            for have in [*self.cells.values()]:
+                if type(have) is Cell:
+                    self.unsee(have)
+        else:
+            self.unsee(self.cell(a))
+
+    def unsee(self, cell: Cell) -> None:
+        """Look at the arrays of ``cell`` anew when they are read next. What has not changed is still watched."""
+        self.enter(cell)
+        self.seen.difference_update([id(a) for a in cell.arrays])
+        cell.arrays.clear()
+        cell.entered = 0
 
     def writes(self, a: array) -> bool:
         """All of ``a`` is about to be written; whether any of it was watched."""
-        low, high = self.spans.get(a._desc) or self.span(a)
         self.wrote.add(id(a._memory))
-        if not self.watched.meets(low, high):
+        if id(a) in self.seen and self.save_alone(a, False):
+            return True
+        if not self.meets(a):
             return False
         self.destroys(_whole(a), a, True)
         return True
 
     def fresh(self, a: array) -> bool:
-        """Whether no operation has read or written memory of ``a``."""
-        memory = a._memory
-        return memory is not None and id(memory) not in self.wrote and not self.watched.meets(
-            *(self.spans.get(a._desc) or self.span(a)))  # fmt: skip
+        """Whether no operation has read ``a`` or written to its allocation."""
+        return id(a._memory) not in self.wrote and type(a._memory) not in _FOREIGN and not self.meets(a)
 
 
 def _dims(dim: Any) -> tuple[int, ...]:

@@ -49,9 +49,13 @@ class _Foreign:
         }  # fmt: skip
 
 
+class Borrowed(np.ndarray):
+    """A byte buffer over memory that was not allocated here: two of them may show the same bytes."""
+
+
 def borrow(address: int, nbytes: int, owner: Any) -> np.ndarray:
     """The ``nbytes`` at ``address`` as a byte buffer that keeps ``owner`` alive."""
-    return np.asarray(_Foreign(address, nbytes, owner))
+    return np.asarray(_Foreign(address, nbytes, owner)).view(Borrowed)
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
