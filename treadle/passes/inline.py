@@ -42,7 +42,7 @@ def drop_rules(func: Func) -> Func:
 def _plain(rw: Rewriter, op: Op) -> None:
     if len(op.attrs) > 1:
         attrs = {key: value for key, value in op.attrs.items() if key not in RULES}
-        rw.op = Op("call", op.args, op.results, attrs, (), op.span)
+        rw.op = Op("call", op.args, op.results, attrs, op.regions, op.span)
 
 
 @lru_cache(maxsize=1024)
@@ -66,15 +66,18 @@ def _sites(func: Func) -> tuple[int, ...]:
 
 
 class _Inliner:
-    """``sites`` counts the calls of each function. ``last``: nobody will inline the result itself, so that the first
-    copy of a body may have the very values of the original. ``numbers`` for sites of the gang's stack and log, which
-    are numbered function by function."""
+    """``sites`` counts the calls of each function. ``numbers`` are those of sites of the gang's stack and log, which
+    count function by function.
+
+    Nobody inlines a kernel, so that the first copy of a body may have the very values of the original. ``defined`` are
+    the kernel's values so far: passes keep values, so that two functions that were made from one may share some.
+    """
 
     def __init__(self, func: Func, sites: dict[Func, int]):
-        self.sites, self.last = sites, func.kind == "kernel"
+        self.sites = sites
+        self.defined = set(_results(func.body)) if func.kind == "kernel" else None
         self.numbers = count(1 + max(_sites(func), default=-1))
         self.env: dict[Value, Value] = {}
-        self.taken: set[Func] = set()
 
     def block(self, block: Block) -> Block:
         env, out = self.env, []
@@ -107,14 +110,20 @@ class _Inliner:
 
     def body(self, callee: Func, args: tuple[Value, ...]) -> Block:
         """The body of ``callee`` for these arguments."""
-        params = zip(callee.params, args)
-        if not self.last or callee in self.taken:
-            made = copied(callee.body, dict(params))
+        env = dict(zip(callee.params, args))
+        values = _results(callee.body) if self.defined is not None else []
+        if values and self.defined.isdisjoint(values):
+            self.defined.update(values)
+            made = _renamed(callee.body, env)
         else:
-            self.taken.add(callee)
-            made = _renamed(callee.body, dict(params))
+            made = copied(callee.body, env)
         sites = _sites(callee)
         return _renumbered(made, dict(zip(sites, self.numbers))) if sites else made
+
+
+def _results(block: Block) -> list[Value]:
+    """What the ops of ``block`` and of the regions below define."""
+    return [r for op in ops_of(block) for r in op.results]
 
 
 def _renumbered(block: Block, sites: dict[int, int]) -> Block:

@@ -1,9 +1,9 @@
-"""Calls that bring a rule for their derivative along: how the rule is asked, and how such calls end.
+"""Calls that bring a rule for their derivative along, and how the rule is asked for tangents.
 
 While a program is being differentiated a function with a rule stays a call, whose attributes hold the rule as a
 function: ``adjoint`` takes arguments, results and the adjoints of the results, and gives those of the arguments;
 ``tangent`` takes arguments, results and the tangents of the arguments, and gives those of the results. Only what holds
-floats has adjoints and tangents. Afterwards these calls are calls like others, and small ones become their bodies.
+floats has adjoints and tangents. Afterwards ``inline.drop_rules`` makes calls like others of them.
 """
 
 from __future__ import annotations
@@ -12,22 +12,17 @@ from collections.abc import Sequence
 
 from ..base.errors import KernelGradientError
 from ..ir.builder import Builder
-from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import with_body, with_ops, with_regions
+from ..ir.node import Func, Op, Value
 from ..types.core import View
 from .activity import is_float
 from .dce import has_effect
-from .inline import SMALL, SMALL_BUILTIN, copied, size
 
-__all__ = ["expand_ruled", "has_rule", "tangents_by_rule"]
+__all__ = ["has_rule", "tangents_by_rule"]
 
 
 def has_rule(op: Op) -> bool:
     """Whether a call brings along how its callee is differentiated."""
     return "adjoint" in op.attrs or "tangent" in op.attrs
-
-
-# ---- asking
 
 
 def tangents_by_rule(b: Builder, op: Op, tangents: Sequence[Value | None]) -> dict[Value, Value]:
@@ -57,7 +52,7 @@ def tangents_by_rule(b: Builder, op: Op, tangents: Sequence[Value | None]) -> di
 
 def _ask(b: Builder, rule: Func, op: Op, seeds: list[Value]) -> tuple[Value, ...]:
     args = (*op.args, *op.results, *seeds)
-    return b.op("call", args, tuple([y.type for y in rule.body.yields]), func=rule, rule=True)
+    return b.op("call", args, tuple([y.type for y in rule.body.yields]), func=rule)
 
 
 def _sum(b: Builder, pairs: list[tuple[Value, Value]]) -> Value | None:
@@ -67,51 +62,3 @@ def _sum(b: Builder, pairs: list[tuple[Value, Value]]) -> Value | None:
         part = b.one("mul", (tangent, share), share.type)
         total = part if total is None else b.one("add", (total, part), part.type)
     return total
-
-
-# ---- the end of them
-
-
-def expand_ruled(func: Func) -> Func:
-    """``func``, and what it calls, with calls of functions with rules, and of rules, replaced by bodies where those are
-    small, and else plain calls."""
-    return _Expander().function(func)
-
-
-class _Expander:
-    """``env`` gives the values that stand for the results of calls that are no more."""
-
-    def __init__(self) -> None:
-        self.env: dict[Value, Value] = {}
-        self.made: dict[Func, Func] = {}
-
-    def function(self, func: Func) -> Func:
-        if func not in self.made:
-            self.made[func] = with_body(func, self.block(func.body))
-        return self.made[func]
-
-    def block(self, block: Block) -> Block:
-        env, out = self.env, []
-        for op in block.ops:
-            if any(a in env for a in op.args):
-                op = Op(op.name, tuple([env.get(a, a) for a in op.args]), op.results, op.attrs, op.regions, op.span)
-            if op.regions:
-                op = with_regions(op, tuple([self.block(r) for r in op.regions]))
-            elif op.name == "call":
-                callee = self.function(op.attrs["func"])
-                ruled = len(op.attrs) > 1  # more than the callee
-                if ruled and _small(callee):
-                    inner = copied(callee.body, dict(zip(callee.params, op.args)))
-                    out += inner.ops
-                    env.update(zip(op.results, inner.yields))
-                    continue
-                if ruled or callee is not op.attrs["func"]:
-                    op = Op("call", op.args, op.results, {"func": callee}, (), op.span)
-            out.append(op)
-        return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
-
-
-def _small(callee: Func) -> bool:
-    facts = callee.facts
-    limit = SMALL_BUILTIN if facts.get("builtin") else SMALL
-    return not facts.get("rare") and facts.get("inline", size(callee) <= limit)
