@@ -111,6 +111,50 @@ def two_counters(n: int = 40_003) -> dict[str, np.ndarray]:
 
 
 @wp.kernel
+def turns_kernel(
+    x: wp.array(dtype=float), counts: wp.array(dtype=int), pairs: wp.array(dtype=int), out: wp.array(dtype=int)
+):
+    i = wp.tid()
+    slot = wp.atomic_add(counts, 0, 1)
+    out[slot] = i
+    for k in range(i % 3):
+        if x[i] > 0.1 * float(k):
+            slot = wp.atomic_add(counts, 0, 2)
+            out[slot] = i
+            out[slot + 1] = -k
+    if slot % 4 == 1:
+        pairs[wp.atomic_sub(counts, 1, 1 + slot % 3)] = i
+
+
+def turns(n: int = 60_013) -> dict[str, np.ndarray]:
+    """Threads come to a counter several times, in a loop too; a second counter goes down as the first one says."""
+    counts, pairs = wp.array([0, 2 * n], dtype=int), wp.zeros(2 * n + 1, dtype=int)
+    out = wp.zeros(5 * n, dtype=int)
+    wp.launch(turns_kernel, dim=n, inputs=[wp.array(_normal(n)), counts, pairs, out])
+    return {"counts": counts.numpy(), "pairs": pairs.numpy(), "out": out.numpy()}
+
+
+@wp.kernel
+def seats_kernel(
+    cell: wp.array(dtype=int), weight: wp.array(dtype=float), counts: wp.array(dtype=int), seat: wp.array(dtype=int),
+    load: wp.array(dtype=float),
+):
+    i = wp.tid()
+    c = cell[i]
+    seat[i] = wp.atomic_add(counts, c, 1)
+    wp.atomic_add(load, c, weight[i])
+    wp.atomic_add(load, 0, weight[i] * 0.3)
+
+
+def seats(n: int = 80_021, cells: int = 1000) -> dict[str, np.ndarray]:
+    """A counter for each cell of a grid, as hash grids have; floats are summed on the way, and round."""
+    cell = np.random.default_rng(25).integers(0, cells, n).astype(np.int32)
+    counts, seat, load = wp.zeros(cells, dtype=int), wp.zeros(n, dtype=int), wp.zeros(cells, dtype=float)
+    wp.launch(seats_kernel, dim=n, inputs=[wp.array(cell), wp.array(_normal(n)), counts, seat, load])
+    return {"counts": counts.numpy(), "seat": seat.numpy(), "load": load.numpy()}
+
+
+@wp.kernel
 def chain_kernel(head: wp.array(dtype=int), following: wp.array(dtype=int), cells: wp.array(dtype=int)):
     i = wp.tid()
     following[i] = wp.atomic_exch(head, cells[i], i)
@@ -274,6 +318,8 @@ PROGRAMS: dict[str, Program] = {
     "scatter": scatter,
     "counter": counter,
     "two counters": two_counters,
+    "turns": turns,
+    "seats": seats,
     "chain": chain,
     "sums": sums,
     "restart": restart,

@@ -83,16 +83,46 @@ def test_counter_gives_slots_in_thread_order():
     assert (out["kept"][len(want) :] == 0).all()
 
 
+def test_several_turns_at_a_counter_come_in_thread_order():
+    from tests import bits
+
+    n = 10_007
+    x, counts, pairs, out = bits._normal(n), [0, 2 * n], np.zeros(2 * n + 1, np.int32), np.zeros(5 * n, np.int32)
+    for i in range(n):
+        slot, counts[0] = counts[0], counts[0] + 1
+        out[slot] = i
+        for k in range(i % 3):
+            if x[i] > np.float32(0.1) * np.float32(k):
+                slot, counts[0] = counts[0], counts[0] + 2
+                out[slot], out[slot + 1] = i, -k
+        if slot % 4 == 1:
+            pairs[counts[1]] = i
+            counts[1] -= 1 + slot % 3
+    found = bits.turns(n)
+    assert list(found["counts"]) == counts and (found["out"] == out).all() and (found["pairs"] == pairs).all()
+
+
+def test_seats_are_given_by_cell_in_thread_order():
+    from tests import bits
+
+    n, cells = 20_011, 50
+    cell = np.random.default_rng(25).integers(0, cells, n)
+    found = bits.seats(n, cells)
+    assert (found["counts"] == np.bincount(cell, minlength=cells)).all()
+    assert all((found["seat"][cell == c] == np.arange((cell == c).sum())).all() for c in range(cells))
+
+
 def test_programs_take_every_order():
     """The comparisons above mean little for kernels that run on one worker in any case."""
     from tests import bits
     from treadle.lang.compile import Options, translate
 
     found = {}
-    for kernel in (bits.scatter_kernel, bits.sums_kernel, bits.counter_kernel, bits.chain_kernel, bits.restart_kernel):
+    for kernel in (bits.scatter_kernel, bits.sums_kernel, bits.counter_kernel, bits.chain_kernel, bits.restart_kernel,
+                   bits.turns_kernel, bits.seats_kernel):  # fmt: skip
         types = kernel.declared_variants()[0].types
         found[kernel.key] = translate(kernel, types, Options(16, False, False, 8)).found.order
     assert found == {
         "scatter_kernel": "free", "sums_kernel": "free", "counter_kernel": "counted", "chain_kernel": "ordered",
-        "restart_kernel": "ordered",
+        "restart_kernel": "ordered", "turns_kernel": "counted", "seats_kernel": "counted",
     }  # fmt: skip

@@ -227,3 +227,41 @@ class Scatter(Program):
     def amount(self) -> Value:
         """A float whose sums stay finite."""
         return self.k.op("min", self.k.op("max", self.pick(f32), self.k.const(-99.0, f32)), self.k.const(99.0, f32))
+
+
+class Counters(Program):
+    """A random kernel that also draws from counters, and writes down what it got: (counters at constant places, seats
+    at any, results by thread)."""
+
+    signature = (*Program.signature, view(i32, 1), view(i32, 1), view(i32, 1))
+
+    def __init__(self, seed: int):
+        self.book: Value | None = None  # an array of the thread's own, where results are noted
+        super().__init__(seed)
+        if self.book is not None:
+            noted = [self.k.load(self.book, self.k.const(i, i32)) for i in range(4)]
+            for i, old in enumerate(noted):
+                self.k.store(self.sums[2], (self.k.op("add", self.times4(self.thread), self.k.const(i, i32)),), old)
+
+    def times4(self, v: Value) -> Value:
+        return self.k.op("mul", v, self.k.const(4, i32))
+
+    def statements(self, count: int) -> None:
+        if self.book is None:
+            (self.book,) = self.k.b.op("local", (), (view(i32, 1, space="local"),), type=fixed(i32, (4,)))
+        super().statements(count)
+
+    def statement(self) -> None:
+        k, r = self.k, self.r
+        kind = r.random()
+        if kind < 0.75:
+            super().statement()
+            return
+        amount = k.op("bitand", self.pick(i32), k.const(7, i32)) if r.random() < 0.5 else k.const(r.randint(-1, 3), i32)
+        where = (self.sums[0], k.const(r.randrange(3), i32)) if kind < 0.95 else (self.sums[1], self.place(8))
+        (old,) = k.b.op("atomic", (*where, amount), (i32,), op=r.choice(["add", "add", "sub"]))
+        if r.random() < 0.8:
+            page = k.const(r.randrange(4), i32)
+            k.store(self.book, (page,), k.op("add", k.op("mul", k.load(self.book, page), k.const(31, i32)), old))
+        if r.random() < 0.1:
+            self.scope.append(old)

@@ -116,6 +116,43 @@ def histogram_and_total(weight: float = 1.0) -> Program:
     return program(c, "both", (VI32, V32, V32), {"weight": weight, "atomics": atomics})
 
 
+def counters(weight: float, counting_weight: float = 0.0, n=VI64, rounds: int = 1, fails: int = -1) -> Program:
+    """``slot[i] = n[i % 2]; n[i % 2] += i`` on counters of a chunk's own; a counting pass says ``seen[i] += 1``, and
+    fails at thread ``fails``. With two rounds the odd counter is counted in the second."""
+    parts = []
+    for k in range(rounds + 1):
+        c = entry("counters" if k == rounds else f"counting{k}")
+        data, slots, seen = (c.load("ptr", "%args", j * VIEW) for j in range(3))
+        stride = c.load("i64", "%args", 24)
+        with c.for_("%end", "%begin") as i:
+            at, odd = c.op("shl", "i64", i, 3), c.op("and", "i64", i, 1)
+            # A counter lies as far from the copy as from the array itself; each round has a copy.
+            item = odd if rounds == 2 else "0"
+            copy = c.load("ptr", "%priv", c.op("shl", "i64", item, 3))
+            counter = c.at(copy, c.op("mul", "i64", odd, stride))
+            old = c.load("i64", counter)
+            draws = c.op("icmp sle", "i64", item, k)
+            with c.if_(draws):
+                c.store("i64", c.op("add", "i64", old, i), counter)
+            if k == rounds:
+                c.store("i64", old, slots, at)
+            else:
+                c.store("i64", c.op("add", "i64", c.load("i64", seen, at), 1), seen, at)
+            if k == rounds - 1:
+                with c.if_(c.op("icmp eq", "i64", i, fails)):
+                    c.store("i64", 2, c.load("ptr", "%launch", LAUNCH["fault"]))
+                    c.ret(1)
+        c.ret(0)
+        parts.append(c.text())
+    names = ("counters", *[f"counting{k}" for k in range(rounds)])
+    code = build("".join(parts), names, 2).code
+    items = [{"kind": "count", "op": "count", "scalar": "i64", "path": [0], "round": r} for r in range(rounds)]
+    meta = {"symbol": names[0], "order": "counted", "bounded": True, "weight": weight, "atomics": items,
+            "counting": names[1:], "counting_weight": counting_weight, "apart": [([0], [1])]}  # fmt: skip
+    made = Binary(code, names, (), meta)
+    return Program(get_device("cpu").load(made), (n, VI64, VI64), "counters")
+
+
 def endless() -> Program:
     """Loops until it is asked to stop."""
     c = entry("endless")

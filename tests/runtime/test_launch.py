@@ -11,7 +11,7 @@ from treadle.base.errors import IndexOutOfRange, LaunchError, LaunchTypeError
 from treadle.runtime.array import array
 from treadle.runtime.construct import empty, zeros
 from treadle.runtime.launch import normal_dims
-from treadle.types.core import f32, view
+from treadle.types.core import f32, i64, view
 
 HEAVY = 1e6  # ns a thread: every launch is worth the workers
 
@@ -145,6 +145,60 @@ def test_a_target_as_large_as_the_launch_is_updated_in_place_in_thread_order():
     for i in range(size):
         expected[i % 10] += x[i]
     assert (out.numpy()[:10] == expected).all()
+
+
+def drawn(run, size, n=None):
+    """Counters, slots and visits of counting passes after ``run``; the first two are what thread order gives."""
+    n = array(np.array([100, 1000]), dtype=np.int64) if n is None else n
+    before = n.numpy().copy()
+    slot, seen = zeros(size, dtype=np.int64), zeros(size, dtype=np.int64)
+    run.run([n, slot, seen], (size,))
+    for k in range(2):
+        mine = np.arange(size)[k::2]
+        assert (slot.numpy()[k::2] == before[k] + mine.cumsum() - mine).all() and n.numpy()[k] == before[k] + mine.sum()
+    return n.numpy(), slot.numpy(), seen.numpy()
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_counters_come_in_thread_order(workers, rounds):
+    run = kernels.counters(HEAVY, rounds=rounds)
+    for size in (1, 63, 1000, 8191, 8192, 100_003):
+        *_, seen = drawn(run, size)
+        counted = workers > 1 and size >= 8192
+        assert (seen == (rounds if counted else 0)).all()
+
+
+def test_counting_needs_workers_enough_to_pay(workers):
+    """As long a pass as the run itself: two workers would need all the time that one needs."""
+    *_, seen = drawn(kernels.counters(HEAVY, HEAVY), 20_000)
+    assert (seen == (workers > 2)).all()
+    *_, seen = drawn(kernels.counters(1e-3), 9000)  # less work than the workers are worth
+    assert (seen == 0).all()
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_pass_that_fails_leaves_the_launch_to_thread_order(workers, rounds):
+    """The run itself does not fail here, so that all it does can be looked at."""
+    *_, seen = drawn(kernels.counters(HEAVY, rounds=rounds, fails=9999), 20_000)
+    assert (seen[9999] == rounds) == (workers > 1)
+
+
+def test_counters_with_gaps_leave_them_alone(workers):
+    whole = array(np.array([[5, 7], [6, 8]]), dtype=np.int64)
+    n, _, seen = drawn(kernels.counters(HEAVY, n=view(i64, 1, (None,))), 20_000, whole[:, 0])
+    assert (whole.numpy()[:, 1] == [7, 8]).all() and (seen == (workers > 1)).all()
+    # in two rounds the second pass would have to put gaps back
+    *_, seen = drawn(kernels.counters(HEAVY, n=view(i64, 1, (None,)), rounds=2), 20_000, whole[:, 0])
+    assert (whole.numpy()[:, 1] == [7, 8]).all() and (seen == 0).all()
+
+
+def test_nothing_is_counted_where_arrays_lie_over_each_other(workers):
+    memory = zeros(20_002, dtype=np.int64)
+    run, seen = kernels.counters(HEAVY), zeros(20_000, dtype=np.int64)
+    run.run([memory[:2], memory[1:20_001], seen], (20_000,))
+    assert (seen.numpy() == 0).all()
+    run.run([memory[:2], memory[2:], seen], (20_000,))
+    assert (seen.numpy() == (workers > 1)).all()
 
 
 def test_the_fault_of_the_smallest_thread_is_raised(workers):
