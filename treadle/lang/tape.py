@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from ctypes import memset
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import KernelGradientError
 from ..runtime import fast, watch
 from ..runtime.array import array
@@ -173,7 +175,7 @@ class Tape:
     def _warn_of_leaves(self) -> None:
         for a, site, plan in self._recorder.inputs:
             grad = a.grad
-            if grad is None or grad in _warned or not grad.numpy().view(_words(grad)).any():
+            if grad is None or grad in _warned or not np.frombuffer(grad.numpy().tobytes(), np.uint8).any():
                 continue
             _warned.add(grad)
             warnings.warn(
@@ -263,16 +265,16 @@ def _check_loss(loss: array) -> None:
         raise KernelGradientError("the loss keeps no gradient", hint="make it with requires_grad=True")
 
 
-def _words(a: array) -> Any:
-    """A type of integers by which the bits of scalars of ``a`` can be looked at."""
-    return f"u{a._element.dtype.itemsize}" if a._element.dtype.fields is None else a._element.dtype
-
-
 def _take(grad: array) -> Any:
     """What stands in ``grad``, which is zero then."""
     rows = grad.numpy().copy()
     grad.zero_()
     return rows
+
+
+def recording() -> bool:
+    """Whether a tape records what is launched now."""
+    return _current is not None
 
 
 # ---- what launches and array methods call

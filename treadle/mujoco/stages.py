@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
+from treadle.lang.tape import recording
 from treadle.mujoco import acceleration, position, velocity
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
@@ -54,6 +55,7 @@ class Plan:
     def __init__(self, m: Model, d: Data):
         check_match(m, d)
         self.kernel = step_kernel(m.structure, m.real, d.pushed)
+        self.single = step_kernel(m.structure, m.real, d.pushed, single=True)
         self.inputs = bind(self.kernel, m, d, nstep=1)
         self.places = {name: k for k, name in enumerate(parameters(self.kernel))}
         self.model, self.versions = m, (m.version, m.opt.version, d.version)
@@ -68,9 +70,14 @@ class Plan:
             self.inputs[self.places[name]] = array
 
     def launch(self, d: Data, nstep: int) -> None:
-        """Step ``nstep`` times."""
-        self.inputs[0] = nstep
-        wp.launch(self.kernel, dim=d.nworld, inputs=self.inputs)
+        """Step ``nstep`` times: in one launch, or while a tape records in one launch a step, whose adjoint is faster."""
+        if not recording():
+            self.inputs[0] = nstep
+            wp.launch(self.kernel, dim=d.nworld, inputs=self.inputs)
+            return
+        self.inputs[0] = 1
+        for _ in range(nstep):
+            wp.launch(self.single, dim=d.nworld, inputs=self.inputs)
 
 
 def run_stage(name: str, m: Model, d: Data, **other: Any) -> None:
