@@ -24,7 +24,8 @@ from ..ir.walk import uses_of
 from ..types.core import View, b1
 from ..types.layout import has_tangent, leaves
 from .activity import ADDRESS, LOADED, SAME_MEMORY, Marks, activity, is_float
-from .ruled import expand_ruled, has_rule, tangents_by_rule
+from .inline import drop_rules, inline_small
+from .ruled import has_rule, tangents_by_rule
 
 __all__ = ["tangent"]
 
@@ -62,10 +63,11 @@ def tangent(func: Func, active: Collection[str]) -> Func:
     hot = [f"{mark}{path}" for mark, of in (("", lambda p: p), ("grad ", lambda p: ("grad", p)))
            for p, path in zip(func.params, paths) if of(p) in walk.facts.hot]  # fmt: skip
     names = func.names or tuple([f"argument {k}" for k in range(len(signature))])
-    return expand_ruled(Func(
+    made = Func(
         f"{func.name}_tangent", func.kind, tuple(params), body, (*signature, *[signature[k] for k in extra]),
         (*names, *[f"tangent of {names[k]}" for k in extra]), {**func.facts, "tangents": tuple(hot)}, func.span,
-    ))  # fmt: skip
+    )  # fmt: skip
+    return inline_small(drop_rules(made))
 
 
 def _among(path: str, active: Collection[str]) -> int:
