@@ -152,7 +152,7 @@ def test_cells_at_constant_places_are_counters_of_their_own():
 
 def test_components_are_cells_however_they_are_reached():
     text = (
-        'kernel @0 "k" (%0: view<vec<3,i32>,1,(12)>, %1: view<i32,1,(4)>) ndim=1 {\n names (\'a\', \'b\')\n'
+        'kernel @0 "k" (%0: view<vec<3,i32>,1,(12)>, %1: view<i32,1,(4)>) ndim=1 {{\n names (\'a\', \'b\')\n'
         " %2: i32 = tid axis=0\n %3: i32 = const value=0\n %4: i32 = const value=1\n"
         " %5: view<i32,1,(12)> = field %0 index=1\n %6: view<i32,2,(12,4)> = parts %0\n"
         " %7: i32 = atomic %5, %3, %2 op='add'\n %8: i32 = atomic {} op='add'\n store %1, %2, %7\n yield\n}}"
