@@ -304,7 +304,7 @@ class State:
 
     def floats(self) -> list[np.ndarray]:
         """All memory that holds floats, as views."""
-        return [part for name in self.NAMES for part in self._parts(name)]
+        return [part for name in self.NAMES if name in self.of for part in self._parts(name)]
 
     def _parts(self, name: str) -> list[np.ndarray]:
         a = self.of[name]

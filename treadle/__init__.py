@@ -25,6 +25,7 @@ _HOMES = {
     "lang.launch": "launch Launch",
     "lang.tape": "Tape",
     "lang.jvp": "jvp",
+    "lang.hvp": "hvp",
     "lang.session": "init clear_kernel_cache install_as_warp",
     "runtime.array": "array array1d array2d array3d array4d",
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "

@@ -256,12 +256,17 @@ def test_every_width_gives_what_the_oracle_gives(tmp_path, monkeypatch, calls):
     for seed in (3, 14, 15, 92) if calls else (6, 5, 35, 89):
         program = Program(seed, tmp_path)
         start, direction = program.states()
-        wanted = run_forward(program, start, direction)
+        wanted, results = run_forward(program, start, direction), set()
         for width in (1, 8, 16):
             found = start.copy(), direction.copy()
-            status = Entry(program.forward, width)(THREADS, *[a for s in found for a in s.arguments()])
-            assert status == 0 and [bits(s) for s in found] == [bits(s) for s in wanted], f"{seed}, width {width}"
+            assert Entry(program.forward, width)(THREADS, *[a for s in found for a in s.arguments()]) == 0
+            results.add(tuple([bits(s) for s in found]))
+            for a, b in zip(wanted, found):  # sums over threads are gathered in another order than the oracle's
+                sums = a.of.pop("shared", None), b.of.pop("shared")
+                assert sums[0] is None or np.allclose(*sums, rtol=1e-14)
+                assert bits(a) == bits(b), f"{seed}, width {width}"
+        assert len(results) == 1
 
 
 def bits(state: State) -> bytes:
-    return (state.flat() + 0.0).tobytes()
+    return b"".join([(a + 0.0).tobytes() for a in state.floats()])

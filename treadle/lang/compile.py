@@ -124,7 +124,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     if options.tangents is not None:
         from ..passes.tangent import tangent
 
-        func = tangent(run(PREPARE, func), options.tangents)
+        func = tangent(run(PREPARE, func), options.tangents, options.active is not None)
     func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
     if options.shared:
@@ -212,12 +212,13 @@ class Variant:
 class Overload:
     """A kernel for one list of argument types, with the variants compiled so far."""
 
-    __slots__ = ("_kernel", "plan", "types", "variants")
+    __slots__ = ("_kernel", "doubled", "plan", "types", "variants")
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...]):
         self._kernel, self.types = kernel, types
         self.plan: Any = None  # what a tape knows of its launches; see lang/plan.py
         self.variants: dict[Options, Variant] = {}
+        self.doubled: dict[tuple[str, ...], Any] = {}  # its launches with tangents, see lang/jvp.py
 
     def _options(self, rows: bool, checked: bool | None) -> Options:
         """What the settings of now ask for; ``checked`` None leaves it to them."""
@@ -250,9 +251,14 @@ class Overload:
         """The adjoint for a grid of ``dims``: it adds to the gradients of the arrays at the paths ``active``."""
         return self._find(dims, self._options(False, None)._replace(active=active, aliased=aliased, shared=shared))
 
-    def tangent(self, dims: tuple[int, ...], tangents: tuple[str, ...], shared: bool = False) -> Variant:
-        """Forward mode for a grid of ``dims``: what stands at the paths ``tangents`` has tangents other than zero."""
-        return self._find(dims, self._options(False, False)._replace(tangents=tangents, shared=shared))
+    def tangent(
+        self, dims: tuple[int, ...], tangents: tuple[str, ...], active: tuple[str, ...] | None = None,
+        aliased: bool = False, shared: bool = False,
+    ) -> Variant:  # fmt: skip
+        """Forward mode for a grid of ``dims``: what stands at the paths ``tangents`` has tangents other than zero. With
+        ``active`` the adjoint of that launch, for gradients of the arrays at these paths and of their tangents."""
+        options = self._options(False, False)
+        return self._find(dims, options._replace(tangents=tangents, active=active, aliased=aliased, shared=shared))
 
     def translation(self) -> tuple[str | None, Translation] | None:
         """For a plain launch: the short key and the lowered IR; None where the cache knows the code."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LaunchError, LaunchTypeError
+from ..runtime import watch
 from ..runtime.array import allocate, array
-from ..runtime.device import get_device
 from ..runtime.elements import element
-from ..runtime.launch import normal_dims
 from ..runtime.memory import span
 from ..types.core import Struct, Type, View
 from ..types.layout import has_floats, has_tangent
 from ..types.spelling import spell
 from .kernel import Kernel
+from .launch import bound
 from .struct import convert, zero_of
 
 
@@ -69,21 +71,35 @@ def jvp(
     """
     if not isinstance(kernel, Kernel):
         raise LaunchTypeError(f"wp.jvp takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel")
-    get_device(device)
-    dims = normal_dims(dim, kernel.key)
-    values, types = kernel.bind([*inputs, *outputs])
+    _, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
     names = [p.name for p in kernel.parameters]
     given = _by_name(kernel, names, tangents)
     beside = Beside(values, types, names, given)
-    overload = kernel.overload(types)
-    program = overload.tangent(dims, beside.active).program
-    beside.provide(set(program.entry.meta["tangents"]))
-    packed = program.pack([*values, *beside.arguments()])
-    if program.meets(packed):  # the same in thread order
-        program = overload.tangent(dims, beside.active, shared=True).program
-    program.command(packed, dims)()
+    run_beside(kernel, dims, beside)
     beside.give_back()
     return [beside.result(name) for name in names[len(values) - len(outputs) :]] if outputs else []
+
+
+def run_beside(kernel: Kernel, dims: tuple[int, ...], beside: Beside) -> set[str]:
+    """Launch ``kernel`` with the tangents of ``beside``, and tell tapes; the paths of the arrays that had some (and, as
+    ``"grad …"``, of gradients)."""
+    overload = kernel.overload(beside.types)
+    doubled = overload.doubled.get(beside.active)
+    if doubled is None:
+        doubled = overload.doubled[beside.active] = Doubled(kernel, overload, beside.active)
+    program = doubled.variant(dims).program
+    needed = set(program.entry.meta["tangents"])
+    beside.provide(needed)
+    args = [*beside.values, *beside.arguments()]
+    packed = program.pack(args)
+    if program.meets(packed):  # the same in thread order
+        program = doubled.variant(dims, shared=True).program
+    command = program.command(packed, dims)
+    if watch.watchers:
+        watch.run(doubled.planned(program), dims, args, command, True)
+    else:
+        command()
+    return needed
 
 
 def _by_name(kernel: Kernel, names: list[str], tangents: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -102,8 +118,8 @@ class Beside:
     """The tangents beside the arguments of one launch.
 
     ``arrays`` are the arrays of floats among the arguments, those in structs included, by path (``"a"``,
-    ``"s.field"``); ``given`` the tangents that came with them. Arrays whose memory overlaps form a group, and share tangents.
-    ``active``: the paths of all that may have tangents other than zero.
+    ``"s.field"``); ``given`` the tangents that came with them. Arrays whose memory overlaps form a group, and
+    share tangents. ``active``: the paths of all that may have tangents other than zero.
     """
 
     def __init__(self, values: list[Any], types: tuple[Type, ...], names: list[str], given: dict[str, Any]):
@@ -146,7 +162,7 @@ class Beside:
             base, start = allocate(element(np.uint8), room, device, False, zeroed=True), low
         for path in group:
             a = self.arrays[path]
-            self.made[path] = base._view(a.shape, a.strides, a.ptr - start, a._element, a.component_stride)
+            self.made[path] = base._with_grad(partial(_part, like=a, offset=a.ptr - start))
         for path in group:
             if path in self.given and self.given[path] is not base:
                 self._fill(path)
@@ -214,6 +230,58 @@ class Beside:
         if isinstance(self.given.get(name), array):
             return self.given[name]
         return self.argument(name, self.values[k], self.types[k], self.tangents.get(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a launch with tangents."""
+
+    name: str
+
+
+class Doubled:
+    """A kernel overload with tangents beside its arguments, as tapes see it: kernel and overload in one.
+
+    ``tangents``: the paths of what has tangents other than zero.
+    """
+
+    def __init__(self, kernel: Kernel, overload: Any, tangents: tuple[str, ...]):
+        self.overload, self.tangents = overload, tangents
+        self.key, self.option = f"jvp of {kernel.key}", kernel.option
+        moving = [p.name for p, t in zip(kernel.parameters, overload.types) if has_tangent(t)]
+        self.parameters = [*kernel.parameters, *[Parameter(f"tangent of {name}") for name in moving]]
+        self.types = (*overload.types, *[t for t in overload.types if has_tangent(t)])
+        self.plan: Any = None
+        self._hot: set[str] = set()
+
+    def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Any:
+        """The launch itself."""
+        return self.overload.tangent(dims, self.tangents, shared=shared)
+
+    def planned(self, program: Any) -> Any:
+        """What tapes know of it."""
+        if self.plan is None:
+            from .plan import Plan
+
+            self._hot.update(program.entry.meta["tangents"])
+            self.plan = Plan(self, self, program.entry.meta)
+            sites = {site.name: site for site in self.plan.sites}
+            self.plan.pairs = [(site, sites[f"tangent of {name}"]) for name, site in sites.items()
+                               if f"tangent of {name}" in sites]  # fmt: skip
+        return self.plan
+
+    def adjoint(
+        self, dims: tuple[int, ...], active: tuple[str, ...], aliased: bool = False, shared: bool = False
+    ) -> Any:
+        """Its adjoint. An array whose tangent has no gradient has none here either."""
+        both = tuple([path for path in active if f"tangent of {path}" in active])
+        tangents = sorted({*self.tangents, *self._hot, *[f"grad {path}" for path in both]})
+        return self.overload.tangent(dims, tuple(tangents), both, aliased, shared)
+
+
+def _part(base: array, like: array, offset: int) -> array:
+    """What lies ``offset`` bytes on in ``base``, laid out as ``like``."""
+    return base._view(like.shape, like.strides, offset, like._element, like.component_stride)
 
 
 def _within(path: str, name: str) -> bool:

@@ -30,13 +30,16 @@ from .ruled import has_rule, tangents_by_rule
 __all__ = ["tangent"]
 
 
-def tangent(func: Func, active: Collection[str]) -> Func:
+def tangent(func: Func, active: Collection[str], adjoint: bool = False) -> Func:
     """The program that runs kernel ``func`` on values and tangents.
 
     Args:
         func: a kernel after ``scalarize``; products that were to fuse have fused.
         active: the parameters whose tangents may differ from zero, by their paths (``ir.effects.leaf_paths``) or the
             beginnings of these; ``"grad a"`` for the gradient of array ``a``.
+        adjoint: ``func`` is an adjoint, and what is asked for is the adjoint of the launch that carries tangents. The
+            derivative of an adjoint is just that, once gradients change places: what ``func`` does with the gradient of
+            an array belongs to its tangent, and the tangent of that to the array.
 
     Returns: a kernel with the parameters of ``func``, and after them one more of the same type for each that holds
         floats. Its fact "tangents" names the arrays (``"a"``, ``"grad a"``) whose tangents it reads or writes; no
@@ -50,7 +53,7 @@ def tangent(func: Func, active: Collection[str]) -> Func:
         _among(path, active) + 2 * (isinstance(p.type, View) and f"grad {path}" in active)
         for p, path in zip(func.params, paths, strict=True)
     ])  # fmt: skip
-    walk = _Forward(func, marks)
+    walk = _Forward(func, marks, adjoint)
     signature = func.signature or tuple([p.type for p in func.params])
     params, extra, at = list(func.params), [], 0
     for k, t in enumerate(signature):
@@ -86,10 +89,11 @@ def _function(func: Func, marks: Marks) -> Func:
 
 
 class _Forward:
-    """Rebuilds one function. ``dot`` gives the tangent of an active float, or the view of tangents of a view."""
+    """Rebuilds one function. ``dot`` gives the tangent of an active float, or the view of tangents of a view. ``swap``:
+    gradients change places with their tangents."""
 
-    def __init__(self, func: Func, marks: Marks):
-        self.func, self.facts = func, activity(func, marks)
+    def __init__(self, func: Func, marks: Marks, swap: bool = False):
+        self.func, self.facts, self.swap = func, activity(func, marks), swap
         self.uses = uses_of(func.body)
         self.dot: dict[Value, Value] = {}
         self.poisons: set[Value] = set()
@@ -136,7 +140,7 @@ class _Forward:
             rule = _RULES.get(op.name)
             if rule is not None:
                 rule(self, op)
-            elif op.name in SAME_MEMORY or op.name == "grad":
+            elif op.name in SAME_MEMORY:
                 self.cut(op)
             else:
                 self.primitive(op)
@@ -191,6 +195,17 @@ class _Forward:
         self.keep(op)
         if self.facts.carries(op.result):
             self.beside(op, (self.dot_of(op.args[0]), *op.args[1:]))
+
+    def grad(self, op: Op) -> None:
+        """The gradient of a view, and beside it that of its tangents."""
+        (v,) = op.args
+        if not self.swap:
+            return self.cut(op)
+        if not self.facts.roots[v].isdisjoint((LOADED, ADDRESS)):
+            raise _untold("needs the gradient of", op.span)
+        self.keep(Op("grad", (self.dot_of(v),), op.results, op.attrs, (), op.span))
+        self.dot[op.result] = self.b.one("grad", (v,), v.type)
+        return None
 
     def local(self, op: Op) -> None:
         self.keep(op)
@@ -320,8 +335,8 @@ _RULES: dict[str, Callable[[_Forward, Op], None]] = {
     **dict.fromkeys(("const", "tid", "shape", "address", "view_at", "lanes_any", "lanes_max", "has_grad", "print",
                      "check", "mark", "seek"), _Forward.keep),
     "poison": _Forward.poison, "cast": _Forward.cast, "bitcast": _Forward.bitcast, "select": _Forward.select,
-    "local": _Forward.local, "load": _Forward.load, "store": _Forward.store, "atomic": _Forward.atomic,
-    "push": _Forward.keep_values, "record": _Forward.keep_values, "pop": _Forward.take_values,
-    "recall": _Forward.take_values, "if": _Forward.branch, "for": _Forward.loop, "while": _Forward.loop,
-    "call": _Forward.call,
+    "grad": _Forward.grad, "local": _Forward.local, "load": _Forward.load, "store": _Forward.store,
+    "atomic": _Forward.atomic, "push": _Forward.keep_values, "record": _Forward.keep_values,
+    "pop": _Forward.take_values, "recall": _Forward.take_values, "if": _Forward.branch, "for": _Forward.loop,
+    "while": _Forward.loop, "call": _Forward.call,
 }  # fmt: skip

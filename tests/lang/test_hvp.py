@@ -1,0 +1,133 @@
+"""Second derivatives: launches with tangents on a tape, and ``wp.hvp``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.base.errors import KernelGradientError, LaunchError
+
+N, STEPS, H = 5, 20, 1e-6
+
+
+@wp.kernel
+def step(x: wp.array(dtype=wp.float64), v: wp.array(dtype=wp.float64), dt: wp.float64):
+    i = wp.tid()
+    v[i] -= dt * wp.sin(x[i]) * wp.exp(0.1 * x[i])
+    x[i] += dt * v[i]
+
+
+@wp.kernel
+def mix(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    s = x[i]
+    while wp.abs(s) > 0.3:
+        s = s * s * 0.4 + 0.1 * x[(i + 1) % x.shape[0]]
+    y[i] = s
+
+
+@wp.kernel
+def total(x: wp.array(dtype=wp.float64), loss: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, x[i] * x[i] * x[(i + 1) % x.shape[0]])
+
+
+def doubles(values: object, grad: bool = False) -> wp.array:
+    return wp.array(values, dtype=wp.float64, requires_grad=grad)
+
+
+def swing(x: wp.array) -> wp.array:
+    """A state stepped in place, a copy, a loop that depends on values, arrays without gradients in between."""
+    v, kept, loss = wp.zeros(N, dtype=wp.float64), wp.zeros(N, dtype=wp.float64), wp.zeros(1, dtype=wp.float64)
+    for _ in range(STEPS):
+        wp.launch(step, N, [x, v, 0.1])
+    wp.copy(kept, x)
+    wp.launch(mix, N, [x], [v])
+    x.zero_()
+    kept[1:4].assign(v[1:4])
+    wp.launch(total, N, [kept], [loss])
+    return loss
+
+
+def gradient(start: np.ndarray) -> np.ndarray:
+    x = doubles(start, True)
+    with wp.Tape() as tape:
+        loss = swing(x)
+        loss.requires_grad = True
+    tape.backward(loss)
+    return x.grad.numpy().copy()
+
+
+def start_and_direction() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.standard_normal(N), rng.standard_normal(N)
+
+
+def test_hvp_is_the_difference_of_gradients():
+    start, d = start_and_direction()
+    quotient = (gradient(start + H * d) - gradient(start - H * d)) / (2 * H)
+    (found,) = wp.hvp(swing, [doubles(start)], [d])
+    assert np.allclose(found.numpy(), quotient, rtol=1e-7, atol=1e-8) and np.abs(quotient).min() > 1e-4
+
+
+def test_hvp_leaves_gradients_and_later_launches_alone():
+    start, d = start_and_direction()
+    x = doubles(start, True)
+    x.grad.fill_(7.0)
+    mine = x.grad
+    wp.hvp(swing, [x], [d])
+    assert x.grad is mine and set(mine.list()) == {7.0}
+    plain = doubles(start)
+    wp.hvp(swing, [plain], [d])
+    assert plain.grad is None
+    assert np.array_equal(gradient(start), gradient(start))
+
+
+def test_the_hessian_is_symmetric():
+    start, _ = start_and_direction()
+    rows = [wp.hvp(swing, [doubles(start)], [e])[0].numpy() for e in np.eye(N)]
+    assert np.allclose(rows, np.transpose(rows), rtol=1e-10, atol=1e-12)
+
+
+def test_a_tape_goes_back_through_launches_with_tangents():
+    """The tangent of the loss, gone back through, gives second derivatives for values and first ones for tangents."""
+
+    def directional(start: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x, dx, v, dv = doubles(start, True), doubles(d, True), doubles(np.zeros(N)), doubles(np.zeros(N))
+        loss, dloss = wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            for _ in range(STEPS):
+                wp.jvp(step, N, [x, v, 0.1], tangents=[dx, dv])
+            wp.jvp(total, N, [x], [loss], [dx, dloss])
+        tape.backward(dloss)
+        assert x.list() != list(start)
+        return x.grad.numpy(), dx.grad.numpy()
+
+    def plain(start: np.ndarray) -> np.ndarray:
+        x, v, loss = doubles(start, True), doubles(np.zeros(N)), wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            for _ in range(STEPS):
+                wp.launch(step, N, [x, v, 0.1])
+            wp.launch(total, N, [x], [loss])
+        tape.backward(loss)
+        return x.grad.numpy()
+
+    start, d = start_and_direction()
+    second, first = directional(start, d)
+    assert np.array_equal(first, plain(start))
+    assert np.allclose(second, (plain(start + H * d) - plain(start - H * d)) / (2 * H), rtol=1e-7, atol=1e-8)
+
+
+def test_bad_use_is_told():
+    start, d = start_and_direction()
+    x = doubles(start)
+    with pytest.raises(LaunchError, match="1 inputs and 2 tangents"):
+        wp.hvp(swing, [x], [d, d])
+    with pytest.raises(LaunchError, match="shape"):
+        wp.hvp(swing, [x], [d[:2]])
+    with pytest.raises(KernelGradientError, match="array of one float"):
+        wp.hvp(lambda x: 3.0, [x], [d])
+    with pytest.raises(KernelGradientError, match="array of one float"):
+        wp.hvp(lambda x: x, [x], [d])
+    assert x.grad is None
