@@ -9,7 +9,7 @@ Beside them lie *notes*: small facts that took long to find.
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import struct
 import zlib
@@ -18,8 +18,9 @@ from typing import Any
 from ..base.binary import Binary
 from ..base.config import config
 
-_MAGIC = b"treadle\x02"
-_HEAD = struct.Struct("<8sIQI")  # magic, length of the JSON part, length of the code, checksum of both
+_MAGIC = b"treadle\x03"
+_HEAD = struct.Struct("<8sIQI")  # magic, length of the facts, length of the code, checksum of both
+_FORMAT = 2  # of marshal, which every Python knows; it is read faster than JSON, and nothing need be imported for it
 MAX_BYTES = 1 << 30  # beyond this the files that were not used for longest go
 _MAX_MANIFESTS = 16
 _KINDS = ("code", "manifest", "note")
@@ -37,61 +38,44 @@ def _path(kind: str, key: str) -> str:
 
 def load(key: str) -> Binary | None:
     """The code kept under long key ``key``, or None."""
-    if not config.cache_kernels:
-        return None
-    data = _read(_path("code", key))
-    if data is None or len(data) < _HEAD.size:
-        return None
-    magic, text_size, code_size, checksum = _HEAD.unpack_from(data)
-    body = memoryview(data)[_HEAD.size :]
-    if magic != _MAGIC or len(body) != text_size + code_size or zlib.crc32(body) != checksum:
-        return None
-    return _binary(bytes(body[text_size:]), body[:text_size])
+    found = _kept("code", key)
+    return None if found is None else _binary(*found)
 
 
 def store(key: str, binary: Binary) -> Binary:
     """Keep ``binary`` under long key ``key``, laid out for loading; the binary as :func:`load` will give it."""
     from .elf import laid_out
 
-    binary = laid_out(binary)
-    facts = {"symbols": binary.symbols, "imports": binary.imports, "meta": {**binary.meta}, "layout": binary.layout}
-    text = json.dumps(facts, separators=(",", ":")).encode()
-    if config.cache_kernels:
-        body = text + binary.code
-        _write(_path("code", key), _HEAD.pack(_MAGIC, len(text), len(binary.code), zlib.crc32(body)) + body)
-    return _binary(binary.code, text)  # what JSON makes of tuples and keys, also for the process that compiled
+    code, symbols, imports, meta, layout = laid_out(binary)
+    return _binary(_keep("code", key, [symbols, imports, {**meta}, layout], code), code)
 
 
-def _binary(code: bytes, text: Any) -> Binary:
-    facts = json.loads(str(text, "utf-8"))
-    return Binary(code, tuple(facts["symbols"]), tuple(facts["imports"]), facts["meta"], facts["layout"])
+def _binary(facts: Any, code: bytes) -> Binary:
+    symbols, imports, meta, layout = facts
+    return Binary(code, tuple(symbols), tuple(imports), meta, layout)
 
 
 def manifests(short: str) -> list[tuple[Any, str]]:
     """Manifests kept under short key ``short``, newest first, each with its long key."""
-    try:
-        return [(manifest, key) for manifest, key in _json("manifest", short) or () if isinstance(key, str)]
-    except (ValueError, TypeError):
-        return []
+    found = _kept("manifest", short)
+    return [] if found is None else [(manifest, key) for manifest, key in found[0]]
 
 
 def add_manifest(short: str, manifest: Any, key: str) -> None:
     """Remember that a compile that depended on ``manifest`` (lists, numbers and text) gave the code of ``key``."""
-    if not config.cache_kernels:
-        return
     kept = [[m, k] for m, k in manifests(short) if k != key][: _MAX_MANIFESTS - 1]
-    _write(_path("manifest", short), json.dumps([[manifest, key], *kept], separators=(",", ":")).encode())
+    _keep("manifest", short, [[manifest, key], *kept])
 
 
 def note(key: str) -> Any:
     """The note kept under ``key``, or None."""
-    return _json("note", key)
+    found = _kept("note", key)
+    return None if found is None else found[0]
 
 
 def keep_note(key: str, value: Any) -> None:
     """Keep ``value`` (lists, dicts, numbers and text) as the note of ``key``."""
-    if config.cache_kernels:
-        _write(_path("note", key), json.dumps(value).encode())
+    _keep("note", key, value)
 
 
 def is_empty() -> bool:
@@ -107,13 +91,28 @@ def clear() -> None:
         shutil.rmtree(os.path.join(config.kernel_cache_dir, kind), ignore_errors=True)
 
 
-def _json(kind: str, key: str) -> Any:
-    """The content of a file of JSON; None if there is none."""
+def _keep(kind: str, key: str, facts: Any, code: bytes = b"") -> Any:
+    """Write a file; the facts as they will be read: what JSON makes of tuples and of keys that are no text."""
+    import json
+
+    facts = json.loads(json.dumps(facts))
+    if config.cache_kernels:
+        text = marshal.dumps(facts, _FORMAT)
+        head = _HEAD.pack(_MAGIC, len(text), len(code), zlib.crc32(code, zlib.crc32(text)))
+        _write(_path(kind, key), head + text + code)
+    return facts
+
+
+def _kept(kind: str, key: str) -> tuple[Any, bytes] | None:
+    """The facts and the code of a file; None if there is none, or if it is torn or foreign."""
     data = _read(_path(kind, key)) if config.cache_kernels else None
-    try:
-        return json.loads(data.decode()) if data else None
-    except ValueError:
+    if data is None or len(data) < _HEAD.size:
         return None
+    magic, text_size, code_size, checksum = _HEAD.unpack_from(data)
+    body = memoryview(data)[_HEAD.size :]
+    if magic != _MAGIC or len(body) != text_size + code_size or zlib.crc32(body) != checksum:
+        return None
+    return marshal.loads(body[:text_size]), bytes(body[text_size:])
 
 
 def _read(path: str) -> bytes | None:

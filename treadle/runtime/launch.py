@@ -38,6 +38,7 @@ from .packing import packer
 
 WORTH_WORKERS = 20_000  # ns of work from which on the workers help
 LINEAR, CONSTANT = -1, -2
+_Fault, _Log = ctypes.c_int64 * len(FAULT.at), ctypes.c_int64 * len(LOG.at)
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _FAULT = struct.Struct(f"<{len(FAULT.at)}q")
 
@@ -123,6 +124,8 @@ class Program:
 
     def leaf(self, path: Sequence[int | str]) -> Leaf:
         """The array that ``path`` (parameter, field…) leads to, or its gradient where "grad" is last."""
+        if len(path) == 1 and isinstance(t := self.signature[path[0]], View):
+            return Leaf(self.offsets[path[0]], t)
         first, *rest = path
         gradient = rest[-1:] == ["grad"]
         for leaf in leaves(self.signature[first]):
@@ -257,7 +260,7 @@ class Command:
         if program.entry.address == 0:  # the null device
             return
         driver = native.driver()
-        self._fault, self._log = (ctypes.c_int64 * len(FAULT.at))(), (ctypes.c_int64 * len(LOG.at))()
+        self._fault, self._log = _Fault(), _Log()
         extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
         fault, log = ctypes.addressof(self._fault), ctypes.addressof(self._log)
         self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked)

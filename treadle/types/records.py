@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 
 from .core import Scalar, bf16, f16, f32, f64
 
@@ -25,6 +26,11 @@ def words(text: str) -> Record:
     return Record({name: 8 * i for i, name in enumerate(names)}, 8 * len(names))
 
 
+@cache
+def _bytes(n: int) -> type[ctypes.Array]:
+    return ctypes.c_char * n
+
+
 class Memory:
     """Zeroed memory of a record, aligned to a cache line, whose fields Python reads and writes by name."""
 
@@ -32,7 +38,7 @@ class Memory:
 
     def __init__(self, record: Record):
         self.record = record
-        self._buffer = (ctypes.c_char * (record.size + 64))()
+        self._buffer = _bytes(record.size + 64)()
         base = ctypes.addressof(self._buffer)
         self.address = base + (-base & 63)
 
