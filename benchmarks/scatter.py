@@ -1,4 +1,4 @@
-"""Threads that add to the same places: histograms and sums, ten million elements each."""
+"""Threads that add to the same places: histograms, sums and counters, ten million elements each."""
 
 import importlib
 
@@ -26,6 +26,20 @@ def weigh_kernel(index: wp.array(dtype=int), weight: wp.array(dtype=float), bins
 def sum_kernel(x: wp.array(dtype=float), total: wp.array(dtype=float)):
     i = wp.tid()
     wp.atomic_add(total, 0, x[i])
+
+
+@wp.kernel
+def compact_kernel(x: wp.array(dtype=float), limit: float, kept: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    if x[i] > limit:
+        j = wp.atomic_add(kept, 0, 1)
+        out[j] = x[i]
+
+
+@wp.kernel
+def seat_kernel(cell: wp.array(dtype=int), counts: wp.array(dtype=int), seat: wp.array(dtype=int)):
+    i = wp.tid()
+    seat[i] = wp.atomic_add(counts, cell[i], 1)
 
 
 def count(size: int, name: str) -> None:
@@ -92,6 +106,37 @@ def sum_utility() -> None:
     error = abs(float(total.numpy()[0]) - want) / want
     seconds = median_time(lambda: utils.array_sum(x, out=total))
     report("utils.array_sum", seconds, "GB/s", 4 * N / seconds / 1e9, relative_error=error)
+
+
+@case
+def compaction() -> None:
+    """Half of the elements move up, their places drawn from a counter; ``ordered`` says whether they keep their order,
+    which threads that run in any order would not."""
+    values, _ = numbers()
+    x, out = wp.array(values, device=DEVICE), wp.zeros(N, dtype=float, device=DEVICE)
+    kept = wp.zeros(1, dtype=int, device=DEVICE)
+
+    def run() -> None:
+        kept.zero_()
+        wp.launch(compact_kernel, dim=N, inputs=[x, 0.5, kept, out], device=DEVICE)
+
+    run()
+    want, found = values[values > 0.5], out.numpy()[: int(kept.numpy()[0])]
+    right, ordered = len(found) == len(want) and bool(np.isclose(found.sum(), want.sum())), np.array_equal(found, want)
+    seconds = median_time(run)
+    report("compaction", seconds, "M/s", N / seconds / 1e6, right=right, ordered=bool(ordered))
+
+
+@case
+def seats(size: int = 10_000) -> None:
+    """Each element draws its place within its cell, as in the first pass of a hash grid."""
+    cells = np.random.default_rng(5).integers(0, size, N).astype(np.int32)
+    cell, seat = wp.array(cells, device=DEVICE), wp.zeros(N, dtype=int, device=DEVICE)
+    counts = wp.zeros(size, dtype=int, device=DEVICE)
+    wp.launch(seat_kernel, dim=N, inputs=[cell, counts, seat], device=DEVICE)
+    right = bool((counts.numpy() == np.bincount(cells, minlength=size)).all())
+    seconds = median_time(lambda: wp.launch(seat_kernel, dim=N, inputs=[cell, counts, seat], device=DEVICE))
+    report("seats in 1e4 cells", seconds, "M/s", N / seconds / 1e6, right=right)
 
 
 if __name__ == "__main__":
