@@ -137,6 +137,19 @@ def test_calls_fit_their_callees():
             verify(read(text.format(wrong)))
 
 
+def test_rules_fit_their_calls():
+    text = (
+        'function @0 "f" (%0: vec<2,f32>, %1: i32) {{\n %2: f32 = extract %0 index=0\n yield %2, %1\n}}\n'
+        'function @1 "r" ({}) {{\n yield %0\n}}\n'
+        'kernel @2 "k" (%0: vec<2,f32>, %1: i32) {{\n %2: f32, %3: i32 = call %0, %1 func=@0 adjoint=@1\n yield\n}}'
+    )
+    given = "%0: vec<2,f32>, %1: i32, %2: f32, %3: i32"
+    verify(read(text.format(f"{given}, %4: f32")))  # of what holds floats alone: one adjoint in, one out
+    for wrong in (given, f"{given}, %4: f32, %5: i32", f"{given}, %4: f64"):
+        with pytest.raises(InternalError, match="adjoint r is"):
+            verify(read(text.format(wrong)))
+
+
 TAPE = """
  %10: view<f32,1,(4)> = grad %0
  %11: bool = has_grad %0

@@ -3,7 +3,7 @@
 from tests.random_ir import program
 from treadle.ir import Block, Op, Value
 from treadle.ir.read import read
-from treadle.ir.walk import callees, captured, ops_of, with_args, with_ops, with_regions
+from treadle.ir.walk import callees, captured, functions_of, ops_of, with_args, with_functions, with_ops, with_regions
 from treadle.types.core import b1, i32
 
 
@@ -54,6 +54,20 @@ def test_callees_come_after_those_they_call():
         'kernel @2 "k" () {\n call func=@1\n call func=@0\n call func=@1\n yield\n}'
     )
     assert [f.name for f in callees(read(text))] == ["a", "b"]
+
+
+def test_the_rules_of_a_call_are_functions_that_it_brings_along():
+    text = (
+        'function @0 "a" () {\n yield\n}\nfunction @1 "b" () {\n call func=@0\n yield\n}\n'
+        'function @2 "c" () {\n yield\n}\nkernel @3 "k" () {\n call func=@2 adjoint=@1\n yield\n}'
+    )
+    func = read(text)
+    assert [f.name for f in callees(func)] == ["c", "a", "b"]
+    (op,) = func.body.ops
+    assert [f.name for f in functions_of(op)] == ["c", "b"]
+    assert with_functions(op, lambda f: f) is op
+    changed = with_functions(op, lambda f: func if f.name == "b" else f)
+    assert changed.attrs == {"func": op.attrs["func"], "adjoint": func}
 
 
 def test_captured_values_come_from_outside():

@@ -1,7 +1,8 @@
 """Calls of small or once-called functions become their bodies."""
 
 from tests.passes.text import body, of
-from treadle.passes.inline import SMALL, SMALL_BUILTIN, inline_small, size
+from treadle.passes.inline import SMALL, SMALL_BUILTIN, drop_rules, inline_small, size
+from treadle.passes.scalarize import scalarize
 
 
 def function(count: int, facts: str = "", number: int = 0) -> str:
@@ -79,3 +80,27 @@ def test_sites_of_the_tape_get_numbers_of_their_own():
     sites = [op.attrs["site"] for op in made.body.ops if op.name in ("push", "pop")]
     assert sites == [3, 4, 4, 5, 5, 3]
     body(made)
+
+
+RULED = (
+    'function @0 "f" (%0: f32) {\n %1: f32 = mul %0, %0\n yield %1\n}\n'
+    'function @1 "rule" (%0: f32, %1: f32, %2: f32) {\n %3: f32 = add %0, %0\n %4: f32 = mul %3, %2\n'
+    ' %5: f32 = add %1, %1\n yield %4\n}\n'
+)  # fmt: skip
+
+
+def test_calls_with_rules_stay_until_the_rules_are_dropped():
+    made = inline_small(of("%9: f32 = call %2 func=@0 adjoint=@1\n store %0, %1, %9", RULED))
+    assert "call %2 adjoint=@1 func=@0" in body(made)
+    (op,) = [op for op in made.body.ops if op.name == "call"]
+    assert size(op.attrs["adjoint"]) == 2  # normalised, like a callee: what nobody needs is gone
+    text = body(inline_small(drop_rules(made)))
+    assert "call" not in text and "mul %2, %2" in text
+
+
+def test_a_kernel_may_inline_what_was_made_of_a_function_that_it_has_inlined():
+    """Passes keep values: the second body, lowered, defines what the first one does."""
+    text = "%9: f32 = call %2 func=@0 adjoint=@1\n %10: f32 = call %9 func=@0\n store %0, %1, %10"
+    once = inline_small(of(text, RULED))
+    assert body(once).count("mul") == 1
+    assert body(inline_small(drop_rules(scalarize(once)))).count("mul") == 2  # ``body`` verifies that they differ

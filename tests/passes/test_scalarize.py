@@ -199,3 +199,19 @@ def test_a_scalar_program_has_the_same_ops():
 def test_twice_is_once():
     once = scalarize(of("%9: vec<3,f32> = add %5, %5\n store %6, %1, %9"))
     assert show(scalarize(once)) == show(once)
+
+
+def test_rules_for_derivatives_are_about_floats_alone():
+    """The adjoint of a struct is a struct; of its parts only the floats have one."""
+    text = (
+        "struct 's.P' (m: f32, n: i32, a: view<f32,1,(4)>)\n"
+        'function @0 "f" (%0: struct<s.P>) {\n yield %0\n}\n'
+        'function @1 "rule" (%0: struct<s.P>, %1: struct<s.P>, %2: struct<s.P>) {\n yield %2\n}\n'
+        'kernel @2 "k" (%0: struct<s.P>, %1: view<f32,1,(4)>) {\n %2: struct<s.P> = call %0 func=@0 adjoint=@1\n'
+        " %3: f32 = extract %2 index=0\n %4: i32 = tid axis=0\n store %1, %4, %3\n yield\n}"
+    )
+    flat = verify(scalarize(verify(read(text))), scalar=True)
+    (call,) = [op for op in ops_of(flat.body) if op.name == "call"]
+    rule = call.attrs["adjoint"]
+    assert [p.type.name for p in rule.params] == ["f32", "i32", "view<f32,1,(4)>"] * 2 + ["f32"]
+    assert rule.body.yields == rule.params[6:]
