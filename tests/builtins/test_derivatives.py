@@ -194,6 +194,13 @@ def test_what_has_no_direction_has_no_derivative():
         assert not call(adjoint(key), *[1.0] * n, *range(1, n + 1)).any()
 
 
+def test_no_rotation_has_no_axis_and_no_slope_of_its_angle():
+    for name, given in (("quat_to_axis_angle", ()), ("quat_twist_angle", (0.0, 0.0, 1.0))):
+        (key,) = [k for k, (n, _, _) in PROGRAMS.items() if n == name]
+        results = len([y for y in program(key).body.yields if y.type.is_float])
+        assert not call(adjoint(key), *given, 0.0, 0.0, 0.0, 1.0, *range(1, results + 1)).any()
+
+
 def test_slerp_between_equal_rotations_moves_with_both_ends():
     """``slerp(a, b, t)`` is about ``a (1 - t) + b t`` where ``a`` and ``b`` are close."""
     (key,) = [k for k, (name, _, _) in PROGRAMS.items() if name == "quat_slerp"]

@@ -125,7 +125,7 @@ class quat_from_axis_angle:
 
 @builtin("quaternion math")
 class quat_to_axis_angle:
-    """The axis and the angle, 0 to π, of a rotation; a zero axis if it turns nothing.
+    """The axis and the angle, 0 to π, of a rotation; a zero axis if it turns nothing, where the derivatives are 0.
 
     >>> wp.quat_to_axis_angle(wp.quat_identity())
     (vec3f([0.0, 0.0, 0.0]), 0.0)
@@ -255,7 +255,7 @@ class quat_twist:
 
 @builtin("quaternion math")
 class quat_twist_angle:
-    """The angle, 0 to 2π, by which a rotation turns about ``axis``, a vector of length 1.
+    """The angle, 0 to 2π, by which a rotation turns about ``axis``, a vector of length 1. Its derivative at 0 is 0.
 
     >>> wp.quat_twist_angle(wp.vec3(0.0, 0.0, 1.0), wp.quat_identity())
     0.0
