@@ -48,11 +48,12 @@ class Site:
     """One array of a kernel: parameter ``k`` or, by ``fields``, an array in it; and what launches do to it.
 
     ``needs``: its adjoint may look at the content from before the launch; ``keeps``: at that from after it, or writes
-    it again. ``writes``: it is written at all; ``sure``: all that ``boxes`` holds is written.
+    it again. ``writes``: it is written at all; ``sure``: all that ``boxes`` holds is written; ``asks``: where depends
+    on an argument; ``own``: the grid axes of its dimensions, if writes go to the thread's own element.
     """
 
-    __slots__ = ("boxes", "covers", "fields", "floats", "k", "keeps", "loads", "name", "needs", "offset", "own", "path",
-                 "read_boxes", "sure", "type", "writes")  # fmt: skip
+    __slots__ = ("added", "asks", "boxes", "covers", "fields", "floats", "k", "keeps", "loads", "name", "needs",
+                 "offset", "own", "path", "read_boxes", "sure", "type", "writes")  # fmt: skip
 
     def __init__(self, k: int, path: tuple[int, ...], name: str, t: View, offset: int, root: Type, fact: dict[str, Any],
                  unknown: bool):  # fmt: skip
@@ -61,7 +62,7 @@ class Site:
         for i in path:
             field, root = root.fields[i]
             self.fields.append(field)
-        added = {*fact.get("added", ())}
+        self.added = added = {*fact.get("added", ())}
         self.loads = fact.get("loads", False) or unknown
         self.writes = fact.get("stores", False) or bool(added) or unknown
         self.needs = self.loads or bool(added - ORDERLESS)
@@ -72,6 +73,7 @@ class Site:
         reads = everywhere if unknown or added else fact.get("reads", [])
         # Worth the work only where an argument decides, as in traj[t, i].
         self.read_boxes = reads if reads and all(any(b and _asks(b) for b in box) for box in reads) else None
+        self.asks = bool(self.boxes) and all(any(b and _asks(b) for b in box) for box in self.boxes)
         self.own = self._own()
         self.floats = holds_floats(t.elem)
 

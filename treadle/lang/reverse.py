@@ -200,6 +200,7 @@ class Pass:
         self.results: dict[int, array] = {}  # arrays whose gradient may be left over, by id
         self.silent: set[str] = set()  # kernels on the way whose backward is switched off
         self.allowed: dict[Plan, bool] = {}
+        self.left = 0
         if any(_bare(op) for op in log.ops):
             self.hidden = Hidden(log.ops)
         for op in log.ops:
@@ -284,33 +285,40 @@ class Pass:
 
     def run(self, retained: dict[int, tuple] | None) -> None:
         """Go back. Memory is afterwards what it was before, whatever happens."""
-        log = self.log
-        saved, s = log.saved, len(log.saved)
+        saved = self.log.saved
         try:
-            for k in range(len(self.steps) - 1, -1, -1):
-                first = s
-                while s and saved[s - 1].position >= k:
-                    s -= 1
-                step = self.steps[k]
-                if retained is not None:
-                    self.retain(k, retained)
-                if type(step) is tuple and not step[0].careful:
-                    for piece in reversed(saved[s:first]):
-                        piece.swap()
-                    reverse, dim, args = step
-                    done = reverse.quick(dim, args, ())
-                    if done is not None:
-                        reverse.run(dim, args)
-                elif type(step) is tuple:
-                    self.run_carefully(step, saved[s:first])
-                else:
-                    for piece in reversed(saved[s:first]):
-                        piece.swap()
-                    if step is not None:
-                        step.backward(self.grad_of)
+            self.go_back(saved, 0, len(self.steps), retained)
         finally:
-            for piece in saved[s:]:
+            for piece in saved[self.left :]:
                 piece.swap()
+
+    def go_back(self, saved: list[Any], first: int, end: int, retained: dict[int, tuple] | None) -> None:
+        """Run the adjoints of operations ``end - 1`` down to ``first``. ``saved`` are the pieces to put back on the
+        way, their positions counted from ``first``; afterwards, and after an error, ``left`` of them are where they
+        were."""
+        self.left = s = len(saved)
+        for k in range(end - first - 1, -1, -1):
+            before = s
+            while s and saved[s - 1].position >= k:
+                s -= 1
+            step = self.steps[first + k]
+            if retained is not None:
+                self.retain(first + k, retained)
+            if type(step) is tuple and step[0].careful:
+                self.left = s
+                self.run_carefully(step, saved[s:before])
+                continue
+            if s < before:
+                for piece in reversed(saved[s:before]):
+                    piece.swap()
+                self.left = s
+            if type(step) is tuple:
+                reverse, dim, args = step
+                done = reverse.quick(dim, args, ())
+                if done is not None:
+                    reverse.run(dim, args)
+            elif step is not None:
+                step.backward(self.grad_of)
 
     def run_carefully(self, step: tuple, pieces: list[Any]) -> None:
         """A launch whose adjoint writes to its arrays again, or must see what the launch left in them."""

@@ -85,8 +85,8 @@ class Log:
 
     ``ops``: tuples ``(plan, dim, args)`` for launches, objects for everything else. ``saved``: pieces, each with the
     number of the operation before which it was saved. ``watched``: the bytes whose content must stay known.
-    ``wrote``: ids of the allocations that operations wrote to, or copied from. ``inputs``: arrays that were read before anything
-    recorded wrote to them, with the site and plan of the first launch that did.
+    ``wrote``: ids of the allocations that operations wrote to, or copied from. ``inputs``: arrays that were read before
+    anything recorded wrote to them, with the site and plan of the first launch that did.
 
     Launches must cost little, so bytes are compared last. ``seen`` has the ids of arrays that are watched in whole.
     ``cells`` tells by the id of an allocation what of it is watched: one array, or a :class:`Cell`. ``loose``: there is
@@ -100,7 +100,7 @@ class Log:
         self.seen: set[int] = {id(None)}
         self.cells: dict[int, array | Cell] = {}
         self.wrote: set[int] = set()
-        self.loose = watched is not None
+        self.loose = False
         self.inputs: list[tuple[array, Site, Plan]] = []
         self.pending: list[tuple[int, int, bytes, Any, bool]] = []
 
@@ -125,7 +125,7 @@ class Log:
                     self.reads(a)
             for k, site in plan.boxed_at:
                 a = args[k]
-                for low, high, _ in plan.parts(site, site.read_boxes, a, _dims(dim), args) if a is not None else ():
+                for low, high, _ in plan.parts(site, site.read_boxes, a, grid(dim), args) if a is not None else ():
                     self.watch(a, low, high)
         cells, wrote = self.cells, self.wrote
         for k, site in plan.writes_at:
@@ -137,12 +137,12 @@ class Log:
             if id(memory) in cells or self.loose or memory.__class__ in _FOREIGN:
                 self.launch_writes(plan, site, a, dim, args)
             if reading and site.keeps and id(a) not in self.seen:
-                for low, high, _ in plan.parts(site, site.boxes, a, _dims(dim), args):
+                for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args):
                     self.watch(a, low, high)
 
     def launch_writes(self, plan: Plan, site: Site, a: array, dim: Any, args: Sequence[Any]) -> None:
         """Save what a launch will destroy of ``a``."""
-        dims = _dims(dim)
+        dims = grid(dim)
         whole = site.own is not None and len(site.own) == len(dims) and all(
             [dims[axis] >= extent for axis, extent in zip(site.own, a.shape, strict=True)]
         )  # fmt: skip
@@ -272,7 +272,18 @@ class Log:
         return id(a._memory) not in self.wrote and type(a._memory) not in _FOREIGN and not self.meets(a)
 
 
-def _dims(dim: Any) -> tuple[int, ...]:
+def copied(low: int, high: int) -> bytes:
+    """The bytes in memory from address ``low`` up to ``high``."""
+    return _string_at(low, high - low)
+
+
+def overwrite(address: int, data: bytes) -> None:
+    """Put ``data`` in memory at ``address``."""
+    _memmove(address, data, len(data))
+
+
+def grid(dim: Any) -> tuple[int, ...]:
+    """The extents of a launch."""
     return (dim,) if type(dim) is int else tuple(dim)
 
 
