@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,7 +95,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     parts = [Part(f, w) for f, w in zip(planned.counting, widths, strict=True)]
     emitted = machine(target, max([width, *[p.width for p in parts]]))
     text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned, parts)
-    counting = sum([weight(p.func, p.width) for p in parts])
+    counting = sum([weight(p.func, p.width, planned.lanewise) for p in parts])
     meta = {
         "symbol": symbol,
         "signature": [t.name for t in func.signature],
@@ -111,7 +112,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "apart": planned.apart,
         "draws": planned.draws and width > 1,
         "counting_weight": round(counting, 2),
-        "weight": round(weight(func, width) + (counting if planned.draws else 0.0), 2),
+        "weight": round(weight(func, width, planned.lanewise) + (counting if planned.draws else 0.0), 2),
     }
     return Draft(text, target, symbol, meta)
 
@@ -119,8 +120,9 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
 _ROUNDS = 32  # assumed of a loop that does not say
 
 
-def weight(func: Func, width: int) -> float:
-    """Rough nanoseconds a thread, for the question whether a launch is worth waking the workers."""
+def weight(func: Func, width: int, lanewise: Collection[Op] = ()) -> float:
+    """Rough nanoseconds a thread, for the question whether a launch is worth waking the workers. ``lanewise``: what is
+    done lane after lane."""
 
     known: dict[Value, int] = {}
 
@@ -128,7 +130,8 @@ def weight(func: Func, width: int) -> float:
         known.update((r, op.attrs["value"]) for op in block.ops if op.name == "const" for r in op.results)
         total = 0.0
         for op in block.ops:
-            total += factor * (0 if op.name == "const" else 4 if op.name in ("load", "store", "atomic") else 1)
+            cost = 0 if op.name == "const" else 4 if op.name in ("load", "store", "atomic") else 1
+            total += factor * cost * (width if op in lanewise else 1)
             deeper = factor * (rounds(op) if op.name in ("for", "while") else 1)
             total += sum(count(region, deeper) for region in op.regions)
             if op.name == "call":

@@ -68,7 +68,8 @@ class Part:
 class Planned:
     """``order``: the one that a kernel can really run in. ``plans``: one for each atomic op. ``items``: private
     targets. ``counting``: the counting pass of each round. ``apart``: pairs of arrays that must lie apart where those
-    run. ``draws``: gangs tally before they run. ``alone``: a gang has one thread."""
+    run. ``draws``: gangs tally before they run. ``alone``: a gang has one thread. ``lanewise``: counters whose lanes are
+    served one after the other."""
 
     order: str
     plans: dict[Op, Plan] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Planned:
     draws: bool = False
     alone: bool = False
 
+    lanewise: set[Op] = field(default_factory=set)
     @property
     def drawing(self) -> tuple[Func, ...]:
         """The passes in which a gang tallies."""
@@ -116,6 +118,8 @@ def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
         elif made.counting and k in rounds:
             plans[site.op] = one = _counted_plan(func, site, rounds[k], made.items, shared)
             if made.draws:
+            if not site.uniform:
+                made.lanewise.add(site.op)
                 one.how, one.counter = "drawn", counters.setdefault(found.counter(site), len(counters))
         elif made.order == "free" or made.counting:
             plans[site.op] = one = _private_plan(func, site, varying, made.items, shared)
