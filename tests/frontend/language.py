@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from treadle.base.errors import KernelTypeError, TreadleError
+from treadle.base.errors import KernelGradientError, KernelTypeError, TreadleError
 from treadle.builtins import registry
 from treadle.codegen import oracle
-from treadle.frontend.parse import Options, parse
+from treadle.frontend.parse import Options, parse, parse_rule
 from treadle.frontend.source import Source
 from treadle.ir.node import Func
 from treadle.ir.show import show
@@ -41,6 +41,31 @@ def static(value: Any) -> Any:
 
 
 static.__treadle_static__ = True
+
+
+class Adjoint:
+    """Stands in for ``wp.adjoint``."""
+
+    __treadle_adjoint__ = True
+
+
+class Gradient:
+    """Stands in for what ``wp.grad`` gives."""
+
+    def __init__(self, f: Any):
+        self.treadle_differentiated = f
+
+    def __call__(self, *args: Any) -> Any:
+        raise AssertionError("a gradient is not called in Python")
+
+
+def grad(f: Any) -> Gradient:
+    if not hasattr(f, "treadle_function") and not hasattr(f, "__treadle_builtin__"):
+        raise KernelGradientError("no function")
+    return Gradient(f)
+
+
+grad.__treadle_grad__ = True
 
 
 class UserFunction:
@@ -73,6 +98,14 @@ class UserFunction:
             self.made[key] = parse(self.source, wanted, Options(), "function", constants)
         return self.made[key]
 
+    def treadle_rules(self, types: tuple, constants: tuple, gradient: int) -> dict[str, Func]:
+        """What the test has put into ``rule``, a gradient function."""
+        rule = getattr(self, "rule", None)
+        if rule is None:
+            return {}
+        results = [y.type for y in self.treadle_function(types, constants).body.yields]
+        return {"adjoint": parse_rule(Source(rule), types, results, Options(gradient=gradient - 1), constants)}
+
 
 def struct(cls: type) -> type:
     """Stands in for ``wp.struct``."""
@@ -103,7 +136,8 @@ def array_of(dtype: Any = Any, ndim: int = 1) -> Type:
     return array(type_of(dtype), ndim)
 
 
-wp = Language(static=static, func=UserFunction, struct=struct, array=array_of, pi=3.14159265358979, __name__="wp")
+wp = Language(static=static, func=UserFunction, struct=struct, array=array_of, adjoint=Adjoint(), grad=grad,
+              pi=3.14159265358979, __name__="wp")  # fmt: skip
 
 
 def program(kernel: Callable, types: Sequence[Any], kind: str = "kernel", **options: Any) -> Func:

@@ -94,8 +94,9 @@ class Gradients(Printing):
     def call_gradient(self, f: object, node: ast.Call) -> Operand:
         """``wp.grad(f)(…)``: the derivative of the sum of the results by each argument; zero by integers."""
         given = self.arguments(node)
+        depth = self.options.gradient + 1
         if hasattr(f, "treadle_function"):
-            func, values, rules = self.instance(f, given, node, self.options.gradient + 1)
+            func, values, rules = self.instance(f, given, node, depth)
             func = _caller(func, rules) if rules else func
         else:
             func, values = self._builtin_program(f.__treadle_builtin__, given, node)
@@ -104,7 +105,7 @@ class Gradients(Printing):
             which = "argument" if not floats else "result"
             self.fail(node, f"{called(node)}: there is no {which} that is a float", kind=KernelGradientError)
         b = self.here(node)
-        made = iter(b.op("call", values, tuple([v.type for v in floats]), func=func, gradient=True))
+        made = iter(b.op("call", values, tuple([v.type for v in floats]), func=func, gradient=depth))
         entries = [v for v in values if not isinstance(v.type, View)]
         parts = tuple([next(made) if has_floats(v.type) else zero(b, v) for v in entries])
         return parts if len(parts) > 1 else parts[0]

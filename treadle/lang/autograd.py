@@ -291,9 +291,9 @@ def gradcheck_tape(
 ) -> bool:
     """Whether the gradients of each launch recorded on ``tape`` agree with central differences.
 
-    Each launch is checked by itself, from what its arrays hold now. Its inputs are the arrays that the kernel reads, its
-    outputs those that it writes. Left out are launches without gradients: of kernels with ``enable_backward=False``,
-    and those in which no array that is written, or none that is read, has one.
+    Each launch is checked by itself, from what its arrays hold now. Its inputs are the arrays that the kernel reads,
+    its outputs those that it writes. Left out are launches without gradients: of kernels with
+    ``enable_backward=False``, and those in which no array that is written, or none that is read, has one.
 
     Args:
         tape: what was recorded; it is left as it is.

@@ -17,7 +17,7 @@ __all__ = ["expand_gradients"]
 
 def expand_gradients(func: Func) -> Func:
     """``func`` with the adjoint of the callee, asked with an adjoint of one for each result, in place of each call that
-    is marked ``gradient``.
+    is marked ``gradient``: how often the callee will be differentiated, this time counted.
 
     Raises:
         KernelGradientError: the callee has no derivative, or writes to memory.
@@ -46,7 +46,7 @@ def _expanded(block: Block, env: dict[Value, Value]) -> Block:
 def _gradient(b: Builder, op: Op) -> list[Value]:
     """The results of ``op``, a call marked ``gradient``: one for each argument that has floats."""
     callee: Func = op.attrs["func"]
-    adjoint = _adjoint(callee)
+    adjoint = _adjoint(callee, op.attrs["gradient"] > 1)
     given = [leaf for a in op.args for leaf in _leaves(b, a)]
     seeds = [b.const(1.0, p.type) for p in adjoint.params[len(given) :]]
     types = tuple([y.type for y in adjoint.body.yields])
@@ -55,8 +55,8 @@ def _gradient(b: Builder, op: Op) -> list[Value]:
 
 
 @lru_cache(maxsize=256)
-def _adjoint(func: Func) -> Func:
-    """The adjoint of ``func`` on scalars and views."""
+def _adjoint(func: Func, again: bool) -> Func:
+    """The adjoint of ``func`` on scalars and views; ``again``: it will be differentiated as well."""
     from .adjoint import reverse_function
     from .pipeline import NORMALIZE, PREPARE, run
 
@@ -66,7 +66,7 @@ def _adjoint(func: Func) -> Func:
             raise KernelGradientError(
                 f"wp.grad of {func.name}, which writes to an array", op.span, "give the value back as a result"
             )
-    return reverse_function(ready)
+    return reverse_function(ready, again)
 
 
 def _leaves(b: Builder, v: Value) -> Iterator[Value]:

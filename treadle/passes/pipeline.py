@@ -23,7 +23,7 @@ from .scalarize import scalarize
 from .simplify import simplify
 from .sink import sink_stores
 
-__all__ = ["LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
+__all__ = ["FINISH", "LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
 
 Pass = Callable[[Func], Func]
 
@@ -33,16 +33,15 @@ NORMALIZE: tuple[Pass, ...] = (expand_gradients, inline_small, fold, simplify, s
 RELEASE: tuple[Pass, ...] = (drop_asserts,)
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
-LOWER: tuple[Pass, ...] = (
-    place_large, scalarize, promote_arrays, form_fma, fold, simplify, share_common, sink_stores, flatten_cheap,
-    hoist_unchanging, remove_dead, mark_bounded, demand_room,
-)  # fmt: skip
+TAKE_APART: tuple[Pass, ...] = (place_large, scalarize, promote_arrays, form_fma)
+TIDY: tuple[Pass, ...] = (fold, simplify, share_common)
+ARRANGE: tuple[Pass, ...] = (sink_stores, flatten_cheap, hoist_unchanging, remove_dead, mark_bounded, demand_room)
+LOWER: tuple[Pass, ...] = (*TAKE_APART, *TIDY, *ARRANGE)
 
 # Between NORMALIZE and differentiation: scalars only, and every rounding decided, so that a program that runs again
-# computes the same bits.
-PREPARE: tuple[Pass, ...] = (
-    drop_asserts, place_large, scalarize, promote_arrays, form_fma, fold, simplify, share_common, remove_dead,
-)  # fmt: skip
+# computes the same bits. Then what is new becomes part of the rest.
+PREPARE: tuple[Pass, ...] = (drop_asserts, *TAKE_APART, *TIDY, remove_dead)
+FINISH: tuple[Pass, ...] = (remove_dead, inline_small, promote_arrays, form_fma, *TIDY, *ARRANGE)
 
 
 def run(passes: tuple[Pass, ...], func: Func, verify: bool = False) -> Func:

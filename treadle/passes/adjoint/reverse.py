@@ -25,6 +25,7 @@ from ...ir.node import Block, Func, Op, Value
 from ...ir.walk import captured, ops_of
 from ...types.core import Type, View, b1, i64
 from ..fma import leave_products
+from ..inline import drop_rules
 from .calls import flatten_calls
 from .facts import UNKNOWN, Facts, is_float, survey
 from .loops import reverse_loop, run_loop
@@ -55,7 +56,8 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False, again: b
         body = walk.b.block()
     roots = {"winners": tuple(sorted(walk.winners)), "seen": tuple(sorted(walk.seen))}
     marks = {**func.facts, "adjoint": True, **roots}
-    return replace(func, body=body, facts=marks)
+    made = replace(func, body=body, facts=marks)
+    return made if again else drop_rules(made)
 
 
 def reverse_function(func: Func, again: bool = False) -> Func:
@@ -76,7 +78,8 @@ def reverse_function(func: Func, again: bool = False) -> Func:
         body = walk.b.block((), tuple([walk.adjoint(p) for p in floats]))
     params = (*func.params, *adjoints)
     names = (*func.names, *[f"adj_{k}" for k in range(len(adjoints))]) if func.names else ()
-    return Func(f"adjoint {func.name}", "function", params, body, (), names, dict(func.facts), func.span)
+    made = Func(f"adjoint {func.name}", "function", params, body, (), names, dict(func.facts), func.span)
+    return made if again else drop_rules(made)
 
 
 @dataclass(slots=True)

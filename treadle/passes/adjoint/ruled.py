@@ -73,7 +73,7 @@ def _see_final(r: Reverser, v: Value, rule: Func, access: Op) -> None:
     unknown = root == UNKNOWN and any(a.writes and a.root == UNKNOWN for a in r.facts.accesses)
     if r.facts.moves(v) or unknown or (root != UNKNOWN and r.facts.changes(root)):
         raise KernelGradientError(
-            f"{rule.name} reads {root!r}, which the kernel also reads and changes: what the launch left there is not known",
+            f"{rule.name} reads {root!r}, which the kernel also reads and changes: what it left there is not known",
             access.span, "hand over what is needed as an argument or a result",
         )  # fmt: skip
     if root != UNKNOWN:

@@ -1,0 +1,623 @@
+"""Custom gradients: rules on numbers and on arrays, replay functions, ``wp.grad``, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.base.errors import AutogradError, KernelGradientError
+
+
+def backward(kernel, dim, inputs, outputs, seeds=None):
+    """Launch ``kernel`` on a tape and go back from ones, or from ``seeds``."""
+    for a in inputs:
+        if isinstance(a, wp.array) and a.grad is not None:
+            a.grad.zero_()
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim, inputs=inputs, outputs=outputs)
+    seeds = [np.ones(y.numpy().shape) for y in outputs] if seeds is None else seeds
+    tape.backward(grads={y: wp.array(s, dtype=y.dtype) for y, s in zip(outputs, seeds, strict=True)})
+
+
+def floats(values, dtype=float, grad=True):
+    return wp.array(np.asarray(values), dtype=dtype, requires_grad=grad)
+
+
+def results(n, dtype=float):
+    return wp.zeros(n, dtype=dtype, requires_grad=True)
+
+
+# ---- rules on numbers
+
+
+@wp.struct
+class Body:
+    mass: float
+    place: wp.vec3
+
+
+@wp.func
+def blend(x: float, y: float):
+    return x * 3.0 + y / 3.0, y**2.5
+
+
+@wp.func_grad(blend)
+def adj_blend(x: float, y: float, adj_first: float, adj_second: float):
+    """The docstring of a rule stays."""
+    wp.adjoint[x] += x * adj_first * 42.0 + y * adj_second * 10.0
+    wp.adjoint[y] += y * adj_second * 3.0
+
+
+@wp.func  # noqa: F811
+def blend(b: Body):  # noqa: F811
+    return b.place[0] * b.place[1] * 4.0, wp.length(b.place), b.mass**0.5
+
+
+@wp.func_grad(blend)
+def adj_blend_body(b: Body, adj_volume: float, adj_length: float, adj_root: float):
+    wp.adjoint[b.mass] += b.mass * adj_volume * 10.0
+    wp.adjoint[b.place][0] += adj_volume * b.place[1] * 20.0
+    wp.adjoint[b.place].y += adj_length * b.place[0] * 30.0
+    wp.adjoint[b].place[2] = adj_root * 40.0
+
+
+def test_each_overload_has_its_rule():
+    @wp.kernel
+    def numbers(x: wp.array(dtype=float), y: wp.array(dtype=float), a: wp.array(dtype=float), b: wp.array(dtype=float)):
+        i = wp.tid()
+        a[i], b[i] = blend(x[i], y[i])
+
+    @wp.kernel
+    def bodies(x: wp.array(dtype=Body), out: wp.array(dtype=float)):
+        i = wp.tid()
+        u, v, w = blend(x[i])
+        out[i] = u + v + w
+
+    x, y = floats([1.0, 2.0, 3.0]), floats([10.0, 11.0, 12.0])
+    backward(numbers, 3, [x, y], [results(3), results(3)])
+    np.testing.assert_allclose(x.grad.numpy(), x.numpy() * 42.0 + y.numpy() * 10.0)
+    np.testing.assert_allclose(y.grad.numpy(), y.numpy() * 3.0)
+    one, other = Body(), Body()
+    one.mass, one.place, other.mass, other.place = 4.0, wp.vec3(1.0, 2.0, 3.0), 1.0, wp.vec3(5.0, 6.0, 7.0)
+    both = wp.array([one, other], dtype=Body, requires_grad=True)
+    backward(bodies, 2, [both], [results(2)])
+    np.testing.assert_allclose(both.grad.numpy()["mass"], [40.0, 10.0])
+    np.testing.assert_allclose(both.grad.numpy()["place"], [[40.0, 30.0, 40.0], [120.0, 150.0, 40.0]])
+    assert adj_blend.__doc__ == "The docstring of a rule stays."
+
+
+@wp.func
+def sigmoid(x: float):
+    return 1.0 / (1.0 + wp.exp(-x))
+
+
+@wp.func_grad(sigmoid)
+def adj_sigmoid(x: float, adj: float):
+    wp.adjoint[x] += 10.0 * adj * sigmoid(x) * (1.0 - sigmoid(x))
+
+
+@wp.func
+def nested(x: float):
+    return sigmoid(x) * 2.0
+
+
+def test_a_rule_may_call_its_function_and_serves_inside_others_loops_and_branches():
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        s = x[i]
+        for n in range(3):
+            if s > 0.0:
+                s = nested(s)
+            else:
+                s = s * s
+        y[i] = s
+
+    def slope(x):
+        d = 1.0
+        for _ in range(3):
+            s = 1.0 / (1.0 + np.exp(-x))
+            x, d = (2.0 * s, d * 20.0 * s * (1.0 - s)) if x > 0.0 else (x * x, d * 2.0 * x)
+        return d
+
+    x, y = floats([0.5, -0.7, 2.0, 0.0]), results(4)
+    backward(k, 4, [x], [y])
+    np.testing.assert_allclose(x.grad.numpy(), [slope(v) for v in x.list()], rtol=2e-5)
+
+
+def test_a_straight_through_estimator_passes_where_there_is_no_derivative():
+    @wp.func
+    def step(x: float):
+        return wp.round(x)
+
+    @wp.func_grad(step)
+    def adj_step(x: float, adj: float):
+        wp.adjoint[x] += adj
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = step(x[i]) * 3.0
+
+    x = floats([0.2, 0.7, 1.6])
+    backward(k, 3, [x], [results(3)])
+    assert x.grad.list() == [3.0, 3.0, 3.0]
+
+
+def test_rules_of_generic_functions_serve_every_type():
+    @wp.func
+    def cube(x: Any):
+        return x * x * x
+
+    @wp.func_grad(cube)
+    def adj_cube(x: Any, adj: Any):
+        wp.adjoint[x] += adj * x * x * type(x)(3.0)
+
+    @wp.kernel
+    def k(x: wp.array(dtype=Any), y: wp.array(dtype=Any)):
+        i = wp.tid()
+        y[i] = cube(x[i])
+
+    for dtype in (wp.float32, wp.float64):
+        x = floats([1.0, 2.0], dtype)
+        backward(k, 2, [x], [results(2, dtype)])
+        assert x.grad.list() == [3.0, 12.0]
+
+
+def test_results_that_are_integers_have_a_zero_in_their_place():
+    @wp.func
+    def split(x: float):
+        return x - wp.floor(x), int(x)
+
+    @wp.func_grad(split)
+    def adj_split(x: float, adj: float, whole: int):
+        wp.adjoint[x] += adj + float(whole)
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        part, whole = split(x[i])
+        y[i] = part * float(whole)
+
+    x = floats([2.25, 3.5])
+    backward(k, 2, [x], [results(2)])
+    assert x.grad.list() == [2.0, 3.0]
+
+
+# ---- rules on arrays
+
+
+@wp.func
+def store_sigmoid(i: int, xs: wp.array(dtype=float), ys: wp.array(dtype=float)):
+    ys[i] = 1.0 / (1.0 + wp.exp(-xs[i]))
+
+
+@wp.func_grad(store_sigmoid)
+def adj_store_sigmoid(i: int, xs: wp.array(dtype=float), ys: wp.array(dtype=float)):
+    wp.adjoint[xs][i] += ys[i] * (1.0 - ys[i]) * wp.adjoint[ys][i]
+
+
+@wp.kernel
+def store_sigmoids(xs: wp.array(dtype=float), ys: wp.array(dtype=float)):
+    i = wp.tid()
+    store_sigmoid(i, xs, ys)
+
+
+def test_a_rule_sees_what_the_launch_left_even_if_later_ones_overwrite_it():
+    xs, ys, zs = floats([1.0, 2.0, -3.0]), results(3), results(3)
+    with wp.Tape() as tape:
+        wp.launch(store_sigmoids, 3, inputs=[xs], outputs=[ys])
+        wp.copy(zs, ys)
+        ys.fill_(0.5)
+    s = zs.numpy()
+    tape.backward(grads={zs: wp.array([1.0, 2.0, 4.0], dtype=float)})
+    np.testing.assert_allclose(xs.grad.numpy(), s * (1.0 - s) * [1.0, 2.0, 4.0], rtol=1e-6)
+    assert ys.list() == [0.5, 0.5, 0.5]
+
+
+def test_an_output_that_keeps_its_value_keeps_its_gradient():
+    xs, ys = floats([0.0]), wp.full(1, 0.5, dtype=float, requires_grad=True)
+    backward(store_sigmoids, 1, [xs], [ys], [np.array([8.0])])
+    np.testing.assert_allclose(xs.grad.numpy(), [2.0])
+
+
+@wp.func
+def row_dot(a: wp.array(dtype=float), w: wp.array(dtype=wp.vec3), k: float):
+    s = float(0.0)
+    for j in range(a.shape[0]):
+        s += a[j] * w[j].x * k
+    return s
+
+
+@wp.func_grad(row_dot)
+def adj_row_dot(a: wp.array(dtype=float), w: wp.array(dtype=wp.vec3), k: float, adj: float):
+    for j in range(a.shape[0]):
+        wp.adjoint[a][j] += adj * w[j].x * k
+        wp.atomic_add(wp.adjoint[w], j, wp.vec3(adj * a[j] * k, 0.0, 0.0))
+        wp.adjoint[k] += adj * a[j] * w[j].x
+
+
+@wp.kernel
+def rows(m: wp.array2d(dtype=float), w: wp.array(dtype=wp.vec3), k: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    for r in range(3):
+        if k[i] > -0.5:
+            y[i] += wp.sin(row_dot(m[i], w, k[i] * float(r)))
+
+
+@pytest.mark.parametrize("w_has_gradient", [True, False])
+def test_views_of_arrays_lead_to_the_gradients_of_these_parts(w_has_gradient):
+    rng = np.random.default_rng(0)
+    m, k = floats(rng.normal(size=(5, 4))), floats(rng.normal(size=5))
+    w = floats(rng.normal(size=(4, 3)), wp.vec3, w_has_gradient)
+    assert wp.autograd.gradcheck(rows, 5, [m, w, k], [results(5)], eps=1e-2, show_summary=False)
+    assert (w.grad is not None) is w_has_gradient
+
+
+@wp.struct
+class Table:
+    values: wp.array(dtype=float)
+    scale: float
+
+
+@wp.func
+def look_up(t: Table, i: int):
+    return t.values[i] * t.scale
+
+
+@wp.func_grad(look_up)
+def adj_look_up(t: Table, i: int, adj: float):
+    wp.adjoint[t.values][i] += adj * t.scale
+    wp.adjoint[t.scale] += adj * t.values[i]
+
+
+def table(values, scale, grad=True):
+    made = Table()
+    made.values, made.scale = floats(values, grad=grad), scale
+    return made
+
+
+def test_arrays_in_structs_and_in_arrays_of_structs():
+    @wp.kernel
+    def k(t: Table, many: wp.array(dtype=Table), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        own = Table()
+        own.values = t.values
+        own.scale = x[i]
+        y[i] = look_up(own, i) + look_up(many[0], i) * x[i] + look_up(many[1], i)
+
+    t, first, second = table([1.0, 2.0], 1.0), table([4.0, 5.0], 3.0), table([7.0, 8.0], 2.0, grad=False)
+    x = floats([0.5, 0.25])
+    backward(k, 2, [t, wp.array([first, second], dtype=Table), x], [results(2)])
+    np.testing.assert_allclose(t.values.grad.numpy(), x.numpy())
+    np.testing.assert_allclose(x.grad.numpy(), [1.0 + 12.0, 2.0 + 15.0])
+    np.testing.assert_allclose(first.values.grad.numpy(), 3.0 * x.numpy())
+
+
+@wp.func
+def product(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float), n: int, ta: bool, tb: bool):
+    for i in range(n):
+        for j in range(n):
+            s = float(0.0)
+            for k in range(n):
+                s += a[k * n + i if ta else i * n + k] * b[j * n + k if tb else k * n + j]
+            c[i * n + j] += s
+
+
+@wp.func_grad(product)
+def adj_product(
+    a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float), n: int, ta: bool, tb: bool
+):
+    product(wp.adjoint[c], b, wp.adjoint[a], n, False, True)
+    product(a, wp.adjoint[c], wp.adjoint[b], n, True, False)
+
+
+def test_adjoints_of_arrays_can_be_handed_to_functions():
+    @wp.kernel
+    def k(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):
+        product(a, b, c, 3, False, False)
+
+    rng = np.random.default_rng(2)
+    a, b, seed = floats(rng.normal(size=9)), floats(rng.normal(size=9)), rng.normal(size=9)
+    backward(k, 1, [a, b], [results(9)], [seed])
+    left, right, g = (np.asarray(v).reshape(3, 3) for v in (a.numpy(), b.numpy(), seed))
+    np.testing.assert_allclose(a.grad.numpy().reshape(3, 3), g @ right.T, rtol=1e-5)
+    np.testing.assert_allclose(b.grad.numpy().reshape(3, 3), left.T @ g, rtol=1e-5)
+
+
+# ---- replay
+
+
+@wp.func
+def ticket(counter: wp.array(dtype=int), drawn: wp.array(dtype=int), tid: int):
+    number = wp.atomic_add(counter, 0, 1)
+    drawn[tid] = number
+    return number
+
+
+@wp.func_replay(ticket)
+def ticket_again(counter: wp.array(dtype=int), drawn: wp.array(dtype=int), tid: int):
+    return drawn[tid]
+
+
+@wp.kernel
+def squares(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), drawn: wp.array(dtype=int), y: wp.array(dtype=float)
+):
+    i = wp.tid()
+    n = ticket(counter, drawn, i)
+    y[n] = x[i] * x[i]
+
+
+def test_a_replay_function_stands_for_the_function_in_the_second_run():
+    n = 50
+    x, y = floats(np.arange(n)), results(n)
+    counter, drawn = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    with wp.Tape() as tape:
+        wp.launch(squares, n, inputs=[x, counter, drawn], outputs=[y])
+        drawn.zero_()
+    tape.backward(grads={y: floats(np.arange(n) + 1.0, grad=False)})
+    np.testing.assert_allclose(x.grad.numpy(), 2.0 * np.arange(n) * (np.arange(n) + 1.0))
+    assert counter.list() == [n] and drawn.list() == [0] * n
+
+
+def test_a_replay_function_that_hides_a_derivative_is_refused():
+    @wp.func
+    def kept(a: wp.array(dtype=float), i: int, x: float):
+        a[i] = x * x
+        return a[i]
+
+    @wp.func_replay(kept)
+    def kept_again(a: wp.array(dtype=float), i: int, x: float):
+        return a[i]
+
+    @wp.kernel
+    def k(a: wp.array(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = kept(a, i, x[i])
+
+    with pytest.raises(KernelGradientError, match="has a replay function and works on arrays"):
+        backward(k, 2, [results(2), floats([1.0, 2.0])], [results(2)])
+
+
+# ---- wp.grad
+
+
+@wp.func
+def energy(x: float, k: float):
+    return 0.5 * k * x * x
+
+
+@wp.func
+def chain(x: float, n: int):
+    y = x
+    for i in range(n):
+        y = y * y * 0.5 + x
+        if y > 4.0:
+            break
+    return y
+
+
+@wp.func
+def weighted(a: wp.array(dtype=float), v: wp.vec3, b: Body):
+    s = float(0.0)
+    for i in range(a.shape[0]):
+        s = s * b.mass + a[i] * v[i]
+    return s, wp.dot(v, b.place)
+
+
+def test_grad_of_functions_builtins_and_functions_with_rules():
+    @wp.kernel
+    def k(a: wp.array(dtype=float), out: wp.array(dtype=float)):
+        by_x, by_k = wp.grad(energy)(3.0, 2.0)
+        slope, whole = wp.grad(chain)(a[0] * 0.3, 4)
+        b = Body()
+        b.mass = 0.5
+        b.place = wp.vec3(1.0, 2.0, 3.0)
+        by_v, by_b = wp.grad(weighted)(a, wp.vec3(1.0, -1.0, 2.0), b)
+        sine = wp.grad(wp.sin)
+        by_base, by_exponent = wp.grad(wp.pow)(2.0, 3.0)
+        out[0], out[1], out[2], out[3] = by_x, by_k, slope, float(whole)
+        out[4], out[5], out[6], out[7] = by_v[0], by_v[2], by_b.mass, by_b.place[1]
+        out[8], out[9], out[10], out[11] = sine(0.3), by_base, by_exponent, wp.grad(sigmoid)(0.0)
+
+    def y(x):
+        v = x
+        for _ in range(4):
+            v = v * v * 0.5 + x
+        return v
+
+    out = wp.zeros(12, dtype=float)
+    wp.launch(k, 1, inputs=[floats([1.0, 2.0, 3.0], grad=False), out])
+    want = [6.0, 4.5, (y(0.3001) - y(0.2999)) / 2e-4, 0.0, 0.25 + 1.0, 3.0 + 3.0, 2.0 * 0.5 - 2.0, -1.0,
+            np.cos(0.3), 12.0, 8.0 * np.log(2.0), 2.5]  # fmt: skip
+    np.testing.assert_allclose(out.numpy(), want, rtol=1e-5)
+
+
+def test_the_tape_differentiates_a_gradient_once_more():
+    @wp.kernel
+    def force(x: wp.array(dtype=wp.float64), f: wp.array(dtype=wp.float64)):
+        i = wp.tid()
+        f[i] = -wp.grad(bump)(x[i])
+
+    @wp.func
+    def bump(x: wp.float64):
+        return wp.sin(x) * x * x
+
+    x = floats([0.3, -1.2], wp.float64)
+    check = dict(eps=1e-5, atol=1e-8, rtol=1e-6, show_summary=False)
+    assert wp.autograd.gradcheck(force, 2, [x], [results(2, wp.float64)], **check)
+
+
+def test_grad_of_what_writes_to_arrays_is_refused():
+    @wp.func
+    def fill(a: wp.array(dtype=float), x: float):
+        a[0] = x
+        return x
+
+    @wp.kernel
+    def k(a: wp.array(dtype=float)):
+        a[1] = wp.grad(fill)(a, 1.0)
+
+    with pytest.raises(KernelGradientError, match="wp.grad of fill, which writes to an array") as caught:
+        wp.launch(k, 1, inputs=[wp.zeros(2, dtype=float)])
+    assert "a[0] = x" in str(caught.value)
+
+
+# ---- what is refused
+
+
+def test_signatures_that_do_not_fit_are_told_where_the_rule_stands():
+    @wp.func
+    def f(x: float, n: int):
+        return x, n
+
+    with pytest.raises(KernelGradientError, match=r"adj\(float32, float32\) fits no overload of .*f"):
+
+        @wp.func_grad(f)
+        def adj(x: float, a: float):
+            wp.adjoint[x] += a
+
+    with pytest.raises(KernelGradientError, match="fits no overload"):
+
+        @wp.func_replay(f)
+        def again(x: float):
+            return x, 1
+
+    with pytest.raises(KernelGradientError, match="takes a function under @wp.func, not len"):
+        wp.func_grad(len)
+    with pytest.raises(RuntimeError, match="not int"):
+        wp.grad(3)
+
+
+def test_adjoints_that_do_not_fit_the_results_are_told_when_the_gradient_is_compiled():
+    @wp.func
+    def f(x: float):
+        return x * x
+
+    @wp.func_grad(f)
+    def adj(x: float, a: float, b: float):
+        wp.adjoint[x] += a
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = f(x[i])
+
+    with pytest.raises(KernelGradientError, match=r"takes \(float32, float32\) after the arguments of f"):
+        backward(k, 2, [floats([1.0, 2.0])], [results(2)])
+
+
+def test_a_rule_that_reads_what_the_kernel_changes_and_reads_is_refused():
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        store_sigmoid(i, x, y)
+        y[i] = y[i] * 2.0
+
+    with pytest.raises(KernelGradientError, match="reads 'y', which the kernel also reads and changes"):
+        backward(k, 2, [floats([1.0, 2.0])], [results(2)])
+
+
+def test_a_rule_that_writes_elsewhere_is_refused():
+    @wp.func
+    def f(a: wp.array(dtype=float), x: float):
+        return a[0] * x
+
+    @wp.func_grad(f)
+    def adj(a: wp.array(dtype=float), x: float, g: float):
+        a[0] = g
+
+    @wp.kernel
+    def k(a: wp.array(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = f(a, x[i])
+
+    with pytest.raises(KernelGradientError, match="adjoint .*f writes to an array"):
+        backward(k, 2, [floats([1.0]), floats([1.0, 2.0])], [results(2)])
+
+
+def test_outside_of_kernels_there_are_no_adjoints():
+    with pytest.raises(KernelGradientError, match="only in gradient functions"):
+        wp.adjoint[3]
+    with pytest.raises(KernelGradientError, match="only be called in kernels"):
+        wp.grad(energy)(1.0, 2.0)
+
+
+def test_a_rule_of_ones_own_is_found_wrong_by_gradcheck():
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = sigmoid(x[i])
+
+    with pytest.raises(AutogradError, match="differ from central differences"):
+        wp.autograd.gradcheck(k, 2, [floats([0.5, 1.0])], [results(2)], show_summary=False)
+
+
+# ---- compiled code that is kept
+
+
+PROGRAM = """
+import treadle as wp, treadle.lang.compile as compiler
+@wp.func
+def f(x: float):
+    return x * x
+{rule}
+@wp.kernel
+def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = f(x[i])
+built = []
+real = compiler.translate
+compiler.translate = lambda *a: built.append(1) or real(*a)
+x, y = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(k, 1, inputs=[x], outputs=[y])
+tape.backward(y)
+print(x.grad.list(), len(built))
+"""
+RULE = "@wp.func_grad(f)\ndef adj(x: float, a: float):\n    wp.adjoint[x] += {} * a"
+
+
+def run(folder, rule):
+    path = folder / "program.py"
+    path.write_text(textwrap.dedent(PROGRAM).format(rule=rule))
+    code = f"import treadle as wp, runpy; wp.config.kernel_cache_dir = {str(folder)!r}; runpy.run_path({str(path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_gradients_that_were_kept_are_those_of_the_rule_of_now(tmp_path):
+    assert run(tmp_path, "pass") == "[6.0] 2"
+    assert run(tmp_path, RULE.format(7.0)) == "[7.0] 2"
+    assert run(tmp_path, RULE.format(7.0)) == "[7.0] 0"
+    assert run(tmp_path, RULE.format(8.0)).startswith("[8.0]")
+
+
+def test_a_rule_that_comes_later_replaces_the_gradient_that_was_compiled():
+    @wp.func
+    def f(x: float):
+        return x * x
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = f(x[i])
+
+    x = floats([3.0])
+    backward(k, 1, [x], [results(1)])
+    assert x.grad.list() == [6.0]
+
+    @wp.func_grad(f)
+    def adj(x: float, a: float):
+        wp.adjoint[x] += 11.0 * a
+
+    backward(k, 1, [x], [results(1)])
+    assert x.grad.list() == [11.0]
