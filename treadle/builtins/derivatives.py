@@ -165,7 +165,7 @@ def of_normalize(a, result, adj):
     """``(1 - n nᵀ)/|a|``, which is symmetric: it takes tangents to tangents too. 0 at 0, which has no direction."""
     size = length(a)
     some = size > 0.0 and size < INFINITY
-    return where(some, (adj - result * dot(result, adj)) / size, type(adj)())
+    return where(some, (adj - result * dot(result, adj)) * (1.0 / size), type(adj)())
 
 
 def of_inverse(a, result, adj):

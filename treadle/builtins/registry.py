@@ -193,6 +193,10 @@ class Record:
         found = vars(self.definition).get(name)
         return found.load() if isinstance(found, Deferred) else found
 
+    def has(self, name: str) -> bool:
+        """Whether the definition has the part ``name``, which is not loaded for that."""
+        return name in vars(self.definition)
+
     # -- matching ----------------------------------------------------------------------------------------------------
 
     def match(self, args: list[Arg], kwargs: dict[str, Arg], context: Object) -> Match:

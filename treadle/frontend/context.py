@@ -36,18 +36,16 @@ class Context:
     def call(self, record: Record, types: Sequence[Type]) -> dict[str, Func]:
         """The attributes of a call of ``record`` for arguments of ``types``: the function, and where the program will
         be differentiated what the record says of its derivative."""
-        body, adjoint, tangent = (record.part(name) for name in ("body", "adjoint", "tangent"))
-        if adjoint is None:
+        body = record.part("body")
+        if not record.has("adjoint"):
             return {"func": self.instantiate(body, types)}
-        func = rounded(context_of(0).instantiate(body, types))  # who differentiates it does not look inside
-        results = [y.type for y in func.body.yields]
-        moving = [[t for t in given if has_floats(t)] for given in (types, results)]
-        if not self.gradient or not moving[0] or not moving[1]:
-            return {"func": func}
-        rules = context_of(self.gradient - 1)
-        found = {"func": func, "adjoint": rules.instantiate(adjoint, (*types, *results, *moving[1]))}
-        if tangent is not None:
-            found["tangent"] = rules.instantiate(tangent, (*types, *results, *moving[0]))
+        found = {"func": rounded(context_of(0).instantiate(body, types))}  # who differentiates it does not look inside
+        results = [y.type for y in found["func"].body.yields]
+        floats = {"tangent": [t for t in types if has_floats(t)], "adjoint": [t for t in results if has_floats(t)]}
+        if self.gradient and all(floats.values()):
+            rules = context_of(self.gradient - 1)
+            for name in filter(record.has, floats):
+                found[name] = rules.instantiate(record.part(name), (*types, *results, *floats[name]))
         return found
 
 
