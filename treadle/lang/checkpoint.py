@@ -9,6 +9,7 @@ The number of steps is not known while recording; when there are too many segmen
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
@@ -248,12 +249,12 @@ class ScheduledPass(Pass):
     def process(self, first: int, end: int, base: Ranges, slots: int | None) -> None:
         """Go back through operations ``first`` to ``end`` with memory as it was before them, which it is again
         afterwards in all bytes of ``base``, also after an error."""
-        starts = [at for at in self.log.starts if first < at < end]
-        count = len(starts) + 1
+        begin, stop = bisect_right(self.log.starts, first), bisect_left(self.log.starts, end)
+        count = stop - begin + 1
         if slots is None or count <= max(slots, 1):
             self.in_detail(first, end, base)
             return
-        middle = starts[split(count, slots) - 1]
+        middle = self.log.starts[begin + split(count, slots) - 1]
         part = Scheduled(count, lambda r: False)
         part.marked, part.touched = True, base.copy()
         segment = part.segments[0]
@@ -308,12 +309,12 @@ def split(steps: int, slots: int) -> int:
     """After how many of ``steps`` to keep a state, with ``slots`` to keep, so that the fewest steps are run again.
 
     Griewank and Walther, "Algorithm 799: revolve" (2000): with s states and r runs of each step, binomial(s + r, s)
-    steps can be gone back through.
+    steps can be gone back through: binomial(s + r - 1, s) before the state, the others behind it.
     """
     runs = 1
     while comb(slots + runs, slots) < steps:
         runs += 1
-    return min(max(steps - comb(slots - 1 + runs, slots - 1), 1), steps - 1)
+    return min(comb(slots + runs - 1, slots), steps - 1)
 
 
 def _written(op: Any) -> list[array]:
