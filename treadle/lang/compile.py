@@ -111,7 +111,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..ir.effects import effects
     from ..ir.show import show
     from ..passes.fma import leave_products
-    from ..passes.pipeline import LOWER, NORMALIZE, PREPARE, RELEASE, run
+    from ..passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, RELEASE, run
 
     manifest, target = Manifest(), host(options.width)
     func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
@@ -120,12 +120,16 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
         from ..passes.adjoint import reverse
 
         again = options.tangents is not None
-        func = run(NORMALIZE, reverse(run(PREPARE, func), options.active, options.aliased, again))
+        func = reverse(run(PREPARE, func), options.active, options.aliased, again)
     if options.tangents is not None:
         from ..passes.tangent import tangent
 
+        func = func if options.active is None else run(NORMALIZE, func)
         func = tangent(run(PREPARE, func), options.tangents, options.active is not None)
-    func = run(LOWER, func if options.checked else run(RELEASE, func))
+    if options.active is not None or options.tangents is not None:
+        func = run(FINISH, func)
+    else:
+        func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
     if options.shared:
         found.order, found.updated, found.beside = "ordered", (), ()
