@@ -77,7 +77,7 @@ class Site:
     """One atomic operation. ``uniform``: its address depends on the launch's arguments alone. ``used``: somebody reads
     the old value. ``loop``: it may run more than once in a thread. ``sources``: the roots whose loads, and the sites
     (by number) whose results decide on its address, its amount and whether it runs. ``cell``: how many fields lead to
-    the scalar within its root, they, and its indices, if those are constants."""
+    the scalar within its root, they, and its indices, if those are constants. ``part``: these fields."""
 
     op: Op
     root: str
@@ -88,6 +88,7 @@ class Site:
     loop: bool
     sources: frozenset[str | int]
     cell: tuple[int, ...] | None = None
+    part: tuple[int, ...] = ()
 
 
 Counter = tuple[str, "tuple[int, ...] | None"]
@@ -377,7 +378,7 @@ class _Walk:
         known = uniform and all([i.kind == "const" and i.n >= 0 for i in indices])
         cell = (len(place.part), *place.part, *[i.n for i in indices]) if known else None
         self.sites.append(Site(op, root, op.attrs["op"], v.type.elem, uniform, r in self.used, self.loops > 0,
-                               self.sources(mask), cell))  # fmt: skip
+                               self.sources(mask), cell, place.part))  # fmt: skip
         self.depend(r, mask | self.bit(number))
 
     def print(self, op: Op) -> None:

@@ -27,7 +27,7 @@ from ...passes.counting import counting_pass
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
 from ...types.records import SUMS, SUMS_AT
-from . import counted, held, memory
+from . import counted, held, memory, rows
 from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
@@ -45,12 +45,13 @@ class Plan:
     """How one site is written. ``item``: its number in ``meta["atomics"]``; ``param``: the kernel parameter it
     updates, or whose gradient if ``grad``."""
 
-    how: str  # own, sum, copy, noted, listed, counted, drawn, serial
+    how: str  # own, sum, copy, noted, listed, counted, drawn, serial; or joined: written with another
     item: int = -1
     param: int = -1
     grad: bool = False
     number: int = 0  # among the held sites
-    leader: int = 0  # the held site with which it shares the lanes that ran
+    sure: bool = False  # it runs whenever the kernel does
+    row: tuple[Op, ...] = ()  # all updates that it is written for, in the order of their places
     round: int = 0  # in which it is counted
     counter: int = 0  # of a drawn one: the number of what it draws from, and its type
     type: Scalar = i64
@@ -78,8 +79,8 @@ class Planned:
     apart: list[tuple[list[int], list[int]]] = field(default_factory=list)
     draws: bool = False
     alone: bool = False
-
     lanewise: set[Op] = field(default_factory=set)
+
     @property
     def drawing(self) -> tuple[Func, ...]:
         """The passes in which a gang tallies."""
@@ -108,29 +109,30 @@ def plan(func: Func, order: str) -> Planned:
 
 def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
     plans, rounds = made.plans, {k: r for r, numbers in enumerate(found.rounds) for k in numbers}
+    always = set(func.body.ops)
     shared: dict[tuple[str, str], int] = {}
     counters: dict[Counter, int] = {}
-    varying = [s for s in found.sites if not s.uniform and not found.roots[s.root].own]
     waiting: list[Plan] = []
     for k, site in enumerate(found.sites):
         if found.roots[site.root].own:
             plans[site.op] = Plan("own")
         elif made.counting and k in rounds:
             plans[site.op] = one = _counted_plan(func, site, rounds[k], made.items, shared)
-            if made.draws:
             if not site.uniform:
                 made.lanewise.add(site.op)
+            if made.draws:
                 one.how, one.counter = "drawn", counters.setdefault(found.counter(site), len(counters))
         elif made.order == "free" or made.counting:
-            plans[site.op] = one = _private_plan(func, site, varying, made.items, shared)
+            plans[site.op] = one = _private_plan(func, site, found, made.items, shared)
             if one.how == "noted":
-                one.number = len(waiting)
+                one.number, one.sure = len(waiting), site.op in always
                 waiting.append(one)
         else:
             plans[site.op] = Plan("serial")
     if any(s.loop and plans[s.op].how == "noted" for s in found.sites):
         for one in waiting:
             one.how = "listed"
+    rows.join(func, plans)
 
 
 def _counting(func: Func, found: Effects) -> list[Func]:
@@ -199,7 +201,7 @@ def _counted_plan(func: Func, site: Site, number: int, items: list[dict], shared
 
 
 def _private_plan(
-    func: Func, site: Site, varying: list[Site], items: list[dict], shared: dict[tuple[str, str], int]
+    func: Func, site: Site, found: Effects, items: list[dict], shared: dict[tuple[str, str], int]
 ) -> Plan:
     param, grad = _param(func, site.root), site.root != data_of(site.root)
     kind = "add" if site.kind == "sub" else site.kind
@@ -210,7 +212,7 @@ def _private_plan(
     if (site.root, kind) not in shared:
         items.append({"kind": "copy", **fact})
         shared[site.root, kind] = len(items) - 1
-    several = site.loop or sum(1 for s in varying if s.root == site.root) > 1
+    several = site.loop or rows.several(found, site.part, site.root) > 1
     return Plan("noted" if site.type.is_float and several else "copy", shared[site.root, kind], param, grad)
 
 
@@ -221,9 +223,19 @@ def _atomic(e: Emitter, op: Op) -> None:
     if e.unit.target.kind != "cpu":
         _device(e, op)
         return
+    chosen = e.unit.plans.get(op, Plan("serial"))
+    if chosen.how == "joined":
+        e.env[op.results[0]] = e.zero(op.results[0])
+    elif chosen.row and e.width > 1:
+        _row(e, chosen)
+    else:
+        for each in chosen.row or (op,):
+            _write(e, each, chosen)
+
+
+def _write(e: Emitter, op: Op, chosen: Plan) -> None:
     element, view = memory.access(e, op)
     values = [e.number(a) for a in op.args[1 + view.type.ndim :]]
-    chosen = e.unit.plans.get(op, Plan("serial"))
     how = "own" if view.base is not None else chosen.how
     _HOW[how](e, op, element, values, chosen)
 
@@ -384,10 +396,35 @@ def _held(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Pla
     """A copy whose order matters: the gang's end does it."""
     if e.width == 1:  # threads come one after the other anyway
         _copy(e, op, element, values, plan)
+    else:
+        _hold(e, (op,), element, values, plan)
+
+
+def _hold(e: Emitter, ops: tuple[Op, ...], element: memory.Access, values: list[X], plan: Plan) -> None:
+    element.at.scalars.append(_shift(e, plan).text)
+    (held.note if plan.how == "noted" else held.append)(e, ops, element.pointers(element.at), values, plan)
+    for op in ops:
+        e.env[op.results[0]] = e.zero(op.results[0])
+
+
+def _row(e: Emitter, plan: Plan) -> None:
+    """Components of an element at once."""
+    ops, t = plan.row, plan.row[0].results[0].type
+    element, _ = memory.access(e, ops[0])
+    values = [e.number(op.args[-1]) for op in ops]
+    if plan.how != "copy":
+        _hold(e, ops, element, values, plan)
+        return
+    if not rows.whole(e, len(ops)):
+        for op in ops:
+            _write(e, op, plan)
         return
     element.at.scalars.append(_shift(e, plan).text)
-    (held.note if plan.how == "noted" else held.append)(e, op, element.pointers(element.at), values[0], plan)
-    e.env[op.results[0]] = e.zero(op.results[0])
+    four = rows.columns(e, values)
+    for lane, pointer in enumerate(each_pointer(e, element.at.pointers(element.view.data), len(ops) * t.size)):
+        rows.change_row(e, ops[0], pointer, rows.row_of(e, four, lane, t, len(ops)), len(ops))
+    for op in ops:
+        e.env[op.results[0]] = e.zero(op.results[0])
 
 
 # --- other machines --------------------------------------------------------------------------------------------------

@@ -46,7 +46,6 @@ class Emitter:
         self.after_parameters: list = []  # lines behind the parameters' loads
         self.entry: list = []  # lines at the top of the function: allocas, pointers of the launch record
         self.abort_label: str | None = None
-        self.noted: tuple[tuple[str, str | None], int] | None = None  # where an update was held last, and as which site
         self.full: dict[str, str] = {}  # by a gang's own mask: the condition that it has every lane
         self.entries: dict[tuple[str, int], list[X | ViewX]] = {}  # by site of the tape: what was put there first
         self.born: dict[str, str | None] = {}  # by a thread's own array: the mask under which it was made

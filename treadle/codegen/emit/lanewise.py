@@ -118,7 +118,7 @@ def _bits(item: Item) -> str:
     return memory(item.type) if item.type.is_float and item.type.bits >= 32 else f"i{8 * item.size}"
 
 
-def _turned(e: Emitter, kind: str, four: list[str]) -> list[str]:
+def turned(e: Emitter, kind: str, four: list[str]) -> list[str]:
     """The transposition of 4 × 4 blocks: of four vectors, block by block, the first, second, third and fourth
     elements."""
     w, many = e.width, vector(kind, e.width)
@@ -148,7 +148,7 @@ def _load_row(e: Emitter, pointers: list[str], items: list[Item]) -> list[str]:
             part = vector(kind, n)
             row = e.t.ins(f"shufflevector {part} {row}, {part} poison, {indices([*range(n), *[n] * (4 - n)])}")
         rows.append(row)
-    return _turned(e, kind, [_side_by_side(e, kind, rows[i::4]) for i in range(4)])[:n]
+    return turned(e, kind, [_side_by_side(e, kind, rows[i::4]) for i in range(4)])[:n]
 
 
 def _side_by_side(e: Emitter, kind: str, parts: list[str]) -> str:
@@ -166,7 +166,7 @@ def _side_by_side(e: Emitter, kind: str, parts: list[str]) -> str:
 def _store_row(e: Emitter, pointers: list[str], items: list[Item], columns: list[str]) -> None:
     """Write two to four items side by side, lane after lane."""
     kind, n, offset = _bits(items[0]), len(items), items[0].offset
-    four = _turned(e, kind, columns + ["poison"] * (4 - n))
+    four = turned(e, kind, columns + ["poison"] * (4 - n))
     many, row = vector(kind, e.width), vector(kind, n)
     for lane, pointer in enumerate(pointers):
         first = lane // 4 * 4
