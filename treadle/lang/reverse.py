@@ -24,12 +24,14 @@ MOST = 20_000  # launches of a kernel whose adjoint is remembered
 class Reverse:
     """The adjoint of a plan's kernel for one set of arrays with gradients.
 
-    ``active``: the paths of these arrays. ``again``: sites that the adjoint kernel writes to as the kernel did.
+    ``active``: the paths of these arrays. ``again``: sites that the adjoint kernel writes to as the kernel did;
+    ``unsaved``: those of them whose content nobody asked for, so that the log does not put it back.
     ``winners``: sites of which it must see the content from after the launch; of those in ``seen`` alone it only looks
     at that, while the others hold a least or greatest value of many.
     """
 
-    __slots__ = ("active", "again", "aliased", "plan", "quick", "seen", "winners")
+    __slots__ = ("active", "again", "aliased", "plan", "quick", "seen", "unsaved",
+                 "winners")  # fmt: skip
 
     def __init__(self, plan: Plan, active: tuple[str, ...], aliased: bool, dims: tuple[int, ...]):
         self.plan, self.active, self.aliased = plan, active, aliased
@@ -47,6 +49,7 @@ class Reverse:
                 self.winners.append(site)
             if path in seen - winners:
                 self.seen.append(site)
+        self.unsaved = [site for site in self.again if not site.keeps]
 
     @property
     def careful(self) -> bool:
@@ -327,12 +330,16 @@ class Pass:
         befores = [piece.data for piece in pieces]
         for piece in reversed(pieces):
             piece.swap()
+        unsaved = [site.of(args) for site in reverse.unsaved]
+        aside = [(a, a.numpy().copy()) for a in unsaved if a is not None]
         try:
             if after:
                 reverse.run_with_winners(dim, args, after)
             else:
                 reverse.run(dim, args)
         finally:
+            for a, rows in aside:
+                a.numpy()[...] = rows
             for piece, before in zip(reversed(pieces), reversed(befores), strict=True):
                 piece.put(before)
 
