@@ -426,8 +426,9 @@ def compare_modes(program: Program, start: State, direction: State) -> str:
     return f"forward mode says {forward.sum()}, reverse mode {backward.sum()}"
 
 
-def judge(seed: int, folder: Path) -> Verdict:
-    """Compare forward mode with difference quotients, and reverse mode with forward mode, on program ``seed``."""
+def judge(seed: int, folder: Path, launches: bool = False) -> Verdict:
+    """Compare forward mode with difference quotients, and reverse mode with forward mode, on program ``seed``; with
+    ``launches`` in machine code too."""
     from treadle.codegen import oracle
 
     verdict = Verdict(seed)
@@ -447,10 +448,69 @@ def judge(seed: int, folder: Path) -> Verdict:
     if off.any():
         k = int(np.argmax(off))
         verdict.wrong.append(f"tangent {k} is {found[k]}, difference quotients say {first[k]} and {second[k]}")
-    difference = compare_modes(program, start, direction)
-    if difference:
-        verdict.wrong.append(difference)
+    differences = [compare_modes(program, start, direction)]
+    if launches:
+        differences.append(compare_launches(program, start, direction))
+    verdict.wrong += filter(None, differences)
     return verdict
+
+
+# ---- the same by launches
+
+
+class Arrays:
+    """A state as treadle's arrays, with a gradient each if asked for."""
+
+    def __init__(self, program: Program, state: State, requires_grad: bool = False):
+        import treadle as wp
+
+        types = {"u": wp.vec3d, "bodies": program.module.Body}
+        self.of = {name: wp.array(state.of[name], dtype=types.get(name, wp.float64), requires_grad=requires_grad)
+                   for name in State.NAMES if name not in NO_ARRAYS}  # fmt: skip
+        self.state = state
+
+    def arguments(self) -> list[Any]:
+        import treadle as wp
+
+        given = {**self.of, "m0": wp.mat22d(self.state.of["m0"]), "p": float(self.state.of["p"]),
+                 "left": self.of["mem"][:, 0:4], "right": self.of["mem"][:, 2:6]}  # fmt: skip
+        return [given[name] for name in PARAMETERS]
+
+    def flat(self, gradients: bool = False) -> np.ndarray:
+        """What the arrays, or their gradients, hold, as ``State.flat`` has it, without what is no array."""
+        made = self.state.copy()
+        for name in State.NAMES:
+            a = self.of.get(name)
+            made.of[name] = np.zeros(0) if a is None else (a.grad if gradients else a).numpy()
+        return made.flat()
+
+
+def compare_launches(program: Program, start: State, direction: State) -> str:
+    """What is wrong where ``wp.jvp`` and ``wp.Tape`` differ from each other, or from a launch."""
+    import treadle as wp
+
+    kernel = program.module.kernel
+    direction, rng = direction.copy(), np.random.default_rng(program.seed + 10**6)
+    seeds = State(rng, direction.of["bodies"].dtype)
+    for name in NO_ARRAYS:
+        direction.of[name][...] = 0.0
+    plain, values, tangents = Arrays(program, start), Arrays(program, start), Arrays(program, direction)
+    wp.launch(kernel, THREADS, plain.arguments())
+    wp.jvp(kernel, THREADS, values.arguments(), tangents=tangents.arguments())
+    taped = Arrays(program, start, True)
+    for name, a in taped.of.items():
+        a.grad.assign(wp.array(seeds.of[name], dtype=a.dtype))
+    with wp.Tape() as tape:
+        wp.launch(kernel, THREADS, taped.arguments())
+    tape.backward()
+    if not plain.flat().tobytes() == values.flat().tobytes() == taped.flat().tobytes():
+        return "launches, jvp and tape leave other values"
+    forward = Arrays(program, seeds).flat() * tangents.flat()
+    backward = taped.flat(gradients=True) * Arrays(program, direction).flat()
+    scale = np.abs(forward).sum() + np.abs(backward).sum()
+    if abs(forward.sum() - backward.sum()) <= EQUAL * scale:
+        return ""
+    return f"wp.jvp says {forward.sum()}, wp.Tape {backward.sum()}"
 
 
 def main() -> int:
@@ -458,12 +518,13 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--launches", action="store_true", help="also compile, and compare wp.jvp with wp.Tape")
     asked = options.parse_args()
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(asked.seed, asked.seed + asked.count):
             try:
-                verdicts.append(judge(seed, Path(folder)))
+                verdicts.append(judge(seed, Path(folder), asked.launches))
             except TreadleError as error:
                 verdicts.append(Verdict(seed, wrong=[f"{type(error).__name__}: {error}"]))
             for text in verdicts[-1].wrong:

@@ -19,6 +19,13 @@ def test_modes_and_quotients_agree(tmp_path, first):
     assert judged > 0.9 * count
 
 
+@pytest.mark.parametrize("first", range(200, 230, 10))
+def test_launches_with_tangents_and_tapes_agree(tmp_path, first):
+    verdicts = [judge(seed, tmp_path, launches=True) for seed in range(first, first + 10)]
+    wrong = [f"program {v.seed}: {text}" for v in verdicts for text in v.wrong]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_a_small_error_in_one_derivative_is_found(tmp_path, monkeypatch):
     program = Program(3, tmp_path)
     start, direction = program.states()
