@@ -25,6 +25,7 @@ from ..types.records import (
     MAX_DIMS,
     MAX_EXTENT,
     PROGRAM,
+    SIMPLE,
     STOPPED,
     UPDATED_KINDS,
     Memory,
@@ -116,6 +117,7 @@ class Program:
         record["counting"], record["rounds"] = tables[3].buffer_info()[0], len(passes)
         record["apart"], record["napart"] = tables[4].buffer_info()[0], len(apart) // 2
         record["draws"] = meta.get("draws", False)
+        record["simple"] = 0 < len(atomics) <= SIMPLE and all(item["kind"] == "count" for item in meta["atomics"])
         # Counting pays where all workers need less than nine tenths of the time that one needs without it.
         record["counting_workers"] = int((1 + meta.get("counting_weight", 0.0) / weight) / 0.9) + 1
         record["atomics"], record["natomics"] = tables[0].buffer_info()[0], len(atomics)

@@ -71,12 +71,13 @@ LOG = words("data used capacity")
 # What one loaded kernel, with its argument types, needs at a launch. `order` 0 is free, else serial in thread order,
 # unless `rounds` counting passes, whose entries are at `counting`, come first; they do with at least `counting_workers`
 # workers, and where the `napart` pairs of arrays at `apart` do not lie over each other. Where they do, kernels that
-# tally by gang (`draws`) run thread by thread.
+# tally by gang (`draws`) run thread by thread. Where all private targets are counters, up to SIMPLE of them (`simple`),
+# small launches need no chunks.
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
 # (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
-    "last_min last_max next key rounds counting counting_workers apart napart draws"
+    "last_min last_max next key rounds counting counting_workers apart napart draws simple"
 )
 
 # One private target of atomics: a sum (0), a copy (1) or counters of a round (2). `view` is its view's offset in the
@@ -84,6 +85,7 @@ PROGRAM = words(
 # element, `identity` the bits that leave values unchanged, `merge` the address of `void (dst, src, count)`. A copy of a
 # planar view reaches over its component stride.
 ATOMIC = words("kind view data ndim elements scalar_size identity merge planar round")
+SIMPLE = 16
 ATOMIC_KINDS = {"sum": 0, "copy": 1, "count": 2}
 
 # Arrays that must not lie over each other stand in rows of the same kind, of which only what says where they lie has a

@@ -6,7 +6,7 @@ private sums and copies, and the order in which they are merged. That is why res
 
 from __future__ import annotations
 
-from ...types.records import ENV, FAULT, LAUNCH, POOL, PROGRAM, STOPPED
+from ...types.records import ATOMIC, ENV, FAULT, LAUNCH, POOL, PROGRAM, SIMPLE, STOPPED
 from .private import JOB, private
 from .text import Code
 
@@ -108,6 +108,10 @@ def _work() -> str:
     with c.if_(c.op("and", "i1", plain, c.op("xor", "i1", "%big", "true"))):
         args = (("ptr", "%args"), ("ptr", "%launch"), ("i64", 0), ("i64", "%size"), ("ptr", "null"))
         c.ret(c.call("i32", entry, *args))
+    simple = c.op("icmp ne", "i64", c.load("i64", "%program", PROGRAM["simple"]), 0)
+    draws = c.op("icmp ne", "i64", c.load("i64", "%program", PROGRAM["draws"]), 0)
+    with c.if_(c.op("and", "i1", simple, c.op("xor", "i1", c.op("or", "i1", "%big", draws), "true"))):
+        _in_place(c, entry, natomics)
     pool = c.load("ptr", "%env", ENV["pool"])
     free = c.op("icmp eq", "i64", c.load("i64", "%program", PROGRAM["order"]), 0)
     rounds = c.load("i64", "%program", PROGRAM["rounds"])
@@ -120,7 +124,7 @@ def _work() -> str:
         workers = c.cast("sext", "i32", c.atomic_load("i32", pool, POOL["limit"]), "i64")
         enough = c.op("icmp sge", "i64", workers, c.load("i64", "%program", PROGRAM["counting_workers"]))
         counted.set(c.op("and", "i1", c.op("and", "i1", counts, held.get()), enough))
-    single, draws = c.var("i1", "false"), c.op("icmp ne", "i64", c.load("i64", "%program", PROGRAM["draws"]), 0)
+    single = c.var("i1", "false")
     with c.if_(c.op("or", "i1", draws, counted.get())):
         apart = c.call("i1", "@lie_apart", ("ptr", "%program"), ("ptr", "%args"))
         counted.set(c.op("and", "i1", counted.get(), apart))
@@ -168,6 +172,16 @@ def _work() -> str:
         c.call("void", "@unlock", ("ptr", pool))
     c.ret(status.get())
     return c.text()
+
+
+def _in_place(c: Code, entry: str, natomics: str) -> None:
+    """Run all threads at once on the counters themselves."""
+    pointers, items = c.stack(8 * SIMPLE), c.load("ptr", "%program", PROGRAM["atomics"])
+    with c.for_(natomics) as j:
+        view = c.load("i64", c.at(items, c.op("mul", "i64", j, ATOMIC.size)), ATOMIC["view"])
+        c.store("ptr", c.load("ptr", "%args", view), pointers, c.op("mul", "i64", j, 8))
+    args = (("ptr", "%args"), ("ptr", "%launch"), ("i64", 0), ("i64", "%size"), ("ptr", pointers))
+    c.ret(c.call("i32", entry, *args))
 
 
 def _is_counted(c: Code, job: str) -> str:
