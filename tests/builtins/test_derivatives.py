@@ -17,7 +17,7 @@ from treadle.ir.walk import ops_of
 from treadle.passes.adjoint import reverse_function
 from treadle.passes.inline import drop_rules
 from treadle.passes.pipeline import LOWER, NORMALIZE, run
-from treadle.types.core import Matrix, Scalar, Type, Vector, f16, f32, f64, i32
+from treadle.types.core import Matrix, Scalar, Type, Vector, f16, f32, f64, i32, matrix, quaternion, vector
 from treadle.types.layout import has_floats, leaves
 from treadle.types.values import class_of
 
@@ -222,16 +222,17 @@ def test_constant_powers(exponent):
 
 # -- machine code ------------------------------------------------------------------------------------------------------
 
+COUNT = 5  # threads
 GROUPS: dict[tuple[Type, ...], list[str]] = {}
 for _key, (_, _, _types) in PROGRAMS.items():
     GROUPS.setdefault(tuple(_types), []).append(_key)
 
 
-def columns(types: tuple[Type, ...], count: int) -> list[np.ndarray]:
+def columns(types: tuple[Type, ...]) -> list[np.ndarray]:
     """Random operands, an array for each type with a row for each thread."""
     rng = np.random.default_rng(5)
     kinds = {f64: np.float64, f32: np.float32, f16: np.float16}
-    rows = [np.array([sample(t, rng, 0.05) for _ in range(count)]) for t in types]
+    rows = [np.array([sample(t, rng, 0.05) for _ in range(COUNT)]) for t in types]
     return [c.astype(kinds.get(element(t), np.int64)) for c, t in zip(rows, types)]
 
 
@@ -241,10 +242,10 @@ def shaped(c: np.ndarray, t: Type) -> np.ndarray:
     return c.reshape(len(c), *shape)
 
 
-@pytest.mark.parametrize("types", GROUPS, ids=lambda types: ",".join(t.name for t in types))
-def test_a_tape_gives_what_the_oracle_gives(types):
-    """One kernel calls all builtins that take these types; its adjoint, in machine code, adds up theirs."""
-    count, rng, lines, results = 5, np.random.default_rng(9), [], {}
+@cache
+def together(types: tuple[Type, ...]):
+    """One kernel that calls all builtins that take these types; its operands, its results, and whose those are."""
+    lines, results = [], {}
     for key in GROUPS[types]:
         name, n, _ = PROGRAMS[key]
         made = list(registry.records(name))[n].match([Arg(t) for t in types], {}, context_of(0)).result
@@ -252,28 +253,57 @@ def test_a_tape_gives_what_the_oracle_gives(types):
         operands = [f"x{k}_{key.replace('-', '_')}" for k in range(len(types))]  # some builtins change their argument
         lines += [f"{operand} = x{k}" for k, operand in enumerate(operands)]
         lines.append(f"{', '.join(outputs(key, results[key]))} = {call_text(name, operands)}")
-    outs = [wp.zeros(count, dtype=class_of(t), requires_grad=has_floats(t)) for made in results.values() for t in made]
-    given = columns(types, count)
-    ins = [wp.array(shaped(c, t), dtype=class_of(t), requires_grad=has_floats(t)) for c, t in zip(given, types)]
     expressions = [part for key, made in results.items() for part in outputs(key, made)]
-    everything = kernel(
-        expressions, list(types), [t for made in results.values() for t in made], None, "; ".join(lines)
-    )
+    made_types = [t for made in results.values() for t in made]
+    return kernel(expressions, list(types), made_types, before="; ".join(lines)), results
+
+
+def operands(types: tuple[Type, ...]) -> list[wp.array]:
+    """Random arguments, one for each thread."""
+    return [
+        wp.array(shaped(c, t), dtype=class_of(t), requires_grad=has_floats(t)) for c, t in zip(columns(types), types)
+    ]
+
+
+def backward(types: tuple[Type, ...]) -> tuple[list[wp.array], dict[wp.array, np.ndarray], list[wp.array]]:
+    """The operands with their gradients, the adjoints of the results that have some, and all results."""
+    everything, results = together(types)
+    ins, rng = operands(types), np.random.default_rng(9)
+    outs = [wp.zeros(COUNT, dtype=class_of(t), requires_grad=has_floats(t)) for made in results.values() for t in made]
     tape = wp.Tape()
     with tape:
-        wp.launch(everything, dim=count, inputs=[*ins, *outs])
+        wp.launch(everything, dim=COUNT, inputs=[*ins, *outs])
     adjoints = {o: rng.normal(size=o.numpy().shape).astype(o.numpy().dtype) for o in outs if o.requires_grad}
     tape.backward(grads={o: wp.array(a, dtype=o.dtype) for o, a in adjoints.items()})
-    found = np.concatenate([a.grad.numpy().reshape(count, -1) for a in ins if a.requires_grad], axis=1)
-    wanted = np.zeros(found.shape)
-    for i in range(count):
+    return ins, adjoints, outs
+
+
+@pytest.mark.parametrize("types", GROUPS, ids=lambda types: ",".join(t.name for t in types))
+def test_a_tape_gives_what_the_oracle_gives(types):
+    """The adjoint of the kernel that calls all builtins, in machine code, adds up theirs."""
+    ins, adjoints, outs = backward(types)
+    found = np.concatenate([a.grad.numpy().reshape(COUNT, -1) for a in ins if a.requires_grad], axis=1)
+    wanted, given = np.zeros(found.shape), columns(types)
+    for i in range(COUNT):
         xs, rest = [x for c in given for x in np.ravel(c[i]).tolist()], iter(outs)
-        for key, made in results.items():
+        for key, made in together(types)[1].items():
             mine = [next(rest) for _ in made]
             adj = [a for o in mine if o in adjoints for a in np.ravel(adjoints[o][i]).tolist()]
             wanted[i] += call(adjoint(key), *xs, *adj)
     near = {f64: 1e-12, f32: 1e-5}.get(next(e for e in map(element, types) if e.is_float), 5e-2)
     assert np.allclose(found, wanted, rtol=0, atol=near * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("types", [(f64,), (f64, f64), (vector(3, f64),), (quaternion(f64),), (matrix(3, 3, f64),)],
+                         ids=lambda types: ",".join(t.name for t in types))  # fmt: skip
+def test_forwards_and_backwards_are_one_derivative(types):
+    """``adj · (J ẋ) = (Jᵀ adj) · ẋ``, in machine code."""
+    ins, adjoints, outs = backward(types)
+    rng = np.random.default_rng(4)
+    dots = [rng.normal(size=a.numpy().shape) for a in ins]
+    along = wp.jvp(together(types)[0], dim=COUNT, inputs=ins, outputs=outs, tangents=dots)
+    forth = sum(np.sum(adjoints[o] * dot.numpy()) for o, dot in zip(outs, along) if o in adjoints)
+    assert np.isclose(forth, sum(np.sum(dot * a.grad.numpy()) for dot, a in zip(dots, ins)), rtol=1e-12)
 
 
 def outputs(key: str, made: tuple) -> list[str]:
