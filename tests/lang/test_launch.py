@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from treadle.runtime import fast
 
 
 @wp.kernel
@@ -289,6 +290,42 @@ def grow1(a: wp.array(dtype=float)):
 def grow2(a: wp.array2d(dtype=float)):
     i, j = wp.tid()
     a[i, j] += 1.0
+
+
+@wp.kernel
+def product(a: wp.array(dtype=float), b: wp.array(dtype=float), place: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = a[i] * b[place[i]]
+
+
+def quick(program, dim, values):
+    """A launch by the native launcher alone: None if it was done, NotImplemented if it was declined."""
+    native = fast.launcher()
+    fast.add(native, program)
+    return native(dim, values, [])
+
+
+def test_gradients_may_lie_over_each_other_and_over_data():
+    """One array for two parameters has one gradient, which threads then add to one after the other."""
+    n = 1000
+    place = np.random.default_rng(4).permutation(n).astype(np.int32)
+    x, y = [wp.array(np.linspace(k, k + 1, n), dtype=float, requires_grad=True) for k in (1, 2)]
+    out = wp.zeros(n, dtype=float, requires_grad=True)
+    out.grad.fill_(1.0)
+    twice, types = product.bind([x, x, wp.array(place), out])
+    adjoint = lambda **how: product.overload(types).adjoint((n,), ("a", "b", "out"), **how).program
+    assert adjoint().meets(adjoint().pack(twice)) and quick(adjoint(), n, twice) is NotImplemented
+    adjoint(shared=True).run(twice, (n,))
+    values = np.linspace(1, 2, n)
+    assert np.allclose(x.grad.numpy(), values[place] + values[np.argsort(place)])
+    over = wp.array(np.zeros(n), dtype=float, requires_grad=True)
+    over.grad = y  # the data of another argument
+    mixed, _ = product.bind([over, y, wp.array(place), out])
+    assert adjoint().meets(adjoint().pack(mixed)) and quick(adjoint(), n, mixed) is NotImplemented
+    apart, _ = product.bind([over, x, wp.array(place), out])
+    out.grad.fill_(1.0)
+    assert not adjoint().meets(adjoint().pack(apart)) and quick(adjoint(), n, apart) is None
+    assert np.allclose(y.numpy(), np.linspace(2, 3, n) + values[place])
 
 
 def test_overload_by_signature():
