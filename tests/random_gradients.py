@@ -450,7 +450,7 @@ def judge(seed: int, folder: Path, launches: bool = False) -> Verdict:
         verdict.wrong.append(f"tangent {k} is {found[k]}, difference quotients say {first[k]} and {second[k]}")
     differences = [compare_modes(program, start, direction)]
     if launches:
-        differences.append(compare_launches(program, start, direction))
+        differences += [compare(program, start, direction) for compare in (compare_launches, compare_second)]
     verdict.wrong += filter(None, differences)
     return verdict
 
@@ -497,9 +497,7 @@ def compare_launches(program: Program, start: State, direction: State) -> str:
     plain, values, tangents = Arrays(program, start), Arrays(program, start), Arrays(program, direction)
     wp.launch(kernel, THREADS, plain.arguments())
     wp.jvp(kernel, THREADS, values.arguments(), tangents=tangents.arguments())
-    taped = Arrays(program, start, True)
-    for name, a in taped.of.items():
-        a.grad.assign(wp.array(seeds.of[name], dtype=a.dtype))
+    taped = seeded(program, start, seeds)
     with wp.Tape() as tape:
         wp.launch(kernel, THREADS, taped.arguments())
     tape.backward()
@@ -511,6 +509,50 @@ def compare_launches(program: Program, start: State, direction: State) -> str:
     if abs(forward.sum() - backward.sum()) <= EQUAL * scale:
         return ""
     return f"wp.jvp says {forward.sum()}, wp.Tape {backward.sum()}"
+
+
+def gradient(program: Program, start: State, seeds: State) -> np.ndarray:
+    """The gradient at ``start`` of the end, weighted by ``seeds``."""
+    import treadle as wp
+
+    taped = seeded(program, start, seeds)
+    with wp.Tape() as tape:
+        wp.launch(program.module.kernel, THREADS, taped.arguments())
+    tape.backward()
+    return taped.flat(gradients=True)
+
+
+def seeded(program: Program, start: State, seeds: State) -> Arrays:
+    """The arrays of ``start``, with ``seeds`` as their gradients."""
+    made, given = Arrays(program, start, True), Arrays(program, seeds)
+    for name, a in made.of.items():
+        a.grad.assign(given.of[name])
+    return made
+
+
+def compare_second(program: Program, start: State, direction: State) -> str:
+    """What is wrong where a tape that goes back through ``wp.jvp`` gives other second derivatives than differences of
+    gradients."""
+    import treadle as wp
+
+    direction = direction.copy()
+    for name in NO_ARRAYS:
+        direction.of[name][...] = 0.0
+    seeds = State(np.random.default_rng(program.seed + 10**6), direction.of["bodies"].dtype)
+    values, tangents = Arrays(program, start, True), seeded(program, direction, seeds)
+    with wp.Tape() as tape:
+        wp.jvp(program.module.kernel, THREADS, values.arguments(), tangents=tangents.arguments())
+    tape.backward()
+    if not np.allclose(tangents.flat(gradients=True), gradient(program, start, seeds), rtol=1e-12, atol=1e-12):
+        return "the gradient of a tangent is not the gradient"
+    ends = [[gradient(program, start.moved(direction, sign * step), seeds) for sign in (1, -1)] for step in STEPS]
+    first, second = [(a - b) / (2 * step) for (a, b), step in zip(ends, STEPS)]
+    found, scale = values.flat(gradients=True), 1 + np.abs(first)
+    off = (np.abs(first - second) <= AGREE * scale) & ~(np.abs(found - first) <= NEAR * scale)
+    if not off.any():
+        return ""
+    k = int(np.argmax(off))
+    return f"second derivative {k} is {found[k]}, differences of gradients say {first[k]} and {second[k]}"
 
 
 def main() -> int:
