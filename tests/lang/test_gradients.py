@@ -1,0 +1,213 @@
+"""Gradients of kernels of every kind against central differences, by each array and by what was in it before."""
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from tests.lang import zoo
+
+NAMES = list(zoo.zoo(wp.float64))
+IN_F32 = NAMES[::4]
+
+
+def launched(case):
+    """The launch as a function of all its float arrays, those that it writes included."""
+    first = [k for k, a in enumerate(case.inputs) if isinstance(a, wp.array) and a.requires_grad]
+
+    def run(*arrays):
+        inputs, outputs = list(case.inputs), arrays[len(first) :]
+        for k, a in zip(first, arrays, strict=False):
+            inputs[k] = a
+        wp.launch(case.kernel, case.dim, inputs=inputs, outputs=outputs)
+        return list(outputs)
+
+    return run, [*[case.inputs[k] for k in first], *case.outputs]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_the_derivative(name):
+    run, arrays = launched(zoo.case(wp.float64, name))
+    assert wp.autograd.gradcheck(run, inputs=arrays, eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+@pytest.mark.parametrize("name", IN_F32)
+def test_gradients_in_single_precision(name):
+    run, arrays = launched(zoo.case(wp.float32, name))
+    assert wp.autograd.gradcheck(run, inputs=arrays, eps=2e-3, atol=4e-3, rtol=2e-2, show_summary=False)
+
+
+# ---- arrays of structs, arrays in structs, planes
+
+
+@wp.struct
+class Inner:
+    weight: wp.float64
+    place: wp.vec3d
+
+
+@wp.struct
+class Outer:
+    inner: Inner
+    scale: wp.float64
+    count: int
+
+
+@wp.struct
+class Arrays:
+    a: wp.array(dtype=wp.float64)
+    places: wp.array(dtype=wp.vec3d)
+    factor: wp.float64
+
+
+@wp.kernel
+def arrays_of_structs(s: wp.array(dtype=Outer), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    s[i].scale = s[i].scale * s[i].inner.weight
+    y[i] = s[i].scale * s[i].inner.place[1] * s[(i + 1) % 3].inner.place.x
+
+
+@wp.kernel
+def arrays_in_structs(s: Arrays, y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    s.a[i] = s.a[i] * s.factor
+    y[i] = s.a[i] * wp.length_sq(s.places[i])
+
+
+def test_arrays_of_structs_have_gradients_of_structs():
+    rng = np.random.default_rng(5)
+    w, c, place = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(3, 3))
+    rows = []
+    for k in range(3):
+        row = Outer()
+        row.inner = Inner()
+        row.inner.weight, row.inner.place, row.scale, row.count = w[k], wp.vec3d(*place[k]), c[k], k
+        rows.append(row)
+    s = wp.array(rows, dtype=Outer, requires_grad=True)
+    y = wp.zeros(3, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(arrays_of_structs, 3, inputs=[s], outputs=[y])
+    seed = np.array([1.0, -2.0, 0.5])
+    tape.backward(grads={y: wp.array(seed, dtype=wp.float64)})
+    grad = s.grad.numpy()
+    after = np.roll(place[:, 0], -1)
+    np.testing.assert_allclose(grad["scale"], seed * w * place[:, 1] * after)
+    np.testing.assert_allclose(grad["inner"]["weight"], seed * c * place[:, 1] * after)
+    np.testing.assert_allclose(grad["inner"]["place"][:, 1], seed * c * w * after)
+    np.testing.assert_allclose(grad["inner"]["place"][:, 0], np.roll(seed * c * w * place[:, 1], 1))
+    assert not grad["inner"]["place"][:, 2].any() and not grad["count"].any()
+    np.testing.assert_allclose(s.numpy()["scale"], c * w)
+
+
+def test_arrays_in_structs():
+    rng = np.random.default_rng(6)
+    a = wp.array(rng.normal(size=4), dtype=wp.float64, requires_grad=True)
+    places = wp.array(rng.normal(size=(4, 3)), dtype=wp.vec3d, requires_grad=True)
+
+    def run(a, places):
+        s = Arrays()
+        s.a, s.places, s.factor = a, places, 3.0
+        y = wp.zeros(4, dtype=wp.float64, requires_grad=True)
+        wp.launch(arrays_in_structs, 4, inputs=[s], outputs=[y])
+        return [y, a]
+
+    assert wp.autograd.gradcheck(run, inputs=[a, places], eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+def planes(rows):
+    """Vectors in planes, one for each component."""
+    n = len(rows)
+    memory = np.zeros(3 * n)
+    made = wp.array(ptr=memory.ctypes.data, dtype=wp.vec3d, shape=(n,), strides=(8,), component_stride=8 * n,
+                    capacity=memory.nbytes, deleter=lambda ptr, capacity, memory=memory: None)  # fmt: skip
+    made.numpy()[...] = rows
+    made.requires_grad = True
+    return made
+
+
+def test_planes():
+    case = zoo.case(wp.float64, "neighbours")
+    rng = np.random.default_rng(7)
+    x, y = planes(rng.normal(size=(5, 3))), planes(rng.normal(size=(5, 3)))
+    run, arrays = launched(case._replace(inputs=[x], outputs=[y]))
+    assert wp.autograd.gradcheck(run, inputs=arrays, eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+# ---- programs of several launches
+
+
+@wp.kernel
+def spring_step(x: wp.array(dtype=wp.vec2d), v: wp.array(dtype=wp.vec2d), k: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    f = wp.vec2d()
+    for j in range(x.shape[0]):
+        if j == i:
+            continue
+        d = x[j] - x[i]
+        f += d * (k[0] * (wp.length(d) - wp.float64(0.7)))
+    v[i] = v[i] * wp.float64(0.95) + f * wp.float64(0.05)
+
+
+@wp.kernel
+def move_step(x: wp.array(dtype=wp.vec2d), v: wp.array(dtype=wp.vec2d)):
+    i = wp.tid()
+    x[i] += v[i] * wp.float64(0.05)
+    if x[i][1] < wp.float64(-0.5):
+        v[i][1] = -v[i][1]
+
+
+@wp.kernel
+def spread(x: wp.array(dtype=wp.vec2d), loss: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, wp.length_sq(x[i] - wp.vec2d(wp.float64(0.2), wp.float64(0.1))))
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+def test_a_state_stepped_in_place(steps):
+    rng = np.random.default_rng(8)
+    x = wp.array(rng.normal(size=(4, 2)), dtype=wp.vec2d, requires_grad=True)
+    v = wp.array(rng.normal(size=(4, 2)), dtype=wp.vec2d, requires_grad=True)
+    k = wp.array([1.7], dtype=wp.float64, requires_grad=True)
+
+    def run(x, v, k):
+        loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        for _ in range(steps):
+            wp.launch(spring_step, 4, inputs=[x, v, k])
+            wp.launch(move_step, 4, inputs=[x, v])
+        wp.launch(spread, 4, inputs=[x], outputs=[loss])
+        return [loss, x, v]
+
+    assert wp.autograd.gradcheck(run, inputs=[x, v, k], eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+@wp.kernel
+def chain_of_joints(
+    parent: wp.array(dtype=int), axis: wp.array(dtype=wp.vec3d), q: wp.array2d(dtype=wp.float64),
+    place: wp.array2d(dtype=wp.vec3d), turn: wp.array2d(dtype=wp.quatd),
+):  # fmt: skip
+    w, b = wp.tid()
+    for body in range(1, parent.shape[0]):
+        p = wp.vec3d(wp.float64(0.3), wp.float64(0.1), wp.float64(-0.2))
+        r = wp.quatd(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
+        up = parent[body]
+        p = place[w, up] + wp.quat_rotate(turn[w, up], p)
+        r = turn[w, up]
+        for j in range(body % 2 + 1):
+            r = r * wp.quat_from_axis_angle(axis[body], q[w, body] * wp.float64(j + 1))
+        place[w, body] = p
+        turn[w, body] = r
+
+
+def test_a_tree_of_joints_in_nested_dynamic_loops():
+    rng = np.random.default_rng(9)
+    parent = wp.array([0, 0, 1, 1, 3], dtype=int)
+    axis = rng.normal(size=(5, 3))
+    axis = wp.array(axis / np.linalg.norm(axis, axis=1, keepdims=True), dtype=wp.vec3d)
+    q = wp.array(rng.normal(size=(2, 5)), dtype=wp.float64, requires_grad=True)
+
+    def run(q):
+        place = wp.zeros((2, 5), dtype=wp.vec3d, requires_grad=True)
+        turn = wp.array(np.tile([0.0, 0.0, 0.0, 1.0], (2, 5, 1)), dtype=wp.quatd, requires_grad=True)
+        wp.launch(chain_of_joints, (2, 1), inputs=[parent, axis, q, place, turn])
+        return [place, turn]
+
+    assert wp.autograd.gradcheck(run, inputs=[q], eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
