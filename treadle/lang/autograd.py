@@ -45,7 +45,7 @@ def jacobian(
 
     A backward pass gives one row; where a kernel has fewer inputs than outputs, a launch with tangents one column
     (``wp.jvp``). Inputs and outputs are the arrays with ``requires_grad`` among the arguments; arrays in structs count
-    as constants. All arrays, and their gradients, hold afterwards what they held before.
+    as constants. Arrays and their gradients hold afterwards what they held before.
 
     Args:
         function: a kernel, or a Python function that launches kernels and returns an array or a list of arrays.
@@ -57,7 +57,7 @@ def jacobian(
         max_outputs_per_var: so many scalars of each output, the others' rows are NaN; all if not positive.
         plot_jacobians: show them with matplotlib.
         metadata: names for the plot instead of those of the function.
-        restore_inputs: accepted; arrays are always put back.
+        restore_inputs: put back the arguments of a Python function after each run of it; those of a kernel always are.
 
     Returns: by (number of the input, number of the output) an array of the input's dtype and the shape (scalars of the
     output, elements of the input).
@@ -75,7 +75,7 @@ def jacobian(
     >>> wp.autograd.jacobian(scale, dim=2, inputs=[x], outputs=[y])[0, 0].list()
     [[3.0, 0.0], [0.0, 3.0]]
     """
-    subject = subject_of(function, dim, inputs, outputs, device, max_blocks, block_dim)
+    subject = subject_of(function, dim, inputs, outputs, device, max_blocks, block_dim, restore_inputs)
     blocks = by_tangents(subject, input_output_mask) if max_outputs_per_var <= 0 and _allows(function) else None
     if blocks is None:
         blocks = by_tape(subject, input_output_mask, max_outputs_per_var)
@@ -116,7 +116,7 @@ def jacobian_fd(
     array([[2., 0.],
            [0., 6.]])
     """
-    subject = subject_of(function, dim, inputs, outputs, device, max_blocks, block_dim)
+    subject = subject_of(function, dim, inputs, outputs, device, max_blocks, block_dim, restore_inputs)
     blocks = by_differences(subject, input_output_mask, eps, max_inputs_per_var)
     return _finished(subject, blocks, metadata, plot_jacobians)
 
@@ -187,7 +187,7 @@ def gradcheck(
     >>> wp.autograd.gradcheck(wave, dim=2, inputs=[x], outputs=[y], show_summary=False)
     True
     """
-    subject = subject_of(function, dim, inputs, outputs, device, max_blocks, block_dim)
+    subject = subject_of(function, dim, inputs, outputs, device, max_blocks, block_dim, restore_inputs)
     limits = max_inputs_per_var, max_outputs_per_var
     check = _Check(subject, input_output_mask, (eps, atol, rtol), limits)
     return check.tell(show_summary, plot_relative_error, plot_absolute_error, raise_exception)
@@ -236,7 +236,7 @@ class _Check:
         names.adopt(self.subject)
         for wanted, what in ((relative, "relative"), (absolute, "absolute")):
             if wanted:
-                title = f"{self.subject.key}: {what} error"
+                title = f"{self.subject.key} kernel Jacobian {what} error"
                 jacobian_plot(as_arrays(self.subject, self.errors(what)), names, title=title)
         if strict and self.failures:
             raise AutogradError(

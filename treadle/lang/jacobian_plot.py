@@ -58,7 +58,7 @@ def jacobian_plot(
     figure, axes = plt.subplots(
         len(rows), len(columns), figsize=(7, 7), layout="constrained", squeeze=False, gridspec_kw=ratios
     )
-    figure.suptitle(title or f"Jacobian of {names.key or 'a function'}")
+    figure.suptitle(title or f"{names.key or 'unknown'} kernel Jacobian")
     low, high = _range(fields.values())
     for row, j in enumerate(rows):
         for column, i in enumerate(columns):

@@ -45,7 +45,8 @@ class FunctionMetadata:
 class Subject:
     """What is differentiated: ``run`` computes the outputs from what its arrays hold.
 
-    ``inputs`` are its arguments; ``outputs`` the results, known once it has run if it is a Python function.
+    ``inputs`` are its arguments; ``outputs`` the results, known once it has run if it is a Python function. ``keeps``:
+    its arrays are put back after each run.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Subject:
         self.outputs: list[Any] | None = None if outputs is None else list(outputs)
         self.input_labels, self.output_labels = labels[: len(self.inputs)], labels[len(self.inputs) :]
         self.jvp: Callable[[dict[str, Any]], list[Any]] | None = None
+        self.keeps = True
 
     def evaluate(self) -> list[Any]:
         """Run it; the outputs."""
@@ -125,6 +127,7 @@ def subject_of(
     device: Any,
     max_blocks: int,
     block_dim: int | None,
+    restore_inputs: bool,
 ) -> Subject:
     """What ``wp.autograd``'s functions were given.
 
@@ -144,7 +147,9 @@ def subject_of(
     key = getattr(function, "__name__", type(function).__name__)
     labels = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     labels = [labels[k] if k < len(labels) else f"input_{k}" for k in range(len(inputs))]
-    return Subject(key, inputs, outputs, lambda: function(*inputs), labels)
+    made = Subject(key, inputs, outputs, lambda: function(*inputs), labels)
+    made.keeps = restore_inputs
+    return made
 
 
 def kernel_subject(
@@ -180,6 +185,7 @@ class State:
     """What arrays and their gradients hold, to be put back: by :meth:`restore` again and again, and at the end."""
 
     def __init__(self, subject: Subject):
+        self.keeps = subject.keeps
         unique = {id(a): a for a in subject.arrays()}
         self.arrays = list(unique.values())
         self.contents = [a.numpy().copy() for a in self.arrays]
@@ -194,7 +200,9 @@ class State:
             grad.numpy()[...] = rows
 
     def restore(self) -> None:
-        """Put back what the arrays held."""
+        """Put back what the arrays held, if that is wanted."""
+        if not self.keeps:
+            return
         for a, rows in zip(self.arrays, self.contents, strict=True):
             a.numpy()[...] = rows
 
@@ -285,16 +293,17 @@ def by_differences(subject: Subject, mask: Mask | None, eps: float, max_inputs: 
                 if 0 < max_inputs <= column:
                     break
                 state.restore()
-                middle, ends = x[place], []
-                for sign in (-1.0, 1.0):
+                before, ends = x.copy(), []
+                for step in (-eps, eps) if state.keeps else (-eps, 2.0 * eps):
                     state.restore()
-                    x[place] = middle + sign * eps
-                    step = float(x[place])
+                    x[place] += step
+                    at = float(x[place])
                     outputs = subject.evaluate()
-                    ends.append((step, [outputs[j].numpy().astype(np.float64).reshape(-1) for j in targets]))
+                    ends.append((at, [outputs[j].numpy().astype(np.float64).reshape(-1) for j in targets]))
                 (low, left), (high, right) = ends
                 for j, a, b in zip(targets, left, right, strict=True):
                     blocks[i, j][:, column] = (b - a) / (high - low)
+                x[...] = before
             state.restore()
     return blocks
 
