@@ -261,7 +261,7 @@ class Overload:
     ) -> Variant:  # fmt: skip
         """Forward mode for a grid of ``dims``: what stands at the paths ``tangents`` has tangents other than zero. With
         ``active`` the adjoint of that launch, for gradients of the arrays at these paths and of their tangents."""
-        options = self._options(False, False)
+        options = self._options(False, None)
         return self._find(dims, options._replace(tangents=tangents, active=active, aliased=aliased, shared=shared))
 
     def translation(self) -> tuple[str | None, Translation] | None:
