@@ -165,3 +165,58 @@ def test_what_has_no_derivative_is_told_with_its_line():
     x = doubles([1.0])
     with pytest.raises(KernelGradientError, match=r"x\[0\] = x\[0\] \*"):
         wp.jvp(points, 1, [x, wp.uint64(x.ptr)], tangents=[[1.0]])
+
+
+@wp.kernel
+def turn(
+    a: wp.array2d(dtype=wp.float64),
+    q: wp.array(dtype=wp.quatd),
+    m: wp.array(dtype=wp.mat33d),
+    out: wp.array2d(dtype=wp.float64),
+    ends: wp.array(dtype=wp.vec3d),
+):
+    i, j = wp.tid()
+    r = wp.quat_rotate(wp.normalize(q[i]), wp.vec3d(a[i, j], wp.float64(1.0), a[i, j] * a[i, j]))
+    s = wp.determinant(m[i]) * wp.atan2(r[0], r[1]) + wp.pow(wp.abs(r[2]) + 1.0, a[i, j])
+    out[i, j] = s + wp.dot(wp.inverse(m[i]) * r, r)
+    wp.atomic_add(ends, 0, r)
+    wp.atomic_max(ends, 1, r)
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (5, 3)])
+def test_grids_of_two_dimensions_and_arrays_of_composites(shape):
+    rng = np.random.default_rng(2)
+    given = rng.standard_normal(shape), rng.standard_normal((shape[0], 4)), rng.standard_normal((shape[0], 3, 3))
+    given[2][...] += 2 * np.eye(3)
+    direction = [rng.standard_normal(x.shape) for x in given]
+    kinds = wp.float64, wp.quatd, wp.mat33d
+
+    def launch(move: float, tangents: list | None = None) -> tuple[np.ndarray, list]:
+        inputs = [wp.array(x + move * d, dtype=t) for x, d, t in zip(given, direction, kinds)]
+        outputs = [wp.zeros(shape, dtype=wp.float64), wp.array(np.full((2, 3), -9.0), dtype=wp.vec3d)]
+        found = []
+        if tangents is None:
+            wp.launch(turn, shape, inputs, outputs)
+        else:
+            found = wp.jvp(turn, shape, inputs, outputs, tangents)
+        return flat(outputs), found
+
+    values, tangents = launch(0.0, direction)
+    assert np.array_equal(values, launch(0.0)[0])
+    h = 1e-6
+    quotient = (launch(h)[0] - launch(-h)[0]) / (2 * h)
+    assert np.abs(flat(tangents) - quotient).max() < 1e-8 * np.abs(quotient).max()
+
+
+def flat(arrays: list) -> np.ndarray:
+    return np.concatenate([a.numpy().ravel() for a in arrays])
+
+
+def test_checked_modules_check_indices_here_too():
+    @wp.kernel(module="unique", module_options={"mode": "debug"})
+    def past(a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64)):
+        i = wp.tid()
+        b[i] = a[2 * i]
+
+    with pytest.raises(IndexError, match=r"a\[2 \* i\](.|\n)*index 4 is out of bounds of array 'a'"):
+        wp.jvp(past, 3, [doubles(np.ones(3))], [doubles(np.zeros(3))], [np.ones(3)])
