@@ -58,8 +58,11 @@ COUNT = "%23: i32 = atomic %1, %11, %12 op='add'\n store %2, %23, %7"
         ("counted", f"if %13 {{\n {COUNT}\n yield\n }} {{\n yield\n }}"),
         # the amount is read from memory that nobody writes
         ("counted", "%20: i32 = load %3, %10\n %23: i32 = atomic %1, %11, %20 op='add'\n store %2, %23, %7"),
-        # … that the thread wrote before
-        ("ordered", "store %3, %10, %6\n %20: i32 = load %3, %10\n %23: i32 = atomic %1, %11, %20 op='add'\n"
+        # … that the thread itself wrote before
+        ("counted", "store %3, %10, %6\n %20: i32 = load %3, %10\n %23: i32 = atomic %1, %11, %20 op='add'\n"
+                    "store %2, %23, %7"),
+        # … that another thread may have written
+        ("ordered", "store %3, %11, %6\n %20: i32 = load %3, %10\n %23: i32 = atomic %1, %11, %20 op='add'\n"
                     "store %2, %23, %7"),
         # a second array whose amounts come from the first
         ("counted", "%20: i32 = atomic %1, %11, %12 op='add'\n %21: i32 = atomic %3, %11, %20 op='add'\n"

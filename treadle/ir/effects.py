@@ -10,8 +10,8 @@ A kernel's order is
 
 * **free** if no atomic's result is used, and no array is both updated at foreign indices and read or stored to, or
   updated by operations that do not commute: any gangs, any workers, and the same bits still;
-* **counted** if results of integer add and sub are used, and a thread's amounts depend on nothing but read-only memory
-  and results of counters counted before: amounts are summed chunk by chunk before the real run (by
+* **counted** if results of integer add and sub are used, and a thread's amounts depend on nothing but memory that no
+  other thread writes and results of counters counted before: amounts are summed chunk by chunk before the real run (by
   ``passes/counting.py``), so that each chunk knows where its counters start;
 * **ordered** otherwise: compare-and-swap, exchange, waiting loops, used updates of floats, printing. One thread after
   the other.
@@ -546,7 +546,7 @@ def _clash(found: Effects) -> bool:
 
 
 def _countable(found: Effects, root: str) -> bool:
-    """Whether amounts added to ``root`` can be known before anything is written."""
+    """Whether amounts added to ``root`` depend on nothing but what is given, the thread itself, and counters."""
     touch = found.roots[root]
     if root == UNKNOWN or touch.read or touch.written or not touch.accumulated <= {"add", "sub"}:
         return False
@@ -554,7 +554,8 @@ def _countable(found: Effects, root: str) -> bool:
         if site.root != root:
             continue
         memory = [found.roots[s] for s in site.sources if isinstance(s, str)]
-        if not site.type.is_int or UNKNOWN in site.sources or any(m.written or m.accumulated for m in memory):
+        foreign = any(not m.own and (m.written or m.accumulated) for m in memory)
+        if not site.type.is_int or UNKNOWN in site.sources or foreign:
             return False
     return True
 

@@ -110,6 +110,21 @@ def test_several_sites_at_places_that_vary_have_one_thread_a_gang():
     assert meta["width"] == 1 and meta["counting"] and not meta["draws"]
 
 
+def test_what_a_thread_wrote_itself_decides_in_gangs_but_not_beforehand():
+    k = KernelBuilder((INTS, FLOATS, INTS))
+    counter, x, y = k.params
+    i = k.tid()
+    k.store(x, (i,), k.op("sub", k.load(x, i), k.const(0.5, f32)))
+    k.if_(k.op("gt", k.load(x, i), k.const(0.0, f32)),
+          lambda: [k.store(y, (draw(k, counter, k.const(0, i32), k.const(1, i32)),), i)][:0])  # fmt: skip
+    assert effects(k.func()).order == "counted"
+    meta = Entry(k.func(), 8, COUNTED).binary.meta
+    assert meta["width"] == 8 and not meta["counting"] and meta["atomics"] == []
+    make = lambda: (np.zeros(1, np.int32), floats(), np.zeros(N, np.int32))
+    counter, x, y = same_on_all_widths(k.func(), N, make, COUNTED)
+    assert np.array_equal(y[: counter[0]], np.flatnonzero(floats() > 0.5)) and counter[0] == (floats() > 0.5).sum()
+
+
 def test_a_lane_that_fails_is_reported_once_and_by_the_run_that_counts():
     k = KernelBuilder((INTS, FLOATS, INTS))
     counter, x, y = k.params

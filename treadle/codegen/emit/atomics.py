@@ -69,8 +69,8 @@ class Part:
 class Planned:
     """``order``: the one that a kernel can really run in. ``plans``: one for each atomic op. ``items``: private
     targets. ``counting``: the counting pass of each round. ``apart``: pairs of arrays that must lie apart where those
-    run. ``draws``: gangs tally before they run. ``alone``: a gang has one thread. ``lanewise``: counters whose lanes are
-    served one after the other."""
+    run. ``draws``: gangs tally before they run. ``alone``: a gang has one thread. ``lanewise``: updates of counters
+    that serve lane after lane."""
 
     order: str
     plans: dict[Op, Plan] = field(default_factory=dict)
@@ -136,7 +136,8 @@ def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
 
 
 def _counting(func: Func, found: Effects) -> list[Func]:
-    """The counting pass of each round; none where the kernel has to run in thread order."""
+    """The counting pass of each round; none where the kernel has to run in thread order: a pass writes nothing, so it
+    cannot read what the kernel writes."""
     unknown = found.roots.get(UNKNOWN)
     if not _can_be_private(func, found) or (unknown is not None and (unknown.written or unknown.accumulated)):
         return []
@@ -145,7 +146,7 @@ def _counting(func: Func, found: Effects) -> list[Func]:
     for numbers in found.rounds:
         ops = [found.sites[k].op for k in numbers]
         made = counting_pass(func, ops, known)
-        if made is None:
+        if made is None or _changed(found) & _shown(made):
             return []
         passes.append(made)
         known += ops
@@ -161,12 +162,21 @@ def _can_draw(found: Effects, passes: list[Func]) -> bool:
 def _apart(func: Func, found: Effects, passes: list[Func]) -> list[tuple[list[int], list[int]]]:
     """Pairs of arrays that must lie apart: what a counting pass reads and what the kernel changes, counters and
     all that the kernel touches."""
-    shown = {root for f in passes for root, touch in effects(f).roots.items() if touch.read and not touch.private}
-    touched = {root: t for root, t in found.roots.items() if not t.private and root != UNKNOWN}
-    changed = {root for root, t in touched.items() if t.written or t.accumulated}
+    shown, changed = set().union(*map(_shown, passes)), _changed(found)
+    touched = {root for root, t in found.roots.items() if not t.private and root != UNKNOWN}
     counters = {found.sites[k].root for numbers in found.rounds for k in numbers}
     pairs = {(a, b) for a in shown for b in changed} | {(a, b) for a in counters for b in touched}
     return [(_path(func, a), _path(func, b)) for a, b in sorted(pairs) if a != b]
+
+
+def _shown(func: Func) -> set[str]:
+    """The arrays that ``func`` reads."""
+    return {root for root, touch in effects(func).roots.items() if touch.read and not touch.private}
+
+
+def _changed(found: Effects) -> set[str]:
+    """The arrays that are written or updated."""
+    return {root for root, t in found.roots.items() if not t.private and (t.written or t.accumulated)}
 
 
 def _can_be_private(func: Func, found: Effects) -> bool:
