@@ -13,8 +13,9 @@ from ..ir.builder import Builder
 from ..ir.node import Value
 from ..types.core import STR, FunctionType, Matrix, Scalar, Struct, Type, Vector, b1, f32, i32, tuple_of
 from ..types.numbers import rounder
+from ..types.numpy_types import type_of_numpy
 from ..types.promotion import adapts, fits, literal_type
-from ..types.spelling import SCALAR_NAMES, spell
+from ..types.spelling import spell
 
 FUNCTION = FunctionType()  # the type of functions passed as arguments
 
@@ -77,10 +78,8 @@ def constant_of(value: Any) -> Constant:
 
 
 def _numpy_scalar(value: np.generic) -> Constant:
-    for t, name in SCALAR_NAMES.items():
-        if value.dtype.name == name:
-            return Constant(plain(value.item(), t), t)
-    return Constant(value, None)
+    t = type_of_numpy(value.dtype)
+    return Constant(value, None) if t is None else Constant(plain(value.item(), t), t)
 
 
 def type_in(value: Any) -> Type | None:
@@ -92,8 +91,6 @@ def type_in(value: Any) -> Type | None:
     if isinstance(value, type):
         found = getattr(value, "__treadle_type__", None)
         if found is None and issubclass(value, np.generic):
-            from ..types.values import type_of_numpy
-
             return type_of_numpy(value)
         return found if isinstance(found, Type) else None
     return None

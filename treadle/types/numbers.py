@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import Scalar, b1, bf16, f16, f64
+from .core import Scalar, b1, bf16, f32, f64
 
 _CODES = {"i": {8: "b", 16: "h", 32: "i", 64: "q"}, "u": {8: "B", 16: "H", 32: "I", 64: "Q"}, "f": {32: "f", 64: "d"}}
 
@@ -34,13 +35,16 @@ def rounder(t: Scalar) -> Callable[[Any], Any]:
         return float
     if t is bf16:
         return lambda x: float(bf16_values(bf16_bits(float(x))))
-    kind = np.float16 if t is f16 else np.float32
+    return _single if t is f32 else _half
 
-    def narrow(x: Any) -> float:
-        with np.errstate(over="ignore"):
-            return float(kind(float(x)))
 
-    return narrow
+def _single(x: Any) -> float:
+    return ctypes.c_float(x if type(x) is float else float(x)).value  # as C converts: too large a number is infinity
+
+
+def _half(x: Any) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float16(float(x)))
 
 
 def _whole(x: Any) -> int:
