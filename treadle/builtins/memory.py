@@ -5,9 +5,10 @@ one step that no other thread can interrupt. On vectors and matrices it goes com
 """
 
 from ..ir.builder import Builder
+from ..ir.indexed import extent, located
 from ..ir.node import Value
 from ..types.annotations import type_of
-from ..types.core import INTS, Array, Fixed, Matrix, Tuple, Type, Vector, b1, fixed, i32, u64, view
+from ..types.core import INTS, Array, Fixed, Indexed, Matrix, Tuple, Type, Vector, b1, fixed, i32, u64, view
 from ..types.core import Scalar as ScalarType
 from ..types.core import View as ViewType
 from ..types.promotion import adapts
@@ -46,11 +47,13 @@ def _atomic(op: str) -> None:
         return elem
 
     def emit(b: Builder, result: Type, arr: Value, *rest: Value) -> Value:
-        return b.one("atomic", (arr, *rest), result, op=op)
+        ndim = arr.type.ndim
+        view, indices = located(b, arr, rest[:ndim])
+        return b.one("atomic", (view, *indices, *rest[ndim:]), result, op=op)
 
     values = ("compare", "value") if op == "cas" else ("value",)
     for ndim in range(1, 5):
-        params = [Param("arr", View(E, ndim)), *(Param(name, Index) for name in "ijkl"[:ndim])]
+        params = [Param("arr", View(E, ndim, indexed=True)), *(Param(name, Index) for name in "ijkl"[:ndim])]
         signature = Signature((*params, *(Param(name, E) for name in values)))
         definition = {"__doc__": doc, "__module__": __name__, "sig": signature, "result": result, "emit": emit}
         builtin("utility")(type(f"atomic_{op}", (), definition))
@@ -74,13 +77,13 @@ class len:
     def sig(a: Any) -> i32: ...
 
     def result(a: Arg) -> Type:
-        if not isinstance(a.type, Vector | Matrix | ViewType | Array | Fixed | Tuple):
+        if not isinstance(a.type, Vector | Matrix | ViewType | Array | Fixed | Indexed | Tuple):
             raise Mismatch(f"argument 'a' has no length: it is {a.show()}")
         return i32
 
     def known(a: Arg) -> int | None:
         t = a.type
-        if isinstance(t, ViewType | Array):
+        if isinstance(t, ViewType | Array | Indexed):
             return None
         if isinstance(t, Fixed):
             return t.shape[0]
@@ -88,7 +91,7 @@ class len:
 
     def emit(b, result, a):
         count = len.part("known")(Arg(a.type))
-        return b.one("shape", (a,), i32, axis=0) if count is None else b.i32(count)
+        return extent(b, a, 0) if count is None else b.i32(count)
 
 
 @builtin("utility")
@@ -163,7 +166,7 @@ class lower_bound:
     The search may be limited to the places from ``arr_begin`` to ``arr_end`` - 1.
     """
 
-    def body(arr: View(Scalar, 1), value: Scalar) -> i32:
+    def body(arr: View(Scalar, 1, indexed=True), value: Scalar) -> i32:
         return lower_bound(arr, 0, len(arr), value)
 
 
@@ -171,7 +174,7 @@ class lower_bound:
 class lower_bound_between:
     """The first place from ``arr_begin`` to ``arr_end`` - 1 whose element is not below ``value``, else ``arr_end``."""
 
-    def body(arr: View(Scalar, 1), arr_begin: i32, arr_end: i32, value: Scalar) -> i32:
+    def body(arr: View(Scalar, 1, indexed=True), arr_begin: i32, arr_end: i32, value: Scalar) -> i32:
         low = arr_begin
         high = arr_end
         while low < high:

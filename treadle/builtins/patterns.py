@@ -16,6 +16,7 @@ from ..types.core import (
     SCALARS,
     Array,
     Fixed,
+    Indexed,
     Matrix,
     Type,
     Vector,
@@ -216,20 +217,22 @@ class Composite(Pattern):
 
 @dataclass(frozen=True)
 class View(Pattern):
-    """Access to memory with ``ndim`` dimensions (None: any number) of elements ``elem``."""
+    """Access to memory with ``ndim`` dimensions (None: any number) of elements ``elem``; perhaps ``indexed``."""
 
     elem: Pattern | Type
     ndim: int | None = 1
+    indexed: bool = False
 
     def __str__(self) -> str:
         return f"array({self.elem})" if self.ndim in (None, 1) else f"array({self.elem}, ndim={self.ndim})"
 
     def match(self, t, bound):
-        return (isinstance(t, ViewType | Array | Fixed) and self.ndim in (None, _ndim(t))
+        kinds = ViewType | Array | Fixed | Indexed if self.indexed else ViewType | Array | Fixed
+        return (isinstance(t, kinds) and self.ndim in (None, _ndim(t))
                 and _matches(self.elem, t.elem, bound))  # fmt: skip
 
 
-def _ndim(t: ViewType | Array | Fixed) -> int:
+def _ndim(t: ViewType | Array | Fixed | Indexed) -> int:
     return len(t.shape) if isinstance(t, Fixed) else t.ndim
 
 

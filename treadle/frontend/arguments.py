@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import KernelTypeError
 from ..ir.node import Value
-from ..types.core import Matrix, Tuple, Vector, View, i32, vector
+from ..types.core import Indexed, Matrix, Tuple, Vector, View, i32, vector
 from .constants import Constant, Operand, constant_of, describe
 from .indexing import Indexing
 from .names import near
@@ -43,7 +43,7 @@ class Binding(Indexing):
         """The parts that ``*node`` stands for."""
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
             owner = self.operand(node.value)
-            if isinstance(owner, Value) and isinstance(owner.type, View):
+            if isinstance(owner, Value) and isinstance(owner.type, View | Indexed):
                 return self._unpacked_slice(owner, node.slice, node)
         x = self.operand(node)
         if isinstance(x, tuple):

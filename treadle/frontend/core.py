@@ -12,7 +12,7 @@ from ..builtins import registry
 from ..ir.builder import Builder
 from ..ir.node import Op, Value
 from ..ir.ops import info
-from ..types.core import Scalar, Struct, Type, View, b1, i32, i64, u64, view
+from ..types.core import Indexed, Scalar, Struct, Type, View, any_layout, b1, i32, i64, u64
 from ..types.layout import children
 from ..types.spelling import spell
 from . import constants
@@ -144,8 +144,9 @@ class Core:
             b = self.here(node)
             if isinstance(t, Scalar):
                 return b.one("ne", (x, b.const(0.0 if t.is_float else 0, t)), b1)
-            if isinstance(t, View):
-                return b.one("ne", (b.one("address", (x,), u64), b.const(0, u64)), b1)
+            if isinstance(t, View | Indexed):
+                where = b.one("address", (b.extract(x, 0) if isinstance(t, Indexed) else x,), u64)
+                return b.one("ne", (where, b.const(0, u64)), b1)
         shown = "nothing" if x is None else describe(x)
         self.fail(node, f"a condition must be a bool or a number, not {shown}")
 
@@ -175,7 +176,10 @@ def common_type(s: Type | None, t: Type | None) -> Type | None:
         return s
     if isinstance(s, View) and isinstance(t, View) and s.ndim and s.space == t.space == "global":
         if (s.elem, s.ndim, s.planar) == (t.elem, t.ndim, t.planar):
-            return view(s.elem, s.ndim, (None,) * s.ndim, s.planar)
+            return any_layout(s)
+    if isinstance(s, Indexed) and isinstance(t, Indexed):
+        alike = [common_type(a, b) for a, b in zip(children(s), children(t), strict=False)]
+        return any_layout(s) if s.axes == t.axes and None not in alike else None
     if isinstance(s, Struct) and isinstance(t, Struct) and s.key == t.key:
         fields = tuple((n, common_type(a, b)) for (n, a), b in zip(s.fields, children(t), strict=True))
         if None in [ft for _, ft in fields]:

@@ -13,7 +13,7 @@ from ..base.errors import KernelGradientError, TreadleError
 from ..builtins import registry
 from ..ir.builder import Builder
 from ..ir.node import Func, Value
-from ..types.core import Scalar, View, b1
+from ..types.core import Indexed, Scalar, View, b1
 from ..types.layout import has_floats
 from ..types.spelling import spell
 from .arguments import Arguments, called
@@ -43,8 +43,8 @@ class Gradients(Printing):
             if has_floats(made.type):
                 adjoint = Value(made.type, name)
                 taken.append(adjoint)
-            elif isinstance(made.type, View):
-                adjoint = self.builder.one("grad", (made,), made.type)
+            elif isinstance(made.type, View | Indexed):
+                adjoint = gradient(self.builder, made)
             else:
                 adjoint = zero(self.builder, made)
             self.env[name] = Variable(adjoint, True, span)
@@ -67,13 +67,13 @@ class Gradients(Printing):
             self.fail(node, f"wp.adjoint takes an argument of the function or a part of one, not {_written(items)}",
                       f"the arguments are {', '.join(self.differentiated)}", KernelGradientError)  # fmt: skip
         given = self.reference(items[0])
-        if isinstance(argument.type, View) and steps or isinstance(given, Memory):
+        if isinstance(argument.type, View | Indexed) and steps or isinstance(given, Memory):
             self.fail(node, f"wp.adjoint takes whole arrays, not {_written(items)}",
                       f"index the adjoint: wp.adjoint[{_array(items[0])}][…]", KernelGradientError)  # fmt: skip
         t = argument.type if not steps else self.type_of(given)
-        if isinstance(t, View):
+        if isinstance(t, View | Indexed):
             whole = argument if not steps else self.value(self.read(given, node), node)
-            return Given(self.here(node).one("grad", (whole,), t))
+            return Given(gradient(self.here(node), whole))
         if ADJOINT + argument.name not in self.env:
             what = f"argument {argument.name!r} is {spell(argument.type)}, which has no derivative"
             self.fail(node, what, kind=KernelGradientError)
@@ -106,7 +106,7 @@ class Gradients(Printing):
             self.fail(node, f"{called(node)}: there is no {which} that is a float", kind=KernelGradientError)
         b = self.here(node)
         made = iter(b.op("call", values, tuple([v.type for v in floats]), func=func, gradient=depth))
-        entries = [v for v in values if not isinstance(v.type, View)]
+        entries = [v for v in values if not isinstance(v.type, View | Indexed)]
         parts = tuple([next(made) if has_floats(v.type) else zero(b, v) for v in entries])
         return parts if len(parts) > 1 else parts[0]
 
@@ -139,6 +139,14 @@ class Gradients(Printing):
             return x
         types = [v.type for v in given.args if isinstance(v, Value)]
         return self.value(x, node, next((getattr(t, "elem", t) for t in types), None))
+
+
+def gradient(b: Builder, v: Value) -> Value:
+    """The gradient of an array as an array; of an indexed one, that of its data at the same places."""
+    if isinstance(v.type, Indexed):
+        data, *indices = b.parts(v)
+        return b.one("make", (gradient(b, data), *indices), v.type)
+    return b.one("grad", (v,), v.type)
 
 
 def zero(b: Builder, like: Value) -> Value:

@@ -11,8 +11,10 @@ from enum import Enum
 from typing import Any
 
 from ..base.errors import KernelAttributeError, TreadleError
+from ..ir.indexed import extent, located
 from ..ir.node import Value
 from ..types.core import (
+    Indexed,
     Matrix,
     Scalar,
     Struct,
@@ -182,6 +184,8 @@ class Indexing(Slicing):
                 self.fail(
                     node, f"{ref.view.type.ndim} indices are needed to store an element, here are {len(ref.indices)}"
                 )
+            case Given() if isinstance(operand_type(ref.operand), Indexed):
+                self.fail(node, "to store an element of an indexed array each of its dimensions needs an index")
             case _:
                 self.fail(node, "only variables, array elements and their parts can be assigned")
 
@@ -197,7 +201,7 @@ class Indexing(Slicing):
             if isinstance(x, Constant) and x.type is None:
                 return Given(self._outer_attribute(x.value, node))
         t = self.type_of(base)
-        if isinstance(t, View):
+        if isinstance(t, View | Indexed):
             return Given(self._view_attribute(self.read(base, node), name, node))
         if isinstance(t, Struct):
             if name not in t.index:
@@ -217,7 +221,7 @@ class Indexing(Slicing):
 
     def _outer_attribute(self, owner: Any, node: ast.Attribute) -> Operand:
         if isinstance(owner, Type):
-            if node.attr == "dtype" and isinstance(owner, Vector | Matrix | View):
+            if node.attr == "dtype" and isinstance(owner, Vector | Matrix | View | Indexed):
                 return Constant(owner.elem, None)
             self.fail(node, f"the type {spell(owner)} has no attribute {node.attr!r}", kind=KernelAttributeError)
         path = dotted(node, self.env)
@@ -232,26 +236,25 @@ class Indexing(Slicing):
         return found
 
     def _view_attribute(self, v: Value, name: str, node: ast.Attribute) -> Operand:
-        t: View = v.type
+        t: View | Indexed = v.type
         b = self.here(node)
         if name == "shape":
-            return tuple(b.one("shape", (v,), i32, axis=k) for k in range(t.ndim))
+            return tuple(extent(b, v, k) for k in range(t.ndim))
         if name == "ndim":
             return Constant(t.ndim, i32)
         if name == "dtype":
             return Constant(t.elem, None)
-        if name == "ptr":
+        if name == "ptr" and isinstance(t, View):
             return b.one("address", (v,), u64)
         if name == "size":
             total: Operand = Constant(1, i32)
             for k in range(t.ndim):
-                length = b.one("shape", (v,), i32, axis=k)
+                length = extent(b, v, k)
                 total = length if k == 0 else self.binary("mul", total, length, node)
             return total
-        names = ["shape", "ndim", "dtype", "size", "ptr"]
-        self.fail(
-            node, f"an array has no attribute {name!r} in kernels", f"it has {', '.join(names)}", KernelAttributeError
-        )
+        names = ["shape", "ndim", "dtype", "size", *(["ptr"] if isinstance(t, View) else [])]
+        what = f"an {'indexed array' if isinstance(t, Indexed) else 'array'} has no attribute {name!r} in kernels"
+        self.fail(node, what, f"it has {', '.join(names)}", KernelAttributeError)
 
     def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
         if t.tag == "transform":
@@ -289,7 +292,7 @@ class Indexing(Slicing):
     def _subscript(self, node: ast.Subscript) -> Reference:
         if isinstance(node.value, ast.Attribute):
             owner = self.reference(node.value.value)
-            if node.value.attr == "shape" and isinstance(self.type_of(owner), View):
+            if node.value.attr == "shape" and isinstance(self.type_of(owner), View | Indexed):
                 return Given(self._shape_item(self.value(self.read(owner, node), node), node))
             base = self._attribute(owner, node.value)
         else:
@@ -306,7 +309,7 @@ class Indexing(Slicing):
         t = self.type_of(base)
         if isinstance(base, Memory) and not base.complete and not any(isinstance(i, ast.Slice) for i in items):
             return self._element(base.view, base.indices, items, node)
-        if isinstance(t, View):
+        if isinstance(t, View | Indexed):
             v = self.value(self.read(base, node), node)
             if any(isinstance(i, ast.Slice) for i in items):
                 return Given(self.slices(v, items, node))
@@ -327,7 +330,7 @@ class Indexing(Slicing):
             return self._chosen(self._view_attribute(owner, "shape", node.value), k, node)
         if k.value in range(ndim, 4):  # in the field a shape has four numbers
             return Constant(0, i32)
-        return self.here(node).one("shape", (owner,), i32, axis=self._static_index(k, ndim, node))
+        return extent(self.here(node), owner, self._static_index(k, ndim, node))
 
     def _static_index(self, k: Constant, n: int, node: ast.AST) -> int:
         """A known index into ``n`` parts, counted from the end if negative."""
@@ -356,7 +359,7 @@ class Indexing(Slicing):
 
     def _outer_item(self, owner: Any, items: list[ast.expr], node: ast.Subscript) -> Operand:
         """An item of a Python container known while compiling."""
-        if isinstance(getattr(owner, "type", None), View):
+        if isinstance(getattr(owner, "type", None), View | Indexed):
             self.fail(node, "an array from outside cannot be read in kernels: its elements may change",
                       "pass it as an argument")  # fmt: skip
         given = [self.operand(i) if not isinstance(i, ast.Slice) else None for i in items]
@@ -371,14 +374,17 @@ class Indexing(Slicing):
 
     def element(self, v: Value, indices: tuple[Value, ...]) -> Reference:
         """What ``v[indices]`` refers to."""
-        return Memory(v, indices)
+        return Memory(*located(self.builder, v, indices))
 
     def _element(self, v: Value, before: tuple[Value, ...], items: list[ast.expr], node: ast.Subscript) -> Reference:
         """``v[items]``: an element, a view of fewer dimensions, or a component of an element."""
-        t: View = v.type
+        t: View | Indexed = v.type
         missing = t.ndim - len(before)
+        if isinstance(t, Indexed) and len(items) < missing:
+            return Given(self.slices(v, items, node))
         indices = (*before, *[self.index(i, v, len(before) + k) for k, i in enumerate(items[:missing])])
-        ref = Memory(v, indices)
+        self.here(node)
+        ref = self.element(v, indices)
         if len(items) <= missing:
             return ref
         if isinstance(t.elem, Vector | Matrix):  # a[i, k] on vectors: the last index is a component

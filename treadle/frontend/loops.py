@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ..base.errors import TreadleError, UnassignedError
 from ..ir.builder import Builder
 from ..ir.node import NO_ATTRS, Block, Op, Value
-from ..types.core import Scalar, Struct, Type, View, b1, i32, view
+from ..types.core import Indexed, Scalar, Struct, Type, View, any_layout, b1, i32
 from ..types.layout import children
 from ..types.spelling import spell
 from .calls import Calls
@@ -338,8 +338,8 @@ class Loops(Calls):
                     v.operand.type = t = found
                 elif t is None:
                     continue
-                if isinstance(t, View) and t.space == "global" and name in facts.rebinds:  # views of any layout follow
-                    t = view(t.elem, t.ndim, (None,) * t.ndim, t.planar)
+                if name in facts.rebinds and (isinstance(t, Indexed) or isinstance(t, View) and t.space == "global"):
+                    t = any_layout(t)  # views of any layout follow
                 bit = Value(b1) if isinstance(v.defined, Value) else None
                 yield Carried(name, Value(t, name), v.operand, bit, v.defined, v.span)
 
@@ -355,7 +355,7 @@ class Loops(Calls):
             steps.append(target)
             target = target.value
         for step in reversed(steps):
-            if isinstance(t, View):
+            if isinstance(t, View | Indexed):
                 return True
             if isinstance(step, ast.Attribute) and isinstance(t, Struct):
                 index = t.index.get(step.attr)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from ..ir.indexed import extent, listed, narrowed, remade
 from ..ir.node import Value
-from ..types.core import View, b1, i32, view
+from ..types.core import Indexed, View, b1, i32, view
 from .constants import Constant
 from .expressions import Expressions
 
@@ -18,8 +19,7 @@ class Slicing(Expressions):
         k = self.operand(item)
         if isinstance(k, Constant) and v is not None and isinstance(k.value, int) and k.value < 0:
             b = self.here(item)
-            length = b.one("shape", (v,), i32, axis=axis)
-            return b.one("add", (length, b.i32(k.value)), i32)
+            return b.one("add", (extent(b, v, axis), b.i32(k.value)), i32)
         return self.index_type(self.value(k, item), item)
 
     def slices(self, v: Value, items: list[ast.expr], node: ast.Subscript) -> Value:
@@ -30,14 +30,29 @@ class Slicing(Expressions):
         axis = 0
         for item in items:
             if isinstance(item, ast.Slice):
-                v = self._slice(v, axis, item)
+                v = self._ranged(v, axis, item)
                 axis += 1
+            elif isinstance(v.type, Indexed):
+                at = self.index(item, v, axis)
+                v = narrowed(self.here(item), v, axis, at)
             else:
                 at, t = self.index(item, v, axis), v.type
                 strides = (*t.strides[:axis], *t.strides[axis + 1 :])
                 left = view(t.elem, t.ndim - 1, strides, t.planar, t.space)
                 v = self.here(item).op("subview", (v, at), (left,), **({"axis": axis} if axis else {}))[0]
         return v
+
+    def _ranged(self, v: Value, axis: int, item: ast.Slice) -> Value:
+        """One range along ``axis`` of an array or, where that is indexed, along the list of its indices."""
+        if not isinstance(v.type, Indexed):
+            return self._slice(v, axis, item)
+        b = self.here(item)
+        data, places = b.extract(v, 0), [listed(b, v, k) for k in range(v.type.ndim)]
+        if places[axis] is None:
+            data = self._slice(data, axis, item)
+        else:
+            places[axis] = self._slice(places[axis], 0, item)
+        return remade(self.here(item), data, places)
 
     def _slice(self, v: Value, axis: int, item: ast.Slice) -> Value:
         """One range along ``axis``, by Python's rules: bounds clipped, negative ones counted from the end."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..base.errors import KernelSyntaxError
 from ..ir.node import Value
-from ..types.core import Scalar, Tuple, Type, View, b1
+from ..types.core import Indexed, Scalar, Tuple, Type, View, b1
 from ..types.layout import children
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
@@ -96,7 +96,7 @@ class Statements(Loops):
         span = self.span(node)
         if before is not None and not isinstance(before, Broken):
             old, new = operand_type(before.operand), operand_type(x)
-            other_view = isinstance(old, View) and isinstance(new, View)
+            other_view = isinstance(old, View | Indexed) and isinstance(new, View | Indexed)
             if old is not None and new is not None and not other_view and common_type(old, new) is None:
                 self.two_types(name, before, new, span, node)
             span = before.span
@@ -111,7 +111,7 @@ class Statements(Loops):
             if isinstance(x, Constant):
                 x = adapted(x, t)
             have = operand_type(x) if x is not None else None
-            if have is not t and not (isinstance(have, View)):
+            if have is not t and not isinstance(have, View | Indexed):
                 shown = "nothing" if x is None else describe(x)
                 self.fail(s, f"the variable is declared {spell(t)}, the value is {shown}",
                           "convert the value, or leave the annotation out")  # fmt: skip
@@ -229,7 +229,7 @@ def _agree(types: tuple[Type, ...], wanted: tuple) -> bool:
     """Whether the types returned are the declared ones; Any and arrays of any layout are left to the caller."""
     if len(types) != len(wanted):
         return False
-    return all(w is None or w is t or isinstance(t, View) or (isinstance(t, type(w)) and t.name == w.name)
+    return all(w is None or w is t or isinstance(t, View | Indexed) or (isinstance(t, type(w)) and t.name == w.name)
                for t, w in zip(types, wanted, strict=True))  # fmt: skip
 
 

@@ -32,6 +32,7 @@ class _Views:
     def __init__(self, func: Func):
         self.rank = func.facts.get("ndim", 0)
         self.axes: dict[Value, int] = {}
+        self.made: dict[Value, tuple[Value, ...]] = {}
         self.origin: dict[Value, tuple[Root | None, Pattern | None]] = {
             p: ((p, ()), ()) for p in func.params if _holds_views(p.type)
         }
@@ -51,6 +52,12 @@ class _Views:
         elif name == "extract" and op.args[0] in self.origin:
             root, _ = self.origin[op.args[0]]
             self.origin[op.results[0]] = (root and (root[0], (*root[1], op.attrs["index"])), ())
+        elif name == "make":
+            self.made[op.results[0]] = op.args
+        elif name == "extract" and op.args[0] in self.made:
+            part = self.made[op.args[0]][op.attrs["index"]]
+            if part in self.origin:
+                self.origin[op.results[0]] = self.origin[part]
 
     def access(self, op: Op) -> tuple[Root | None, Pattern]:
         """The root and pattern of an access."""

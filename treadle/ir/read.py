@@ -109,10 +109,12 @@ class _Reader:
             t = (core.quaternion if word == "quat" else core.transformation)(self.type())
         elif word in ("view", "local"):
             t = self._view("global" if word == "view" else "local")
-        elif word == "array":
+        elif word == "indexed":
+            t = self._indexed()
+        elif word in ("array", "indexedarray"):
             elem = None if self.took("any") else self.type()
             self.take(",")
-            t = core.array(elem, int(self.take()))
+            t = core.array(elem, int(self.take()), word != "array")
         elif word == "fixed":
             elem = self.type()
             self.take(",")
@@ -132,6 +134,12 @@ class _Reader:
         self.take("(")
         strides = tuple(self.listed(self._stride, ")"))
         return core.view(elem, ndim, strides, planar=self.took(",") and self.take("planar") != "", space=space)
+
+    def _indexed(self) -> Type:
+        data, indices = self.type(), []
+        while self.took(","):
+            indices.append(None if self.took("-") else self.type())
+        return core.indexed(data, tuple(indices))
 
     def _stride(self) -> int | None:
         if self.took("?"):

@@ -41,7 +41,19 @@ class ArrayAnnotation:
 
     def __repr__(self) -> str:
         dtype = getattr(self.dtype, "__name__", repr(self.dtype))
-        return f"array(dtype={dtype}{f', ndim={self.ndim}' if self.ndim != 1 else ''})"
+        name = "indexedarray" if self.indexed else "array"
+        return f"{name}(dtype={dtype}{f', ndim={self.ndim}' if self.ndim != 1 else ''})"
+
+
+def subscripted(item: Any, ndim: int = 1, indexed: bool = False) -> ArrayAnnotation:
+    """What ``wp.array[item]`` annotates: ``item`` is a dtype, or a dtype and the dimensions as ``Literal[2]`` or 2."""
+    if not isinstance(item, tuple):
+        return ArrayAnnotation(item, ndim, indexed)
+    dtype, dims = item if len(item) == 2 else (None, None)
+    found = typing.get_args(dims)[0] if typing.get_origin(dims) is typing.Literal else dims
+    if not isinstance(found, int):
+        raise KernelTypeError(f"an array annotation is [dtype] or [dtype, Literal[ndim]], not {list(item)}")
+    return ArrayAnnotation(dtype, found, indexed)
 
 
 _PYTHON: dict[Any, Type] = {bool: b1, int: i32, float: f32, str: STR}
@@ -138,4 +150,4 @@ def _hint(annotation: Any) -> str:
     return ""
 
 
-__all__ = ["ArrayAnnotation", "evaluated", "type_of"]
+__all__ = ["ArrayAnnotation", "evaluated", "subscripted", "type_of"]

@@ -10,9 +10,10 @@ from functools import cache
 from math import prod
 
 __all__ = [
-    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Matrix", "Scalar",
-    "Struct", "Tuple", "Type", "Vector", "View", "array", "b1", "bf16", "f16", "f32", "f64", "fixed", "i8", "i16",
-    "i32", "i64", "matrix", "quaternion", "transformation", "tuple_of", "u8", "u16", "u32", "u64", "vector", "view",
+    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Indexed", "Matrix",
+    "Scalar", "Struct", "Tuple", "Type", "Vector", "View", "any_layout", "array", "b1", "bf16", "f16", "f32",
+    "f64", "fixed", "i8", "i16", "i32", "i64", "indexed", "matrix", "quaternion", "transformation", "tuple_of", "u8",
+    "u16", "u32", "u64", "vector", "view",
 ]  # fmt: skip
 
 
@@ -190,18 +191,62 @@ def view(
     return _view(elem, ndim, tuple(strides), planar, space)
 
 
+class Indexed(Struct):
+    """An array with dimensions that are reached through lists of indices: ``a[i, j]`` is ``data[indices[0][i], j]``.
+
+    A composite of views: that of ``data``, and for each such dimension one of its int32 indices, so that everything
+    known of structs with arrays holds of it. ``axes``: for each dimension the number of the part that lists its
+    indices, or 0 where it has no list.
+    """
+
+    __slots__ = ("axes", "data")
+
+    def __init__(self, data: View, indices: tuple[View | None, ...]):
+        listed = [(axis, t) for axis, t in enumerate(indices) if t is not None]
+        super().__init__("", (("data", data), *[(f"indices[{axis}]", t) for axis, t in listed]))
+        self.data, place = data, {axis: k for k, (axis, _) in enumerate(listed, 1)}
+        self.axes = tuple([place.get(axis, 0) for axis in range(data.ndim)])
+        self.name = self.key = f"indexed<{data.name},{','.join('-' if t is None else t.name for t in indices)}>"
+
+    @property
+    def elem(self) -> Type:
+        return self.data.elem
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    def indices(self, axis: int) -> View | None:
+        """The type of the indices of dimension ``axis``; None where it has no list."""
+        return self.fields[self.axes[axis]][1] if self.axes[axis] else None
+
+
+@cache
+def indexed(data: View, indices: tuple[View | None, ...]) -> Indexed:
+    """The type of an array ``data`` with a view of int32, or None, for each of its dimensions."""
+    return Indexed(data, indices)
+
+
+def any_layout(t: View | Indexed) -> View | Indexed:
+    """The type of arrays such as ``t`` whose strides are known only at run time."""
+    if isinstance(t, Indexed):
+        parts = [t.indices(axis) for axis in range(t.ndim)]
+        return indexed(any_layout(t.data), tuple([p and any_layout(p) for p in parts]))
+    return view(t.elem, t.ndim, (None,) * t.ndim, t.planar, t.space)
+
+
 class Array(Type):
     """What an annotation such as ``wp.array(dtype=float)`` says before an argument gives its layout.
 
     ``elem`` None stands for ``dtype=Any``. A parameter of this type is *matched* by every :class:`View` of the same
-    element and dimensions; it never types a value.
+    element and dimensions or, where it is ``indexed``, every :class:`Indexed`; it never types a value.
     """
 
     __slots__ = ("elem", "indexed", "ndim")
 
     def __init__(self, elem: Type | None, ndim: int, indexed: bool):
         self.elem, self.ndim, self.indexed = elem, ndim, indexed
-        self.name = f"array<{elem.name if elem else 'any'},{ndim}>"
+        self.name = f"{'indexed' if indexed else ''}array<{elem.name if elem else 'any'},{ndim}>"
         self.size, self.align = 8 * (3 + 2 * ndim), 8
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .annotations import ArrayAnnotation, type_of
-from .core import FLOATS, INTS, Array, Matrix, Scalar, Struct, Type, Vector, View, b1
+from .core import FLOATS, INTS, Array, Indexed, Matrix, Scalar, Struct, Type, Vector, View, b1
 
 _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "int": ("an integer", lambda t: t in INTS),
@@ -18,8 +18,8 @@ _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "matrix": ("a matrix", lambda t: isinstance(t, Matrix)),
     "composite": ("a vector, quaternion, transform or matrix", lambda t: isinstance(t, Vector | Matrix)),
     "value": ("a scalar, a truth value or made of scalars", lambda t: isinstance(t, Scalar | Vector | Matrix)),
-    "struct": ("a struct", lambda t: isinstance(t, Struct)),
-    "array": ("an array", lambda t: isinstance(t, View | Array)),
+    "struct": ("a struct", lambda t: isinstance(t, Struct) and not isinstance(t, Indexed)),
+    "array": ("an array", lambda t: isinstance(t, View | Array | Indexed)),
 }
 
 
@@ -45,7 +45,7 @@ def type_held(x: Any) -> Type | None:
         return None
     if isinstance(x, ArrayAnnotation):
         return x.type
-    return _own(type(x)) or (x.type if isinstance(getattr(x, "type", None), View) else None)
+    return _own(type(x)) or (x.type if isinstance(getattr(x, "type", None), View | Indexed) else None)
 
 
 def _of_class(kind: str) -> Callable[[Any], bool]:
@@ -54,7 +54,7 @@ def _of_class(kind: str) -> Callable[[Any], bool]:
     def ask(t: Any) -> bool:
         found = type_meant(t)
         if found is None and kind == "array":
-            return getattr(t, "__treadle_builtin__", "") == "array" and isinstance(t, type)
+            return getattr(t, "__treadle_builtin__", "") in ("array", "indexedarray") and isinstance(t, type)
         return found is not None and holds(found)
 
     ask.__doc__ = f"Whether the class ``t`` is that of {phrase}."

@@ -7,6 +7,7 @@ from .core import (
     Array,
     Fixed,
     FunctionType,
+    Indexed,
     Matrix,
     Scalar,
     Struct,
@@ -48,11 +49,12 @@ def spell(t: Type | None) -> str:
         return _vector(t)
     if isinstance(t, Matrix):
         return _matrix(t)
+    if isinstance(t, View | Array | Indexed):
+        dtype = spell(t.elem) if t.elem is not None else "Any"
+        name = "indexedarray" if isinstance(t, Indexed) or (isinstance(t, Array) and t.indexed) else "array"
+        return f"{name}(dtype={dtype})" if t.ndim == 1 else f"{name}(dtype={dtype}, ndim={t.ndim})"
     if isinstance(t, Struct):
         return t.key.rpartition(".")[2]
-    if isinstance(t, View | Array):
-        dtype = spell(t.elem) if t.elem is not None else "Any"
-        return f"array(dtype={dtype})" if t.ndim == 1 else f"array(dtype={dtype}, ndim={t.ndim})"
     if isinstance(t, Fixed):
         return f"fixedarray(dtype={spell(t.elem)}, shape={t.shape})"
     if isinstance(t, Tuple):
