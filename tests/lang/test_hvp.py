@@ -68,6 +68,7 @@ def test_hvp_is_the_difference_of_gradients():
     start, d = start_and_direction()
     quotient = (gradient(start + H * d) - gradient(start - H * d)) / (2 * H)
     (found,) = wp.hvp(swing, [doubles(start)], [d])
+    assert found.list() == wp.hvp(swing, [doubles(start)], [d], checkpoint="sqrt")[0].list()
     assert np.allclose(found.numpy(), quotient, rtol=1e-7, atol=1e-8) and np.abs(quotient).min() > 1e-4
 
 
@@ -90,13 +91,14 @@ def test_the_hessian_is_symmetric():
     assert np.allclose(rows, np.transpose(rows), rtol=1e-10, atol=1e-12)
 
 
-def test_a_tape_goes_back_through_launches_with_tangents():
+@pytest.mark.parametrize("checkpoint", ["all", 7, "sqrt"])
+def test_a_tape_goes_back_through_launches_with_tangents(checkpoint):
     """The tangent of the loss, gone back through, gives second derivatives for values and first ones for tangents."""
 
     def directional(start: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         x, dx, v, dv = doubles(start, True), doubles(d, True), doubles(np.zeros(N)), doubles(np.zeros(N))
         loss, dloss = wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.float64, requires_grad=True)
-        with wp.Tape() as tape:
+        with wp.Tape(checkpoint=checkpoint) as tape:
             for _ in range(STEPS):
                 wp.jvp(step, N, [x, v, 0.1], tangents=[dx, dv])
             wp.jvp(total, N, [x], [loss], [dx, dloss])

@@ -19,7 +19,9 @@ from .plan import Plan
 from .tape import Tape
 
 
-def hvp(loss: Callable[..., array], inputs: Sequence[array], tangents: Sequence[Any]) -> list[array]:
+def hvp(
+    loss: Callable[..., array], inputs: Sequence[array], tangents: Sequence[Any], checkpoint: int | str = "all"
+) -> list[array]:
     """The Hessian of a scalar times a direction: forward over reverse. Beyond Warp.
 
     ``loss`` is called once, under a tape; every launch and copy in it carries tangents, and is gone back through. The
@@ -59,7 +61,7 @@ def hvp(loss: Callable[..., array], inputs: Sequence[array], tangents: Sequence[
             x.grad = None
             x.requires_grad = True
             directions.start(x, t)
-        with Tape() as tape, directions.carried():
+        with Tape(checkpoint) as tape, directions.carried():
             end = loss(*inputs)
         if not isinstance(end, array):
             raise KernelGradientError(f"the loss of wp.hvp must be an array of one float, not {type(end).__name__}")

@@ -60,6 +60,7 @@ def has_floats(t: Type) -> bool:
     return any(isinstance(leaf.type, Scalar) and leaf.type.is_float for leaf in leaves(t))
 
 
+@cache
 def has_tangent(t: Type) -> bool:
     """Whether a parameter of type ``t`` has a tangent: it has floats, or is or holds an array of what has floats."""
     return any(has_floats(leaf.type.elem if isinstance(leaf.type, View) else leaf.type) for leaf in leaves(t))
