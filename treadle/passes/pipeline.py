@@ -22,6 +22,7 @@ from .room import demand_room
 from .scalarize import scalarize
 from .simplify import simplify
 from .sink import sink_stores
+from .whole import load_whole
 
 __all__ = ["FINISH", "LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
 
@@ -41,7 +42,7 @@ LOWER: tuple[Pass, ...] = (*TAKE_APART, *TIDY, *ARRANGE)
 # Between NORMALIZE and differentiation: scalars only, and every rounding decided, so that a program that runs again
 # computes the same bits. Then what is new becomes part of the rest.
 PREPARE: tuple[Pass, ...] = (drop_asserts, *TAKE_APART, *TIDY, remove_dead)
-FINISH: tuple[Pass, ...] = (remove_dead, inline_small, promote_arrays, form_fma, *TIDY, *ARRANGE)
+FINISH: tuple[Pass, ...] = (remove_dead, inline_small, promote_arrays, form_fma, *TIDY, load_whole, *ARRANGE)
 
 
 def run(passes: tuple[Pass, ...], func: Func, verify: bool = False) -> Func:
