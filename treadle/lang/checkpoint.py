@@ -21,7 +21,7 @@ from ..runtime.ranges import Ranges
 from .host_writes import Function, HostWrite, Kept
 from .plan import Plan, span_of
 from .recorder import Recorder
-from .reverse import Pass
+from .reverse import Pass, written_by
 from .undo import Bytes, Cell, Log, copied, grid, overwrite
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -69,7 +69,6 @@ class Segment:
             for first, last in self.covered.outside(begin, end):
                 self.saved.append(Bytes(0, first, copied(first, last), owner))
                 self.covered.add(first, last)
-        self.written.add(low, high)
         return bool(met)
 
     def append(self, later: Segment) -> None:
@@ -163,14 +162,23 @@ class Scheduled(Recorder):
             a = site.of(args)
             if id(a) in segment.done:
                 continue
-            self.wrote.add(id(a._memory))
             asks = site.asks
             for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args) if asks else ((*span_of(a), None),):
-                met |= segment.save(self.touched, low, high, a)
-                self.touched.add(low, high)
+                met |= self.overwrites(a, low, high, reading)
             if reading and not asks:
                 self.seen.add(id(a))
                 segment.done.add(id(a))
+        return met
+
+    def overwrites(self, a: array, low: int, high: int, recorded: bool) -> bool:
+        """These bytes of ``a`` are about to be written; whether anything recorded had touched any of them."""
+        segment = self.segments[-1]
+        met = segment.save(self.touched, low, high, a)
+        if recorded:
+            self.wrote.add(id(a._memory))
+            self.touched.add(low, high)
+        if recorded or met:
+            segment.written.add(low, high)
         return met
 
     def launched(self, plan: Plan, dim: Any, args: list[Any]) -> None:
@@ -192,11 +200,10 @@ class Scheduled(Recorder):
             self.touched.add(*span_of(a))
 
     def writes(self, a: array) -> bool:
-        self.wrote.add(id(a._memory))
-        low, high = span_of(a)
-        met = self.segments[-1].save(self.touched, low, high, a)
-        self.touched.add(low, high)
-        return met
+        return self.overwrites(a, *span_of(a), True)
+
+    def before_foreign(self, written: list[array]) -> bool:
+        return any([self.overwrites(a, *span_of(a), False) for a in written])
 
     def meets(self, a: array) -> bool:
         return self.touched.meets(*span_of(a))
@@ -269,7 +276,7 @@ class ScheduledPass(Pass):
         """Run operations again and keep everything, then go back through them."""
         log = Log(base.copy())
         for op in self.log.ops[first:end]:
-            for a in _written(op):
+            for a in written_by(op):
                 log.cells.setdefault(id(a._memory), Cell([]))
         self.left = 0
         try:
@@ -297,7 +304,7 @@ class ScheduledPass(Pass):
                 if isinstance(op, Function):
                     for a in op.arrays():
                         log.reads(a)
-                for a in _written(op):
+                for a in written_by(op):
                     log.writes(a)
                 op.run()
             log.after()
@@ -315,12 +322,6 @@ def split(steps: int, slots: int) -> int:
     while comb(slots + runs, slots) < steps:
         runs += 1
     return min(comb(slots + runs - 1, slots), steps - 1)
-
-
-def _written(op: Any) -> list[array]:
-    if type(op) is tuple:
-        return op[0].written(op[2])
-    return [op.dest] if isinstance(op, HostWrite) else op.arrays()
 
 
 def _launch_again(plan: Plan, dim: Any, args: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..runtime.array import array
 from .host_writes import Function, HostWrite, Kept
 from .plan import Plan, span_of
-from .reverse import Pass
+from .reverse import Pass, written_by
 from .undo import Log
 
 
@@ -47,6 +47,7 @@ class Recorder(Log):
             return
         if source is not None:
             self.wrote.add(id(source._memory))  # what is written there later is not fresh
+        self.wrote.add(id(dest._memory))
         self.writes(dest)
         perform(dest, *args)
         self.ops.append(HostWrite(dest, perform, args, source))
@@ -91,7 +92,7 @@ class Recorder(Log):
         """Whether something recorded writes to ``a``, or may do so unseen."""
         low, high = span_of(a)
         for op in reversed(self.ops):
-            for b in _written(op):
+            for b in written_by(op):
                 begin, end = span_of(b)
                 if begin < high and low < end:
                     return True
@@ -105,13 +106,6 @@ class Recorder(Log):
                 yield from [a for a in [site.of(args) for site in plan.floats] if a is not None]
             else:
                 yield from op.arrays()
-
-
-def _written(op: Any) -> list[array]:
-    if type(op) is tuple:
-        plan, _, args = op
-        return plan.written(args)
-    return [op.dest] if isinstance(op, HostWrite) else op.arrays()
 
 
 def _own(vector: Any) -> Any:

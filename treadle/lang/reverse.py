@@ -210,6 +210,8 @@ class Pass:
             self.steps.append(self.prepared(op) if type(op) is tuple else op)
             if isinstance(op, HostWrite) and op.dest._grad is not None:
                 self.results[id(op.dest)] = op.dest
+            if array._retains:
+                self.results.update({id(a): a for a in written_by(op) if a.retain_grad})
 
     def grad_of(self, a: array) -> array | None:
         return a._grad if self.hidden is None else self.hidden.of(a)
@@ -345,15 +347,16 @@ class Pass:
 
     def retain(self, k: int, retained: dict[int, tuple]) -> None:
         """Keep a copy of gradients that operation ``k`` is about to use up, of arrays that ask for it."""
-        op = self.log.ops[k]
-        if type(op) is tuple:
-            written = op[0].written(op[2])
-        else:
-            written = op.arrays()[-1:] if isinstance(op, HostWrite) else []
-        for a in written:
-            if a is not None and a.retain_grad and id(a) not in retained:
+        for a in written_by(self.log.ops[k]):
+            if a.retain_grad and id(a) not in retained:
                 retained[id(a)] = a._grad, a._grad.numpy().copy()
-                self.results[id(a)] = a
+
+
+def written_by(op: Any) -> list[array]:
+    """The arrays that ``op`` writes, as far as is known."""
+    if type(op) is tuple:
+        return op[0].written(op[2])
+    return [op.dest] if isinstance(op, HostWrite) else op.arrays()
 
 
 def _covered(site: Site, a: array, dims: tuple[int, ...]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import KernelGradientError
+from ..base.errors import ArrayError, KernelGradientError
 from ..runtime import fast, watch
 from ..runtime.array import array
 from ..types.core import Scalar
@@ -124,7 +124,7 @@ class Tape:
 
         Args:
             loss: array of one float with ``requires_grad``; its gradient is set to 1.
-            grads: gradients of results, by array; copied into their ``.grad``.
+            grads: gradients of results, by array; copied into their ``.grad``, which is made where there is none.
 
         Without arguments it starts from what stands in the ``.grad`` of arrays. Gradients are added to those that
         inputs have already. Every array holds afterwards what it held before.
@@ -137,40 +137,41 @@ class Tape:
             _check_loss(loss)
         for a in grads or ():
             if a.grad is None:
-                raise KernelGradientError(f"{a!r} is given a gradient but does not keep one", hint="set requires_grad")
+                a.requires_grad = True
+            if grads[a].shape != a.shape:
+                raise ArrayError(f"the gradient of {a!r} must have its shape, not {grads[a].shape}")
         if loss is not None and not self._recorder.writes_to(loss):
             was = "it was reset" if self._used and not self.launches else "nothing recorded on it writes the loss"
             raise KernelGradientError(f"this tape cannot tell the gradient of the loss: {was}")
         self.loss = loss
-        passing = self._recorder.prepare()
+        watching = watch.leave(self)  # adjoints write to gradients, and to arrays that are put back
+        try:
+            self._back(self._recorder.prepare(), loss, grads or {})
+        finally:
+            if watching:
+                watch.watch(self)
+
+    def _back(self, passing: Any, loss: array | None, grads: dict[array, array]) -> None:
         if passing.silent:
             warnings.warn(f"no gradients flow through {', '.join(sorted(passing.silent))}: enable_backward is False",
-                          UserWarning, stacklevel=2)  # fmt: skip
-        aside = []
-        seeds = {id(a) for a in (loss, *(grads or ())) if a is not None}
+                          UserWarning, stacklevel=3)  # fmt: skip
+        aside, retained = [], {}
+        seeds = {id(a) for a in (loss, *grads) if a is not None}
         if seeds:
             aside = [(a.grad, _take(a.grad)) for a in passing.leftovers() if id(a) not in seeds]
             if not self._used:
                 self._warn_of_leaves()
         if loss is not None:
             loss.grad.fill_(1.0)
-        for a, grad in (grads or {}).items():
+        for a, grad in grads.items():
             a.grad.assign(grad)
         self._used = True
-        self._run(passing)
-        for grad, rows in aside:
-            add_back(grad, rows)
-
-    def _run(self, passing: Any) -> None:
-        retained: dict[int, tuple] = {}
-        watch.leave(self)  # adjoints write to arrays that are put back
-        try:
-            passing.run(retained if array._retains else None)
-        finally:
-            watch.watch(self)
+        passing.run(retained if array._retains else None)
         for grad, rows in retained.values():
             grad.numpy()[...] = rows
         passing.mark_leftovers()
+        for grad, rows in aside:
+            add_back(grad, rows)
 
     def _warn_of_leaves(self) -> None:
         for a, site, plan in self._recorder.inputs:

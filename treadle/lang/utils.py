@@ -19,7 +19,7 @@ from .launch import launch
 def _sum_kernel(elem: Type) -> Kernel:
     dtype = class_of(elem)
 
-    @kernel(enable_backward=False, module="unique")
+    @kernel(module="unique")
     def array_sum(values: array(dtype=dtype), out: array(dtype=dtype)):
         from_builtin.atomic_add(out, 0, values[from_builtin.tid()])
 
@@ -31,7 +31,7 @@ def _inner_kernel(elem: Type) -> Kernel:
     dtype, scalar = class_of(elem), class_of(elem.elem if isinstance(elem, Vector | Matrix) else elem)
     product = {Vector: from_builtin.dot, Matrix: from_builtin.ddot}.get(type(elem), from_builtin.mul)
 
-    @kernel(enable_backward=False, module="unique")
+    @kernel(module="unique")
     def array_inner(a: array(dtype=dtype), b: array(dtype=dtype), out: array(dtype=scalar)):
         i = from_builtin.tid()
         from_builtin.atomic_add(out, 0, product(a[i], b[i]))

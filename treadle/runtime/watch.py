@@ -22,7 +22,9 @@ def watch(watcher: Any) -> None:
         watchers.append(weakref.ref(watcher, watchers.remove))
 
 
-def leave(watcher: Any) -> None:
-    """Tell ``watcher`` no more."""
-    for each in [each for each in watchers if each() is watcher]:
+def leave(watcher: Any) -> bool:
+    """Tell ``watcher`` no more; whether it was told until now."""
+    found = [each for each in watchers if each() is watcher]
+    for each in found:
         watchers.remove(each)
+    return bool(found)

@@ -1,0 +1,540 @@
+"""``wp.Tape``: what is recorded, what its gradients are, what memory holds afterwards, and what is refused."""
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from tests.lang.tape_programs import Program
+from treadle.base.errors import KernelGradientError
+from treadle.runtime import watch
+
+
+@wp.kernel
+def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@wp.kernel
+def squares(y: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, 5.0 * y[i] * y[i])
+
+
+@wp.kernel
+def grow(x: wp.array(dtype=float), k: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] + k[0] * x[i] * x[i]
+
+
+@wp.kernel
+def grown(x: wp.array(dtype=float), k: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] + k[0] * x[i] * x[i]
+
+
+def arr(values, grad=True):
+    return wp.array(values, dtype=float, requires_grad=grad)
+
+
+def chain():
+    x, y, out = arr([1.0, 2.0]), arr([0.0, 0.0]), arr([0.0])
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        wp.launch(squares, dim=2, inputs=[y], outputs=[out])
+    return x, y, out, tape
+
+
+# ---- gradients
+
+
+def test_a_chain_of_launches():
+    x, y, out, tape = chain()
+    tape.backward(out)
+    assert x.grad.list() == [40.0, 80.0]
+    assert y.grad.list() == [0.0, 0.0]  # used up by the store that made y
+    assert out.grad.list() == [1.0]
+    assert tape.gradients == {x: x.grad, y: y.grad, out: out.grad}
+    assert tape.get_adjoint(x) is x.grad and tape.get_adjoint(2.0) is None
+
+
+def test_gradients_accumulate_until_zeroed():
+    x, y, out, tape = chain()
+    tape.backward(out)
+    tape.backward(out)
+    assert x.grad.list() == [80.0, 160.0]
+    tape.zero()
+    assert x.grad.list() == [0.0, 0.0] and out.grad.list() == [0.0]
+
+
+def test_what_a_pass_leaves_in_results_is_no_seed_of_the_next():
+    """An array that is only added to keeps its gradient; running backward again must not count it twice."""
+    x, part, out = arr([3.0]), arr([0.0]), arr([0.0])
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=1, inputs=[x], outputs=[part])
+        wp.launch(double, dim=1, inputs=[part], outputs=[out])
+    tape.backward(out)
+    assert x.grad.list() == [60.0] and part.grad.list() == [2.0]
+    tape.backward(out)
+    assert x.grad.list() == [120.0] and part.grad.list() == [4.0]
+
+
+def test_without_arguments_it_starts_from_the_gradients_there_are():
+    x, y, _, tape = chain()
+    y.grad.fill_(1.0)
+    tape.backward()
+    assert x.grad.list() == [2.0, 2.0]
+
+
+def test_given_gradients_are_copied():
+    x, y, _, tape = chain()
+    given = arr([3.0, 4.0], grad=False)
+    tape.backward(grads={y: given})
+    assert x.grad.list() == [6.0, 8.0] and given.list() == [3.0, 4.0]
+
+
+def test_retained_gradients_stay():
+    x, z = arr([1.0, 2.0]), arr([0.0, 0.0])
+    y = wp.zeros(2, dtype=float, requires_grad=True, retain_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        wp.launch(double, dim=2, inputs=[y], outputs=[z])
+    for k in (1.0, 2.0):
+        tape.backward(grads={z: arr([1.0, 1.0], grad=False)})
+        assert y.grad.list() == [2.0 * k] * 2 and x.grad.list() == [4.0 * k] * 2
+
+
+def test_stepping_in_place_gives_the_bits_of_separate_states():
+    k, start = arr([0.01]), np.linspace(0.1, 0.9, 16, dtype=np.float32)
+    x, out = arr(start), arr([0.0])
+    with wp.Tape() as tape:
+        for _ in range(500):
+            wp.launch(grow, dim=16, inputs=[x, k])
+        wp.launch(squares, dim=16, inputs=[x], outputs=[out])
+    end = x.numpy().copy()
+    tape.backward(out)
+    assert x.numpy().tolist() == end.tolist()
+    assert tape.saved_bytes == 500 * 64
+    in_place = k.grad.numpy().copy(), x.grad.numpy().copy()
+    k.grad.zero_()
+    states = [arr(start) for _ in range(501)]
+    out.zero_()
+    with wp.Tape() as tape:
+        for one, following in zip(states, states[1:]):
+            wp.launch(grown, dim=16, inputs=[one, k], outputs=[following])
+        wp.launch(squares, dim=16, inputs=[states[-1]], outputs=[out])
+    tape.backward(out)
+    assert tape.saved_bytes == 0
+    assert in_place[0].tobytes() == k.grad.numpy().tobytes()
+    assert in_place[1].tobytes() == states[0].grad.numpy().tobytes()
+
+
+@pytest.mark.parametrize("seeds", [range(k, k + 20) for k in range(0, 100, 20)], ids=str)
+def test_random_programs(seeds):
+    for seed in seeds:
+        program = Program(seed)
+        values, wanted = program.gradient()
+        a, loss, tape = program.run()
+        assert np.allclose(a.numpy(), values, rtol=1e-12, atol=1e-13), seed
+        a.zero_()  # after the recording: undone for the backward pass, and redone
+        tape.backward(loss)
+        assert not a.numpy().any()
+        assert np.allclose(a.grad.numpy(), wanted, rtol=1e-10, atol=1e-11), seed
+
+
+def test_arrays_without_a_gradient_on_the_way_cut_nothing():
+    x, out = arr([1.0, 2.0, 3.0]), arr([0.0])
+    y, z = arr([0.0] * 3, grad=False), arr([0.0] * 3, grad=False)
+    with wp.Tape() as tape:
+        wp.launch(double, dim=3, inputs=[x], outputs=[y])
+        wp.copy(z, y)
+        wp.launch(grow, dim=2, inputs=[z[1:], arr([0.5], grad=False)])
+        wp.launch(squares, dim=2, inputs=[z[1:]], outputs=[out])
+    tape.backward(out)
+    v = np.array([4.0, 6.0])
+    assert np.allclose(x.grad.numpy(), [0.0, *(20.0 * (v + 0.5 * v * v) * (1.0 + v))])
+    assert y.grad is None and z.grad is None
+
+
+def test_arrays_in_structs():
+    @wp.struct
+    class Pair:
+        a: wp.array(dtype=float)
+        k: float
+
+    @wp.kernel
+    def weigh(s: Pair, y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = s.a[i] * s.a[i] * s.k
+
+    x, y, s = arr([1.0, 2.0]), arr([0.0, 0.0]), Pair()
+    s.a, s.k = x, 2.0
+    with wp.Tape() as tape:
+        wp.launch(weigh, dim=2, inputs=[s], outputs=[y])
+        s.k = 100.0  # what was recorded stays as it was
+        x.fill_(7.0)
+    tape.backward(grads={y: arr([1.0, 1.0], grad=False)})
+    assert x.list() == [7.0, 7.0] and x.grad.list() == [4.0, 8.0]
+
+
+def test_a_vector_argument_that_changes_later():
+    @wp.kernel
+    def along(x: wp.array(dtype=wp.vec3), d: wp.vec3, y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = wp.dot(x[i], d)
+
+    x, y, d = wp.ones(1, dtype=wp.vec3, requires_grad=True), arr([0.0]), wp.vec3(1.0, 2.0, 3.0)
+    for _ in range(2):
+        d[0] = 1.0
+        with wp.Tape() as tape:
+            wp.launch(along, dim=1, inputs=[x, d], outputs=[y])
+            d[0] = 9.0
+        tape.backward(y)
+        assert x.grad.numpy().tolist() == [[1.0, 2.0, 3.0]]
+        tape.zero()
+
+
+def test_minima_give_their_gradient_to_the_winner_or_to_what_was_there():
+    @wp.kernel
+    def lowest(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        wp.atomic_min(y, i % 2, x[i] * x[i])
+
+    x, y, first = arr([3.0, -4.0, -2.0, 5.0]), arr([0.0, 0.0]), arr([100.0, 1.0])
+    with wp.Tape() as tape:
+        wp.copy(y, first)
+        wp.launch(lowest, dim=4, inputs=[x], outputs=[y])
+        y.zero_()
+        wp.copy(y, first)
+        wp.launch(lowest, dim=4, inputs=[x], outputs=[y])
+    tape.backward(grads={y: arr([1.0, 1.0], grad=False)})
+    assert y.list() == [4.0, 1.0]
+    assert x.grad.list() == [0.0, 0.0, -4.0, 0.0] and first.grad.list() == [0.0, 1.0]
+
+
+def test_a_function_of_the_user_has_its_place():
+    x, y, z = arr([1.0, 2.0]), arr([0.0, 0.0]), arr([0.0, 0.0])
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        z.numpy()[...] = np.sin(y.numpy())
+
+        def backward():
+            y.grad.assign(y.grad.numpy() + np.cos(y.numpy()) * z.grad.numpy())
+
+        tape.record_func(backward, arrays=[y, z])
+        y.fill_(0.0)
+    tape.backward(grads={z: arr([1.0, 1.0], grad=False)})
+    assert np.allclose(x.grad.numpy(), 2 * np.cos([2.0, 4.0])) and y.list() == [0.0, 0.0]
+    tape.zero()
+    assert z.grad.list() == [0.0, 0.0]
+
+
+# ---- what is recorded
+
+
+def test_copies_and_values():
+    a, b = arr([1.0, 2.0]), arr([0.0, 0.0])
+    writes = {
+        "copy": (lambda: wp.copy(b, a), [1.0, 2.0], [0.0, 0.0]),
+        "assign": (lambda: b.assign(a), [1.0, 2.0], [0.0, 0.0]),
+        "slice": (lambda: b.__setitem__(slice(0, 1), a[1:2]), [0.0, 1.0], [0.0, 2.0]),
+        "part": (lambda: wp.copy(b, a, 1, 0, 1), [2.0, 0.0], [1.0, 0.0]),
+        "value": (lambda: b.fill_(3.0), [0.0, 0.0], [1.0, 2.0]),  # what b came with
+    }
+    for name, (write, into, left) in writes.items():
+        with wp.Tape() as tape:
+            write()
+        a.grad.zero_()
+        b.grad.assign([1.0, 2.0])
+        tape.backward()
+        assert (a.grad.list(), b.grad.list()) == (into, left), name
+    with wp.Tape() as tape:
+        c = wp.clone(a)
+    a.grad.zero_()
+    c.grad.fill_(3.0)
+    tape.backward()
+    assert a.grad.list() == [3.0, 3.0]
+
+
+def test_a_value_written_over_a_result_stops_its_gradient():
+    x, y = arr([1.0, 2.0]), arr([0.0, 0.0])
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        y[0] = 5.0
+    tape.backward(grads={y: arr([1.0, 1.0], grad=False)})
+    assert x.grad.list() == [0.0, 2.0]
+
+
+def test_copies_convert_and_reshape():
+    a, b = wp.array([[1.0, 2.0]], dtype=wp.float64, requires_grad=True), arr([0.0, 0.0])
+    with wp.Tape() as tape:
+        b.assign(a)
+    tape.backward(grads={b: arr([1.0, 3.0], grad=False)})
+    assert a.grad.numpy().tolist() == [[1.0, 3.0]]
+
+
+def test_commands_are_recorded_and_records_can_be_declined():
+    x, y = arr([1.0]), arr([0.0])
+    command = wp.launch(double, dim=1, inputs=[x], outputs=[y], record_cmd=True)
+    with wp.Tape() as tape:
+        command.launch()
+        wp.launch(double, dim=1, inputs=[x], outputs=[y], record_tape=False)
+        assert len(tape.launches) == 1
+    with tape:
+        command.launch()
+    assert len(tape.launches) == 2
+    tape.backward(y)
+    assert x.grad.list() == [2.0]
+
+
+def test_kernels_whose_backward_is_off_are_named():
+    @wp.kernel(enable_backward=False)
+    def closed(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        y[wp.tid()] = x[wp.tid()]
+
+    x, y = arr([1.0]), arr([0.0])
+    with wp.Tape() as tape:
+        wp.launch(closed, dim=1, inputs=[x], outputs=[y])
+    with pytest.warns(UserWarning, match="closed: enable_backward is False"):
+        tape.backward(y)
+    assert x.grad.list() == [0.0]
+    _, _, out, tape = chain()
+    wp.config.enable_backward = False
+    try:
+        with pytest.warns(UserWarning, match="double, squares"):
+            tape.backward(out)
+    finally:
+        wp.config.enable_backward = True
+
+
+def test_several_overloads_of_one_kernel():
+    from typing import Any
+
+    @wp.kernel
+    def twice(x: wp.array(dtype=Any), y: wp.array(dtype=Any)):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    for _ in range(2):
+        for dtype in (wp.float32, wp.float64):
+            x, y = wp.full(1, 3.0, dtype=dtype, requires_grad=True), wp.zeros(1, dtype=dtype, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(twice, dim=1, inputs=[x], outputs=[y])
+            tape.backward(y)
+            assert x.grad.list() == [6.0]
+
+
+# ---- memory
+
+
+@wp.kernel
+def next_row(t: wp.array2d(dtype=float), k: int):
+    i = wp.tid()
+    t[k + 1, i] = 0.999 * t[k, i] + 0.001 * t[k, i] * t[k, i]
+
+
+@wp.kernel
+def next_view(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 0.999 * x[i] + 0.001 * x[i] * x[i]
+
+
+@pytest.mark.parametrize("by_view", [True, False])
+def test_a_trajectory_in_one_array_costs_what_it_holds(by_view):
+    steps, n = 2000, 8
+    t = wp.zeros((steps + 1, n), dtype=float, requires_grad=True)
+    t[0] = np.linspace(0.1, 0.8, n)
+    with wp.Tape() as tape:
+        for k in range(steps):
+            if by_view:
+                wp.launch(next_view, dim=n, inputs=[t[k]], outputs=[t[k + 1]])
+            else:
+                wp.launch(next_row, dim=n, inputs=[t, k])
+    assert tape.saved_bytes <= 2 * t.nbytes
+    seed = np.zeros((steps + 1, n))
+    seed[-1] = 1.0
+    t.grad.assign(seed)
+    tape.backward()
+    x, slope = np.linspace(0.1, 0.8, n), np.ones(n)
+    for _ in range(steps):
+        x, slope = 0.999 * x + 0.001 * x * x, slope * (0.999 + 0.002 * x)
+    assert np.allclose(t.grad.numpy()[0], slope, rtol=1e-4)
+
+
+def test_only_what_changes_is_saved():
+    @wp.kernel
+    def put(x: wp.array(dtype=float), at: wp.array(dtype=int), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[at[i]] = x[i] * y[at[i]]
+
+    x, at, y = arr([2.0, 3.0]), wp.array([70_000, 5], dtype=int), wp.ones(100_000, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(put, dim=2, inputs=[x, at], outputs=[y])
+        wp.launch(grow, dim=10, inputs=[y, x])
+    assert tape.saved_bytes == 2 * 64 + 10 * 4
+    before = y.numpy().copy()
+    y.grad.fill_(1.0)
+    tape.backward()
+    assert (y.numpy() == before).all()
+    assert y.grad.numpy()[[70_000, 5, 0]].tolist() == [2.0, 3.0 * (1 + 4 * 3), 5.0]
+
+
+def test_columns_are_saved_as_columns():
+    m = wp.ones((4, 100), dtype=float, requires_grad=True)
+    k = arr([1.0])
+    with wp.Tape() as tape:
+        for _ in range(3):
+            wp.launch(grow, dim=4, inputs=[m[:, 7], k])
+    assert tape.saved_bytes == 3 * 16
+    m.grad.fill_(1.0)
+    tape.backward()
+    assert m.grad.numpy()[:, 7].tolist() == [3.0 * 5.0 * 13.0] * 4 and m.grad.numpy()[0, 6] == 1.0
+
+
+def test_writes_that_are_not_recorded_are_undone_too():
+    x, y, out, tape = chain()
+    y.fill_(-1.0)
+    wp.launch(grow, dim=2, inputs=[y, arr([1.0])])
+    wp.copy(y, x)
+    wp.launch(double, dim=2, inputs=[x], outputs=[y], record_tape=False)
+    y[1] = 8.0
+    tape.backward(out)
+    assert x.grad.list() == [40.0, 80.0] and y.list() == [2.0, 8.0]
+
+
+def test_two_tapes_watch_the_same_array():
+    x, k, y = arr([1.0]), arr([1.0]), arr([0.0])
+    with wp.Tape() as one:
+        wp.launch(double, dim=1, inputs=[x], outputs=[y])
+        wp.launch(grow, dim=1, inputs=[x, k])
+    with wp.Tape() as two:
+        wp.launch(grow, dim=1, inputs=[x, k])
+    assert x.list() == [6.0]
+    two.backward(grads={x: arr([1.0], grad=False)})
+    assert x.grad.list() == [5.0]
+    one.backward()
+    assert x.grad.list() == [15.0] and x.list() == [6.0]
+
+
+def test_an_error_in_the_backward_pass_leaves_arrays_as_they_were():
+    x, y, out = arr([1.0, 2.0]), arr([0.0, 0.0]), arr([0.0])
+
+    def fail():
+        raise RuntimeError("no way back")
+
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        x.fill_(9.0)
+        tape.record_func(fail, arrays=[])
+        wp.launch(grow, dim=2, inputs=[y, x])
+        wp.launch(squares, dim=2, inputs=[y], outputs=[out])
+        y.zero_()
+    with pytest.raises(RuntimeError, match="no way back"):
+        tape.backward(out)
+    assert x.list() == [9.0, 9.0] and y.list() == [0.0, 0.0]
+
+
+def test_a_launch_that_fails_is_no_operation_but_is_undone():
+    @wp.kernel
+    def wrong(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = 7.0
+        assert i < 1
+
+    x, out = arr([1.0, 2.0]), arr([0.0])
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=2, inputs=[x], outputs=[out])
+        with pytest.raises(wp.KernelAssertionError):
+            wp.launch(wrong, dim=2, inputs=[x], checked=True)
+    assert x.list()[0] == 7.0
+    tape.backward(out)
+    assert x.grad.list() == [10.0, 20.0] and x.list()[0] == 7.0
+
+
+def test_tapes_that_go_watch_no_more():
+    gc.collect()
+    assert not [each for each in watch.watchers if each() is not None]
+    _, _, _, tape = chain()
+    assert len(watch.watchers) == 1
+    del tape
+    assert watch.watchers == []
+    _, y, out, tape = chain()
+    tape.reset()
+    assert watch.watchers == [] and tape.launches == [] and out.grad.list() == [0.0]
+    y.fill_(1.0)
+    assert tape.saved_bytes == 0
+
+
+# ---- bad use
+
+
+def test_what_is_no_loss():
+    x, y, out, tape = chain()
+    for loss, word in (
+        (y, "one float"), (wp.zeros(1, dtype=wp.vec3, requires_grad=True), "one float"),
+        (wp.zeros(1, dtype=int), "one float"), (arr([0.0], grad=False), "keeps no gradient"),
+        (arr([0.0]), "nothing recorded on it writes the loss"),
+    ):  # fmt: skip
+        with pytest.raises(KernelGradientError, match=word):
+            tape.backward(loss)
+    with pytest.raises(KernelGradientError, match="does not keep one"):
+        tape.backward(grads={arr([0.0], grad=False): arr([1.0])})
+    with pytest.raises(wp.ArrayError, match="shape"):
+        tape.backward(grads={y: arr([1.0, 2.0, 3.0])})
+    tape.backward(out)
+    tape.reset()
+    with pytest.raises(KernelGradientError, match="it was reset"):
+        tape.backward(out)
+
+
+def test_tapes_do_not_nest():
+    one, two = wp.Tape(), wp.Tape()
+    with one:
+        for tape in (one, two):
+            with pytest.raises(RuntimeError, match="recording already"), tape:
+                raise AssertionError("not reached")
+    with two:
+        pass
+
+
+def test_a_gradient_that_was_not_zeroed_is_told_once():
+    x, y, out, tape = chain()
+    tape.backward(out)
+    for k in range(2):
+        with wp.Tape() as tape:
+            wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            tape.backward(grads={y: arr([1.0, 1.0], grad=False)})
+        assert [str(w.message).split(" is not zero")[0] for w in told] == (
+            ["the gradient of array 'x' (an argument of kernel double)"] if k == 0 else []
+        )
+
+
+def test_what_has_no_derivative_is_refused_before_anything_happens():
+    @wp.kernel
+    def swap(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = wp.atomic_exch(x, 0, y[i]) * 2.0
+
+    x, y = arr([1.0]), arr([2.0])
+    with wp.Tape() as tape:
+        wp.launch(swap, dim=1, inputs=[x], outputs=[y])
+    with pytest.raises(KernelGradientError, match="atomic_exch"):
+        tape.backward(y)
+    assert (x.list(), y.list()) == ([2.0], [2.0])
+
+
+def test_no_cycle_keeps_a_tape():
+    _, _, out, tape = chain()
+    tape.backward(out)
+    gc.collect()
+    gc.disable()
+    try:
+        del tape
+        assert watch.watchers == []
+    finally:
+        gc.enable()
