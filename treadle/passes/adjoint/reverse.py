@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import count
 
 from ...builtins.adjoint import Rules, contributions
@@ -371,14 +372,9 @@ class Reverser:
             self.add(a, part if rule.facts.get("builtin") else self.guard(op, adjoints, part))
 
 
-_functions: dict[tuple[Func, bool], Func] = {}
-
-
+@lru_cache(maxsize=1024)
 def _function(func: Func, again: bool) -> Func:
     """The adjoint of a called function, made once."""
     from ..scalarize import lowered
 
-    if (func, again) not in _functions:
-        _functions[func, again] = lowered(reverse_function(func, again))
-    return _functions[func, again]
-
+    return lowered(reverse_function(func, again))
