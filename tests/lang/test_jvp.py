@@ -220,3 +220,17 @@ def test_checked_modules_check_indices_here_too():
 
     with pytest.raises(IndexError, match=r"a\[2 \* i\](.|\n)*index 4 is out of bounds of array 'a'"):
         wp.jvp(past, 3, [doubles(np.ones(3))], [doubles(np.zeros(3))], [np.ones(3)])
+
+
+def test_arrays_that_a_loop_chooses_bring_their_tangents():
+    @wp.kernel
+    def choose(a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
+        i = wp.tid()
+        rows = a
+        for j in range(i):
+            rows = b if j == 0 else a
+        out[i] = rows[0] * rows[1] * a[1]
+
+    a, b, out = doubles([1.0, 2.0]), doubles([4.0, 5.0]), doubles(np.zeros(3))
+    (dout,) = wp.jvp(choose, 3, [a, b], [out], {"b": [1.0, 10.0]})
+    assert out.list() == [4.0, 40.0, 4.0] and dout.list() == [0.0, (5.0 + 40.0) * 2.0, 0.0]

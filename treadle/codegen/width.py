@@ -26,14 +26,15 @@ def gang_width(func: Func, native: int, registers: int, serial: bool) -> int:
     if native > 2 and _large_and_double(func):
         return native // 2
     kept, factor = _kept_by_short_loops(func), 1
-    while kept and factor < 4 and 2 * factor * kept + _TEMPORARIES <= registers:
+    most = 2 if any(op.name == "push" for op in ops_of(func.body)) else 4  # what is pushed has to be written
+    while kept and factor < most and 2 * factor * kept + _TEMPORARIES <= registers:
         factor *= 2
     return min(native * factor, 64)
 
 
 def _kept_by_short_loops(func: Func) -> int:
     """The largest number of vectors that a loop of ``func`` keeps; 0 unless ``func`` is small and all its loops are
-    short, pure and free of branches."""
+    short and free of branches, and pure but for what an adjoint program pushes there and takes back."""
     ops = [op for op in ops_of(func.body) if op.name != "const"]
     loops = [op for op in ops if op.name in ("for", "while")]
     if not loops or len(ops) > _KERNEL_OPS or not all(_short(loop) for loop in loops):
@@ -50,15 +51,16 @@ def _large_and_double(func: Func) -> bool:
 
 
 def _short(loop: Op) -> bool:
-    total = weight(loop.regions[0])
+    total = weight(loop.regions[0], taped=True)
     return total is not None and total <= _LOOP_OPS
 
 
 def _vectors(loop: Op, lanes: Lanes, constants: set[Value]) -> int:
-    """What ``loop`` carries and what it reads from outside, and its mask; 64-bit values take two registers."""
+    """What ``loop`` carries and what it reads from outside, and its mask; 64-bit values, and views at least, take two
+    registers."""
     inside = loop.regions[0].params[1 if loop.name == "for" else 0 :]
     values = {p for p in inside if lanes.steps[p] is None}
     values |= {r for p, r in zip(inside, loop.results) if lanes.steps[p] is not None and lanes.steps[r] is None}
     outside = [v for v in captured(loop) if isinstance(v.type, Scalar) and v not in constants]
     values |= {v for v in outside if lanes.steps[v] is None or v.type.is_float}
-    return 1 + sum(2 if v.type.bits == 64 else 1 for v in values)
+    return 1 + sum(1 if isinstance(v.type, Scalar) and v.type.bits < 64 else 2 for v in values)
