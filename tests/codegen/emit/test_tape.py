@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.harness import Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
+from treadle.codegen import cpu
 from treadle.codegen.emit.unit import Options
 from treadle.ir.node import Block, Func
 from treadle.ir.verify import verify
@@ -326,3 +327,29 @@ def endless() -> Func:
     (back,) = k.b.op("pop", (), (f32,), site=1)
     k.store(x, (k.tid(),), back)
     return k.func()
+
+
+def test_short_loops_that_push_get_gangs_of_two_vectors():
+    k, x, bounds, n = simple(view(f32, 1), view(i32, 1))
+    i, zero, one, less = k.tid(), k.const(0, i32), k.const(1, i32), k.const(-1, i32)
+    rounds = k.load(bounds, i)
+
+    def there(j, v):
+        k.b.op("push", (v,), site=1)
+        return [k.op("mul", v, k.op("sub", k.const(1.5, f32), v))]
+
+    (far,) = k.for_(zero, rounds, one, [k.load(x, i)], there)
+    last = k.op("add", k.b.one("lanes_max", (rounds,), i32), less)
+
+    def back(j, a):
+        take = lambda: [k.op("mul", a, k.b.op("pop", (), (f32,), site=1)[0])]
+        return [k.if_(k.op("lt", j, rounds), take, lambda: [a])]
+
+    (a,) = k.for_(last, less, less, [far], back)
+    k.store(x, (i,), a)
+    func = verify(k.func(), scalar=True)
+    assert [cpu.draft(func, cpu.host_target(w)).meta["width"] for w in (1, 8, 16)] == [1, 16, 32]
+    start = np.random.default_rng(7).uniform(0.1, 1, THREADS).astype(np.float32)
+    make = lambda: (start.copy(), np.arange(THREADS, dtype=np.int32) % 9, 0)
+    found = same_on_all_widths(func, THREADS, make, widths=(1, 4, 8, 16, 32))
+    agrees_with_oracle(func, THREADS, make, *found)

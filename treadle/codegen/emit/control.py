@@ -22,15 +22,18 @@ CHEAP = 16
 _HEAVY = {"div": 6, "mod": 8, "floordiv": 8, "sqrt": 6}
 
 
-def weight(block: Block) -> int | None:
-    """Roughly the instructions of ``block``; None if it must not run for lanes that did not ask for it."""
+def weight(block: Block, taped: bool = False) -> int | None:
+    """Roughly the instructions of ``block``; None if it must not run for lanes that did not ask for it. ``taped``: all
+    the same if that is only because it works on stack or log."""
     total = 0
     for op in block.ops:
         if op.name == "if":
-            arms = [weight(r) for r in op.regions]
+            arms = [weight(r, taped) for r in op.regions]
             if None in arms:
                 return None
             total += sum(arms) + len(op.results)
+        elif taped and info(op.name).tape:
+            total += 1 + len(op.args) + len(op.results)
         elif op.regions or not info(op.name).pure or not info(op.name).safe:
             return None
         else:
