@@ -28,6 +28,7 @@ _HOMES = {
     "lang.hvp": "hvp",
     "lang.session": "init clear_kernel_cache install_as_warp",
     "runtime.array": "array array1d array2d array3d array4d",
+    "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "
                          "dtype_to_numpy dtype_from_numpy",
     "runtime.copies": "copy clone",
@@ -38,7 +39,7 @@ _HOMES = {
     "runtime.timer": "ScopedTimer",
     "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
                    "KernelGradientError AutogradError UnassignedError LaunchError LaunchTypeError ArrayError "
-                   "IndexOutOfRange KernelAssertionError",
+                   "IndexOutOfRange KernelAssertionError KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco"}

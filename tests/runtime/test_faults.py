@@ -34,6 +34,7 @@ def test_threads_of_grids():
         ({"kind": "unassigned", "text": "variable 'x' is read where nothing was assigned"}, [], (9,),
          errors.UnassignedError,
          "variable 'x' is read where nothing was assigned (kernel k, thread 5)"),
+        ({"kind": "memory"}, [], (9,), errors.KernelMemoryError, "ran out (kernel k, thread 5)"),
         ({"kind": "other"}, [], (9,), errors.TreadleError, "other (kernel k, thread 5)"),
     ],
 )  # fmt: skip
