@@ -140,6 +140,7 @@ def seats_kernel(
     load: wp.array(dtype=float),
 ):
     i = wp.tid()
+    cell[i] = (cell[i] * 7 + i) % wp.len(counts)
     c = cell[i]
     seat[i] = wp.atomic_add(counts, c, 1)
     wp.atomic_add(load, c, weight[i])
@@ -147,11 +148,13 @@ def seats_kernel(
 
 
 def seats(n: int = 80_021, cells: int = 1000) -> dict[str, np.ndarray]:
-    """A counter for each cell of a grid, as hash grids have; floats are summed on the way, and round."""
+    """A counter for each cell of a grid, as hash grids have. Threads move to another cell first, and sum floats on the
+    way, which round."""
     cell = np.random.default_rng(25).integers(0, cells, n).astype(np.int32)
     counts, seat, load = wp.zeros(cells, dtype=int), wp.zeros(n, dtype=int), wp.zeros(cells, dtype=float)
-    wp.launch(seats_kernel, dim=n, inputs=[wp.array(cell), wp.array(_normal(n)), counts, seat, load])
-    return {"counts": counts.numpy(), "seat": seat.numpy(), "load": load.numpy()}
+    moved = wp.array(cell)
+    wp.launch(seats_kernel, dim=n, inputs=[moved, wp.array(_normal(n)), counts, seat, load])
+    return {"cell": moved.numpy(), "counts": counts.numpy(), "seat": seat.numpy(), "load": load.numpy()}
 
 
 @wp.kernel

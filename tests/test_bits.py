@@ -106,8 +106,9 @@ def test_seats_are_given_by_cell_in_thread_order():
     from tests import bits
 
     n, cells = 20_011, 50
-    cell = np.random.default_rng(25).integers(0, cells, n)
     found = bits.seats(n, cells)
+    cell = (np.random.default_rng(25).integers(0, cells, n) * 7 + np.arange(n)) % cells
+    assert (found["cell"] == cell).all()
     assert (found["counts"] == np.bincount(cell, minlength=cells)).all()
     assert all((found["seat"][cell == c] == np.arange((cell == c).sum())).all() for c in range(cells))
 

@@ -14,9 +14,14 @@ def passed(func: Func, counted: int = 0, known: tuple[int, ...] = ()) -> Func | 
     return counting_pass(func, [sites[counted]], [sites[k] for k in known])
 
 
-def after(text: str, *args) -> str:
-    made = passed(of(text), *args)
+def after(text: str, counted: int | str = 0, known: tuple[int, ...] = ()) -> str:
+    """The pass of a kernel, in which a function given instead of a number may be called."""
+    before, counted = (counted, 0) if isinstance(counted, str) else ("", counted)
+    made = passed(of(text, before), counted, known)
     return "None" if made is None else body(made)
+
+
+LOADS = 'function @0 "f" (%0: view<i32,1,(4)>, %1: i32) {\n %2: i32 = load %0, %1\n yield %2\n}'
 
 
 def test_stores_and_what_only_they_need_go():
@@ -75,6 +80,24 @@ def test_functions_that_write_are_left_out_as_a_whole():
     assert "call" in body(passed(of(call.format("%20"), CALLED.format("", ""))))
     check = "%3: bool = const value=true\n check %3 kind='assert' message='m'\n"
     assert passed(of(call.format("%1"), CALLED.format(store, check))) is None
+
+
+def test_memory_is_read_before_the_thread_writes_it_or_not_at_all():
+    read = "%10: i32 = load %7, %1\n"
+    write = "store %7, %1, %1\n"
+    add = "%20: i32 = atomic %7, %1, %10 op='add'\n"
+    assert after(read + write + add) == after(read + add) != "None"
+    assert after(write + read + add) == "None"
+    assert after("store %0, %1, %2\n" + read + add) != "None"  # another array
+    assert after(f"if %4 {{\n {write} yield\n }} {{\n yield\n }}\n {read} {add}") == "None"
+    assert after(f"for %1, %1, %1 {{%9: i32\n {read} {add} {write} yield\n }}") == "None"
+    assert after(f"for %1, %1, %1 {{%9: i32\n {write} yield\n }}\n {read} {add}") == "None"
+    row = "%8: view<i32,1,(4)> = slice %7, %1, %1, %1 axis=0\n store %8, %1, %1\n"
+    assert after(read + row + add) != "None" and after(row + read + add) == "None"
+    chosen = f"%8: view<i32,1,(4)> = if %4 {{\n yield %7\n }} {{\n yield %7\n }}\n {write.replace('%7', '%8')}"
+    assert after(chosen + read + add) == "None" and after(read + chosen + add) != "None"
+    assert after("%10: i32 = call %7, %1 func=@0\n" + write + add, LOADS) != "None"
+    assert after(write + "%10: i32 = call %7, %1 func=@0\n" + add, LOADS) == "None"
 
 
 def test_lanes_that_look_at_each_other_are_not_counted():

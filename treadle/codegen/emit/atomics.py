@@ -136,8 +136,8 @@ def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
 
 
 def _counting(func: Func, found: Effects) -> list[Func]:
-    """The counting pass of each round; none where the kernel has to run in thread order: a pass writes nothing, so it
-    cannot read what the kernel writes."""
+    """The counting pass of each round; none where the kernel has to run in thread order: a pass writes nothing, so what
+    it reads must not be what other threads write."""
     unknown = found.roots.get(UNKNOWN)
     if not _can_be_private(func, found) or (unknown is not None and (unknown.written or unknown.accumulated)):
         return []
@@ -146,7 +146,7 @@ def _counting(func: Func, found: Effects) -> list[Func]:
     for numbers in found.rounds:
         ops = [found.sites[k].op for k in numbers]
         made = counting_pass(func, ops, known)
-        if made is None or _changed(found) & _shown(made):
+        if made is None or not all(found.roots[root].own for root in _changed(found) & _shown(made)):
             return []
         passes.append(made)
         known += ops
