@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -297,6 +298,28 @@ def test_a_check_that_fails_ends_the_gang():
         assert entry(64, x, 21) == 1
         assert list(entry.fault)[:2] == [2, 21]
         assert (x[:16] == -1).all() and (x[24:] == 1).all()
+
+
+@pytest.mark.parametrize("last", [64, 1])
+def test_memory_is_given_back(last):
+    """At the end, and where a check ends the run."""
+    k, x, n = simple(view(f32, 1))
+    i, zero, one = k.tid(), k.const(0, i32), k.const(1, i32)
+    v = k.load(x, i)
+    for name, site in (("push", 1), ("record", 2)):
+        k.for_(zero, k.const(5000, i32), one, [], lambda j, name=name, site=site: k.b.op(name, (v,), site=site))
+    k.b.op("check", (k.op("lt", i, n),), kind="assert", message="no more")
+    (back,) = k.b.op("pop", (), (f32,), site=1)
+    k.store(x, (i,), back)
+    entry, x = Entry(verify(k.func(), scalar=True), 8), np.zeros(64, np.float32)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        assert entry(64, x, last) == (last != 64)
+        after, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most - before > 2 * 5000 * 32 and after - before < 10_000
 
 
 def test_memory_that_cannot_be_had_is_a_fault():
