@@ -328,6 +328,41 @@ def test_gradients_may_lie_over_each_other_and_over_data():
     assert np.allclose(y.numpy(), np.linspace(2, 3, n) + values[place])
 
 
+@wp.kernel
+def gather(x: wp.array(dtype=wp.vec3), place: wp.array(dtype=int), weight: wp.array(dtype=float),
+           out: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[place[i]]
+    wp.atomic_add(out, 0, weight[i] * (v[0] + 2.0 * v[1] - v[2]))
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_gradients_are_gathered_in_private_copies(dense, monkeypatch):
+    """Many threads add to few gradients: copies a chunk, put together at the end, with and without gaps."""
+    n, m = 100_000, 50
+    rng = np.random.default_rng(6)
+    place, weight = rng.integers(0, m, n).astype(np.int32), rng.uniform(-1, 1, n).astype(np.float32)
+    found = []
+    for width in (1, 8):
+        rows = wp.zeros((m, 2), dtype=wp.vec3, requires_grad=True)
+        x = wp.zeros(m, dtype=wp.vec3, requires_grad=True) if dense else rows[:, 1]
+        out = wp.zeros(1, dtype=float, requires_grad=True)
+        out.grad.fill_(1.0)
+        gather.overloads.clear()
+        values, types = gather.bind([x, wp.array(place), wp.array(weight), out])
+        overload = gather.overload(types)
+        monkeypatch.setattr(wp.config, "gang_width", width)
+        program = overload.adjoint((n,), ("x", "out")).program
+        assert [item["path"] for item in program.entry.meta["atomics"]] == [[0, "grad"]]
+        assert not program.meets(program.pack(values))
+        program.run(values, (n,))
+        found.append(x.grad.numpy().copy())
+        assert dense or not rows.grad.numpy()[:, 0].any()
+    assert found[0].tobytes() == found[1].tobytes()
+    want = np.bincount(place, weight, m)[:, None] * np.array([1.0, 2.0, -1.0])
+    assert np.allclose(found[0], want, atol=1e-4)
+
+
 def test_overload_by_signature():
     @wp.overload
     def generic(a: wp.array(dtype=wp.int64), s: wp.int64): ...
