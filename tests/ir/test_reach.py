@@ -88,3 +88,10 @@ def test_facts_are_plain_and_name_places():
         ],
         "unknown": False,
     }  # fmt: skip
+
+
+def test_a_used_result_of_an_update_is_a_read():
+    used = "%30: i32 = const value=0\n%31: f32 = atomic %0, %30, %4 op='add'\nstore %0, %10, %31"
+    unused = "%30: i32 = const value=0\n%31: f32 = atomic %0, %30, %4 op='add'"
+    assert reach(of(used))["a"].loads and [shown(b) for b in reach(of(used))["a"].reads] == ["0..0"]
+    assert not reach(of(unused))["a"].loads

@@ -211,3 +211,100 @@ def test_a_tree_of_joints_in_nested_dynamic_loops():
         return [place, turn]
 
     assert wp.autograd.gradcheck(run, inputs=[q], eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+@wp.kernel
+def keep_positive(x: wp.array(dtype=wp.float64), counter: wp.array(dtype=int), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    if x[i] > wp.float64(0.0):
+        n = wp.atomic_add(counter, 0, 1)
+        y[n] = x[i] * x[i]
+
+
+def test_places_drawn_from_a_counter_are_drawn_again():
+    x = zoo.case(wp.float64, "newton_while").inputs[0]
+
+    def run(x):
+        counter, y = wp.zeros(1, dtype=int), wp.zeros(5, dtype=wp.float64, requires_grad=True)
+        wp.launch(keep_positive, 5, inputs=[x, counter, y])
+        return y
+
+    assert wp.autograd.gradcheck(run, inputs=[x], eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+@wp.func(inline=False)
+def outlined(x: wp.float64, v: wp.vec3d, n: int):
+    s = x
+    for j in range(n):
+        s = s * wp.float64(0.5) + wp.sin(s) * v[j % 3]
+        if s > wp.float64(1.5):
+            return s * s, v * s
+    return s, v + wp.vec3d(s, s, s)
+
+
+@wp.func(inline=False)
+def refill(a: wp.array(dtype=wp.float64), x: wp.float64):
+    for j in range(a.shape[0]):
+        a[j] = x * wp.float64(j + 1) + a[j] * a[j]
+    return a[0] * a[3]
+
+
+@wp.kernel
+def calls_functions(x: wp.array(dtype=wp.float64), v: wp.array(dtype=wp.vec3d), n: int, y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    a = wp.zeros(shape=4, dtype=wp.float64)
+    s = wp.float64(0.0)
+    for j in range(n):
+        p, w = outlined(x[i] + s, v[i], i + j)
+        q, u = outlined(p, w, 2)
+        s += q * u[0] + refill(a, q) * wp.float64(0.1)
+    y[i] = s + a[2]
+
+
+def test_functions_that_stay_calls():
+    rng = np.random.default_rng(11)
+    x = wp.array(rng.normal(size=4), dtype=wp.float64, requires_grad=True)
+    v = wp.array(rng.normal(size=(4, 3)), dtype=wp.vec3d, requires_grad=True)
+    y = wp.zeros(4, dtype=wp.float64, requires_grad=True)
+    check = dict(eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+    assert wp.autograd.gradcheck(calls_functions, 4, [x, v, 2], [y], **check)
+
+
+@wp.struct
+class Pair:
+    a: wp.float64
+    v: wp.vec3d
+
+
+@wp.kernel
+def local_structs(x: wp.array(dtype=wp.float64), n: int, y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    t = wp.zeros(shape=3, dtype=Pair)
+    for j in range(n):
+        k = j % 3
+        t[k].a = x[i] * wp.float64(j + 1) + t[(k + 1) % 3].a * wp.float64(0.3)
+        t[k].v[j % 2] = t[k].a * x[j]
+    y[i] = t[0].a * t[1].v[0] + wp.dot(t[2].v, t[0].v)
+
+
+def test_own_arrays_of_structs():
+    case = zoo.case(wp.float64, "used_after_the_loop")
+    run, arrays = launched(case._replace(kernel=local_structs, inputs=[case.inputs[0], 5]))
+    assert wp.autograd.gradcheck(run, inputs=arrays, eps=1e-6, atol=1e-7, rtol=1e-6, show_summary=False)
+
+
+@wp.kernel
+def chosen_view(a: wp.array2d(dtype=wp.float64), b: wp.array2d(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    row = a[i]
+    if i % 2 == 0:
+        row = b[i]
+    y[i] = row[0] * row[1]
+
+
+def test_an_array_that_is_chosen_while_the_program_runs_is_refused():
+    a, b = (wp.ones((2, 2), dtype=wp.float64, requires_grad=True) for _ in range(2))
+    y = wp.zeros(2, dtype=wp.float64, requires_grad=True)
+    with pytest.raises(wp.KernelGradientError, match="chosen or made while the program runs") as caught:
+        wp.autograd.jacobian(chosen_view, 2, [a, b], [y])
+    assert caught.value.span.line

@@ -15,7 +15,7 @@ from ..types.core import View
 from ..types.layout import leaves
 from .effects import leaf_paths
 from .node import Block, Func, Op, Value
-from .walk import ops_of
+from .walk import callees, ops_of, uses_of
 
 Key = tuple[str, int]  # ("dim", grid axis) or ("arg", number of the leaf parameter)
 
@@ -120,6 +120,7 @@ class _Walk:
         self.places: dict[Value, _Place] = {}
         self.bounds: dict[Value, Bounds] = {}
         self.depth = 0
+        self.used = {v for f in (func, *callees(func)) for v in uses_of(f.body)}
         for n, (p, path) in enumerate(zip(func.params, leaf_paths(func), strict=True)):
             if isinstance(p.type, View):
                 self.places[p] = _Place(path, p.type.ndim)
@@ -246,6 +247,9 @@ class _Walk:
         touched, box, _ = self.access(op)
         if touched is not None:
             touched.added.add(op.attrs["op"])
+            if not self.used.isdisjoint(op.results):  # what it found there matters
+                touched.loads = True
+                touched.reads.append(box)
             touched.writes.append(box)
             touched.sure &= not self.depth and None not in box
 
