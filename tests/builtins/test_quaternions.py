@@ -63,3 +63,9 @@ def test_axis_and_angle(t):
     turn = lambda i, a: np.concatenate([np.eye(3)[i] * np.sin(a / 2)[:, None], np.cos(a / 2)[:, None]], 1)
     wanted = rotation(turn(2, -angle)) @ rotation(turn(1, angle / 2)) @ rotation(turn(0, angle))
     near(rotation(rpy), wanted, t)
+
+
+def test_small_twists_keep_their_digits():
+    axis = wp.vec3(0.0, 0.0, 1.0)
+    for angle in (1e-4, 5e-4, 2.0, 6.0):
+        assert abs(wp.quat_twist_angle(axis, wp.quat_from_axis_angle(axis, angle)) - angle) < 1e-6 * angle

@@ -5,7 +5,7 @@ import math
 from ..types.core import bf16, f16
 from ..types.values import float32
 from .language import abs, copysign, floor, fma, max, min, mod, trunc, where
-from .patterns import Float, Scalar, Var
+from .patterns import Float, N, Scalar, Var, Vec
 from .registry import builtin, rule
 
 RADIAN = math.pi / 180.0  # a degree, in radians
@@ -191,3 +191,17 @@ class mod_float:
             r = where(r < 0.0, r + big, r)
             big = big / STRIDE
         return copysign(r, a)
+
+
+@builtin("operators", "mod")
+class mod_vectors:
+    """The remainder of each pair of components.
+
+    >>> wp.mod(wp.vec2(7.5, -7.5), wp.vec2(2.0, 2.0))
+    vec2f([1.5, -1.5])
+    """
+
+    def body(a: Vec(N, Float), b: Vec(N, Float)) -> Vec(N, Float):
+        for i in range(len(a)):
+            a[i] = mod(a[i], b[i])
+        return a

@@ -6,7 +6,6 @@ from ..types.core import quaternion as quaternion_type
 from .constructors import identity_quaternion
 from .language import (
     abs,
-    acos,
     atan2,
     copysign,
     cos,
@@ -262,7 +261,7 @@ class quat_twist_angle:
     """
 
     def body(axis: Vec(3, Float), q: Quat(Float)) -> Float:
-        return 2.0 * acos(quat_twist(axis, q)[3])
+        return 2.0 * atan2(abs(dot(axis, vector(q[0], q[1], q[2]))), q[3])
 
 
 @builtin("quaternion math")

@@ -207,7 +207,7 @@ class rint:
 class copysign:
     """``x`` with the sign of ``y``.
 
-    The derivative for ``x`` is 0 at ``x`` = 0; that for ``y`` is 0.
+    The derivative for ``x`` is 1 or -1, also at the two zeros; that for ``y`` is 0.
 
     >>> wp.copysign(2.0, -1.0)
     -2.0
@@ -222,7 +222,9 @@ class copysign:
 
     def adjoint(b, args, result, adj):
         x, y = args
-        return [b.by_sign(b.mul(x, b.copysign(b.const(1.0, x.type), y)), adj), None]
+        one = b.const(1.0, x.type)
+        alike = b.mul(b.copysign(one, x), b.copysign(one, y))
+        return [b.select(b.lt(alike, b.const(0.0, x.type)), b.neg(adj), adj), None]
 
 
 @builtin("scalar math")
