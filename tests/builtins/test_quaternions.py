@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import treadle as wp
 from treadle.types.core import f32, matrix, quaternion, vector
 
 from .kernels import run
@@ -68,4 +69,4 @@ def test_axis_and_angle(t):
 def test_small_twists_keep_their_digits():
     axis = wp.vec3(0.0, 0.0, 1.0)
     for angle in (1e-4, 5e-4, 2.0, 6.0):
-        assert abs(wp.quat_twist_angle(axis, wp.quat_from_axis_angle(axis, angle)) - angle) < 1e-6 * angle
+        assert abs(wp.quat_twist_angle(axis, wp.quat_from_axis_angle(axis, angle)) - angle) < 2e-6 * angle
