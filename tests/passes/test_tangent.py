@@ -11,9 +11,11 @@ from tests.passes.text import of
 from tests.random_gradients import THREADS, Program, State, run_forward
 from treadle.base.errors import KernelGradientError
 from treadle.codegen import oracle
+from treadle.codegen.emit import unit
 from treadle.frontend.core import Options
 from treadle.frontend.parse import parse
 from treadle.ir import Func
+from treadle.ir.effects import order
 from treadle.ir.show import show
 from treadle.ir.verify import verify
 from treadle.ir.walk import ops_of
@@ -200,6 +202,21 @@ def test_a_gradient_of_the_users_serves_forward_mode():
     assert dout.tolist() == [3 + 12.5, 60]
 
 
+def test_a_rule_for_tangents_is_asked_before_one_for_adjoints():
+    functions = (
+        'function @0 "f" (%0: f32) {\n %1: f32 = mul %0, %0\n yield %1\n}\n'
+        'function @1 "rule" (%0: f32, %1: f32, %2: f32) {\n %3: f32 = mul %1, %2\n yield %3\n}\n'
+        'function @2 "other" (%0: f32, %1: f32, %2: f32) {\n yield %2\n}'
+    )
+    text = "%10: f32 = call %2 func=@0 adjoint=@2 tangent=@1\n store %0, %1, %10"
+    made = verify(tangent(scalarize(of(text, functions)), ("argument 2",)), True)
+    out, dout = np.zeros(1, np.float32), np.zeros(1, np.float32)
+    rest = [np.zeros(3), np.zeros((1, 3), np.float32)]
+    given = [out, 0, 3.0, 4.0, False, *rest, np.zeros(1, np.int32)]
+    oracle.run(made, [*given, dout, 0.5, 0.0, *rest])
+    assert out[0] == 9 and dout[0] == 4.5
+
+
 # ---- adjoint programs
 
 
@@ -259,7 +276,8 @@ def test_every_width_gives_what_the_oracle_gives(tmp_path, monkeypatch, calls):
         wanted, results = run_forward(program, start, direction), set()
         for width in (1, 8, 16):
             found = start.copy(), direction.copy()
-            assert Entry(program.forward, width)(THREADS, *[a for s in found for a in s.arguments()]) == 0
+            entry = Entry(program.forward, width, unit.Options(order=order(program.forward)))
+            assert entry(THREADS, *[a for s in found for a in s.arguments()]) == 0
             results.add(tuple([bits(s) for s in found]))
             for a, b in zip(wanted, found):  # sums over threads are gathered in another order than the oracle's
                 sums = a.of.pop("shared", None), b.of.pop("shared")
