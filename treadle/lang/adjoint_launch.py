@@ -52,8 +52,8 @@ def _padded(adjoints: Sequence[Any], count: int, what: str) -> list[Any]:
 
 def _given(site: Site, adjoint: Any) -> array | None:
     """The gradient array that the caller named for ``site``."""
-    for field in site.fields:
-        adjoint = getattr(adjoint, field, None)
+    for field in site.fields:  # the gradient of an indexed array is that of its data
+        adjoint = adjoint if isinstance(adjoint, array) else getattr(adjoint, field, None)
     return adjoint if isinstance(adjoint, array) else None
 
 

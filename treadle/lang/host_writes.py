@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelGradientError
-from ..runtime.array import array, put_value
+from ..runtime.array import array, put_selected, put_value
 from ..runtime.copies import put_elements, read, write
-from ..types.core import Matrix, Struct, Type, Vector, View, bf16
+from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values
 
 GradientOf = Callable[[array], "array | None"]
@@ -62,6 +62,9 @@ class HostWrite:
         if grad is None:
             return
         into = None if self.source is None else grad_of(self.source)
+        if self.perform is put_selected:
+            self.selected(grad, into)
+            return
         if self.perform is put_elements:
             _, to, begin, count = self.args
             if into is not None:
@@ -78,6 +81,22 @@ class HostWrite:
         rows[...] = np.zeros((), rows.dtype)
         if into is not None and flow is not None:
             add_all(into, flow, self.perform is put_value)
+
+
+    def selected(self, grad: array, into: array | None) -> None:
+        """The same where indices say which elements were written, and which were read."""
+        _, shape, to, at = self.args
+        rows = grad.numpy()
+        flow = rows[to].copy()
+        if to is not Ellipsis:  # where an index stands there twice, what was written last remains
+            outer = shape[: grad.ndim]
+            numbers, last = np.arange(np.prod(outer)).reshape(outer), np.empty(grad.shape, np.int64)
+            last[to] = numbers
+            flow[last[to] != numbers] = np.zeros((), flow.dtype)
+        rows[to] = np.zeros((), rows.dtype)
+        if into is not None:
+            there = into.numpy()
+            add(there, flow.reshape(there[at].shape), into._element.type, at)
 
 
 class Function:
@@ -115,15 +134,19 @@ def add_all(into: array, flow: np.ndarray, converts: bool) -> None:
     add(rows, flow, into._element.type)
 
 
-def add(rows: np.ndarray, flow: np.ndarray, t: Type) -> None:
-    """``rows += flow`` in all floating-point parts of elements of type ``t``."""
+def add(rows: np.ndarray, flow: np.ndarray, t: Type, at: Any = Ellipsis) -> None:
+    """``rows[at] += flow`` in all floating-point parts of elements of type ``t``, as often as an index stands there."""
     if isinstance(t, Struct):
         for name, field_type in t.fields:
-            if not isinstance(field_type, View):
-                add(rows[name], flow[name], field_type)
+            if not isinstance(field_type, View | Indexed):
+                add(rows[name], flow[name], field_type, at)
         return
     scalar = t.elem if isinstance(t, Vector | Matrix) else t
     if scalar is bf16:
-        rows[...] = bf16_bits(bf16_values(rows) + bf16_values(flow))
-    elif rows.dtype.kind == "f":
+        sums = bf16_values(rows)
+        np.add.at(sums, at, bf16_values(flow))
+        rows[...] = bf16_bits(sums)
+    elif rows.dtype.kind == "f" and at is Ellipsis:
         rows += flow
+    elif rows.dtype.kind == "f":
+        np.add.at(rows, at, flow)

@@ -14,7 +14,7 @@ from ..runtime import watch
 from ..runtime.array import allocate, array
 from ..runtime.elements import element
 from ..runtime.memory import span
-from ..types.core import Struct, Type, View
+from ..types.core import Indexed, Struct, Type, View
 from ..types.layout import has_floats, has_tangent
 from ..types.spelling import spell
 from .kernel import Kernel
@@ -211,6 +211,9 @@ class Beside:
         """The tangent of ``value``."""
         if isinstance(t, View):
             return self.made.get(path)
+        if isinstance(t, Indexed):
+            data = self.made.get(f"{path}.data")
+            return None if data is None else value._with_data(data)
         if not isinstance(t, Struct):
             return zero_of(t) if tangent is None else convert(tangent, t, f"tangent of argument {path!r}")
         made = type(value)()
@@ -298,7 +301,7 @@ def _arrays(path: str, value: Any, t: Type, tangent: Any) -> Iterator[tuple[str,
     """Path, array and tangent (or None) of each array of floats in an argument."""
     if isinstance(t, View) and value is not None and has_floats(t.elem):
         yield path, value, tangent
-    elif isinstance(t, Struct):
+    elif isinstance(t, Struct) and value is not None:
         for name, field in t.fields:
             inner = None if tangent is None else getattr(tangent, name)
             yield from _arrays(f"{path}.{name}", getattr(value, name), field, inner)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base.errors import KernelSyntaxError, KernelTypeError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
+from ..runtime.indexed import indexedarray
 from ..types.annotations import type_of
-from ..types.core import Array, Scalar, Struct, Type, View, view
+from ..types.core import Array, Indexed, Scalar, Struct, Type, View, i32, indexed, view
 from ..types.layout import is_composite
 from ..types.spelling import spell
 from ..types.values import class_of
@@ -120,7 +121,7 @@ class Kernel:
         if not self.overloads and all(
             t is not None and not (isinstance(t, Array) and t.elem is None) for t in self.declared
         ):
-            types = tuple(view(t.elem, t.ndim) if isinstance(t, Array) else t for t in self.declared)
+            types = tuple(_usual(t) if isinstance(t, Array) else t for t in self.declared)
             self.overload(types)
         return list(self.overloads.values())
 
@@ -143,7 +144,7 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
 
 
 def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
-    if isinstance(arg, array):
+    if isinstance(arg, array | indexedarray):
         return arg, arg.type
     if isinstance(arg, bool | int | float) and not isinstance(arg, np.generic):  # np.float64 is a float, and more
         from ..types.promotion import literal_type
@@ -160,14 +161,19 @@ def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
 
 def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     have = getattr(arg, "type", None)
-    if isinstance(have, View) and fits(have, declared):
+    if isinstance(have, View | Indexed) and fits(have, declared):
         return arg, have
-    wanted = f"array of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
+    kind = "indexed array" if declared.indexed else "array"
+    wanted = f"{kind} of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
+    if isinstance(have, Indexed) is not declared.indexed and isinstance(have, View | Indexed):
+        _wrong_family(have, f"{what} must be an {wanted}")
     if arg is None:
         if declared.elem is None:
             raise LaunchTypeError(f"{what} must be an {wanted}, not None: its type cannot be told")
-        return None, view(declared.elem, declared.ndim)
-    if not isinstance(have, View):
+        return None, _usual(declared)
+    if declared.indexed and not isinstance(have, Indexed):
+        raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")
+    if not isinstance(have, View | Indexed):
         if not hasattr(arg, "__array_interface__"):
             raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")
         arg = _shared(arg, class_of(declared.elem) if declared.elem else Any, f"{what} must be an {wanted}")
@@ -175,6 +181,19 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     if not fits(have, declared):
         raise LaunchTypeError(f"{what} must be an {wanted}, not an array of {spell(have.elem)} with {have.ndim}")
     return arg, have
+
+
+def _wrong_family(have: View | Indexed, what: str) -> NoReturn:
+    if isinstance(have, Indexed):
+        raise LaunchTypeError(f"{what}, not an indexed array", hint="annotate wp.indexedarray(dtype=…), or pass a copy "
+                              "of the elements: a.contiguous()")  # fmt: skip
+    raise LaunchTypeError(f"{what}, not an array", hint="wp.indexedarray(a) is an indexed array with all its elements")
+
+
+def _usual(declared: Array) -> View | Indexed:
+    """The type of the usual arguments for an annotation."""
+    data = view(declared.elem, declared.ndim)
+    return indexed(data, (view(i32, 1),) * declared.ndim) if declared.indexed else data
 
 
 def _shared(arg: Any, dtype: Any, what: str) -> array:

@@ -93,7 +93,7 @@ class Site:
         """Its array among the arguments of a launch."""
         found = args[self.k]
         for field in self.fields:
-            found = getattr(found, field)
+            found = None if found is None else getattr(found, field)
         return found
 
 

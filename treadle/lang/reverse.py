@@ -10,10 +10,11 @@ import numpy as np
 from ..base.errors import KernelGradientError
 from ..runtime import fast
 from ..runtime.array import array, build
+from ..runtime.indexed import indexedarray
 from ..runtime.launch import normal_dims
 from ..runtime.memory import allocate
 from ..runtime.ranges import Ranges
-from ..types.core import Struct
+from ..types.core import Indexed, Struct
 from .host_writes import HostWrite, add
 from .plan import Plan, Site, span_of
 from .undo import Log
@@ -27,16 +28,17 @@ class Reverse:
     ``active``: the paths of these arrays. ``again``: sites that the adjoint kernel writes to as the kernel did;
     ``unsaved``: those of them whose content nobody asked for, so that the log does not put it back.
     ``winners``: sites of which it must see the content from after the launch; of those in ``seen`` alone it only looks
-    at that, while the others hold a least or greatest value of many.
+    at that, while the others hold a least or greatest value of many. ``careful``: any of these need looking after.
+    ``aliased``, ``shared``: a written array lies over another, and so do gradients that are updated.
     """
 
-    __slots__ = ("active", "again", "aliased", "plan", "quick", "seen", "unsaved",
+    __slots__ = ("active", "again", "aliased", "careful", "plan", "quick", "seen", "shared", "unsaved",
                  "winners")  # fmt: skip
 
-    def __init__(self, plan: Plan, active: tuple[str, ...], aliased: bool, dims: tuple[int, ...]):
-        self.plan, self.active, self.aliased = plan, active, aliased
+    def __init__(self, plan: Plan, active: tuple[str, ...], aliased: bool, shared: bool, dims: tuple[int, ...]):
+        self.plan, self.active, self.aliased, self.shared = plan, active, aliased, shared
         self.quick = fast.launcher()
-        meta = plan.overload.adjoint(dims, active, aliased).program.entry.meta
+        meta = self.program(dims).entry.meta
         facts = {tuple(fact["path"]): fact for fact in meta["touched"]["arrays"]}
         winners, seen = ({tuple(path) for path in meta[key]} for key in ("winners", "seen"))
         self.again, self.winners, self.seen = [], [], []
@@ -50,10 +52,11 @@ class Reverse:
             if path in seen - winners:
                 self.seen.append(site)
         self.unsaved = [site for site in self.again if not site.keeps]
+        self.careful = bool(self.again or self.winners)
 
-    @property
-    def careful(self) -> bool:
-        return bool(self.again or self.winners)
+    def program(self, dims: tuple[int, ...]) -> Any:
+        """The code for a grid of ``dims``."""
+        return self.plan.overload.adjoint(dims, self.active, self.aliased, self.shared).program
 
     def run(self, dim: Any, args: Sequence[Any]) -> None:
         """Launch the adjoint."""
@@ -62,14 +65,10 @@ class Reverse:
             return
         if done is not NotImplemented:
             raise fast.error(done)
-        dims, find = normal_dims(dim), self.plan.overload.adjoint
-        program = find(dims, self.active, self.aliased).program
-        packed = program.pack(args)
-        if program.meets(packed):
-            program = find(dims, self.active, self.aliased, shared=True).program
-        else:
-            fast.add(self.quick, program)
-        program.command(packed, dims)()
+        dims = normal_dims(dim)
+        program = self.program(dims)
+        fast.add(self.quick, program, alone=True)
+        program.command(program.pack(args), dims)()
 
     def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[np.ndarray]) -> None:
         """As :meth:`run`, with ``after``, the content that the launch left, in the arrays of ``winners``. The gradient
@@ -227,7 +226,12 @@ class Pass:
             if any(site.of(args) is not None and self.grad_of(site.of(args)) is not None for site in plan.floats):
                 self.silent.add(plan.kernel.key)
             return None
-        key = (dim, *[args[k] and args[k]._desc for k in plan.arrays]) if plan.plain else None
+        key = None
+        if plan.plain:
+            try:
+                key = (dim, *[args[k]._desc for k in plan.arrays])
+            except AttributeError:  # an array may be left out
+                pass
         found = plan.reverses.get(key) if key is not None else None
         if found is None:
             found = self.choose(plan, dim, args)
@@ -257,10 +261,11 @@ class Pass:
             for one, (low, high) in spans for other, (begin, end) in spans
         )  # fmt: skip
         names = tuple([site.name for site, _ in active])
-        key = names, aliased, len(dims)
+        program = plan.overload.adjoint(dims, names, aliased).program
+        key = names, aliased, program.meets(program.pack(args))
         found = plan.reverses.get(key)
         if found is None:
-            found = plan.reverses[key] = Reverse(plan, names, aliased, dims)
+            found = plan.reverses[key] = Reverse(plan, *key, dims)
         return found, left
 
     def with_hidden(self, plan: Plan, args: Sequence[Any]) -> Sequence[Any]:
@@ -385,6 +390,8 @@ def _bare(op: Any) -> bool:
 def with_field(struct: Any, fields: list[str], value: Any) -> Any:
     """A copy of a struct instance with the field that ``fields`` lead to replaced."""
     name, *rest = fields
+    if isinstance(struct, indexedarray):
+        return struct._with_data(value)
     made = copy_struct(struct)
     setattr(made, name, with_field(getattr(struct, name), rest, value) if rest else value)
     return made
@@ -395,7 +402,8 @@ def copy_struct(struct: Any) -> Any:
     made = type(struct)()
     for name, t in type(struct).__treadle_type__.fields:
         value = getattr(struct, name)
-        setattr(made, name, copy_struct(value) if isinstance(t, Struct) else value)
+        inner = isinstance(t, Struct) and not isinstance(t, Indexed)
+        setattr(made, name, copy_struct(value) if inner else value)
     return made
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, TreadleError
 from ..types.annotations import type_of
-from ..types.core import Array, Fixed, Matrix, Scalar, Struct, Type, Vector, View, view
+from ..types.core import Array, Fixed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
 from ..types.spelling import spell
 from ..types.values import class_of, numpy_dtype
 from .module import Module, module_of
@@ -79,7 +79,7 @@ def zero_of(t: Type) -> Any:
     """The value a field of type ``t`` starts with."""
     if isinstance(t, Scalar):
         return False if t.kind == "b" else 0 if t.is_int else 0.0
-    if isinstance(t, View):
+    if isinstance(t, View | Indexed):
         return None
     if isinstance(t, Fixed):
         raise KernelTypeError("a struct field cannot be a fixed array; use a vector or an array")
@@ -99,19 +99,17 @@ def convert(value: Any, t: Type, what: str) -> Any:
         if isinstance(number, float | np.floating) and not float(number).is_integer():
             raise LaunchTypeError(f"{what} must be {_word(t)}; {number!r} is not a whole number")
         return int(number)
-    if isinstance(t, View):
+    if isinstance(t, View | Indexed):
         if value is None:
             return None
         have = getattr(value, "type", None)
-        if not isinstance(have, View):
-            raise LaunchTypeError(
-                f"{what} must be an array of {spell(t.elem)} with {t.ndim} dimensions, not {type(value).__name__}"
-            )
+        wanted = f"{_family(t)} of {spell(t.elem)} with {t.ndim} dimensions"
+        if not isinstance(have, View | Indexed):
+            raise LaunchTypeError(f"{what} must be {wanted}, not {type(value).__name__}")
+        if isinstance(have, Indexed) is not isinstance(t, Indexed):
+            raise LaunchTypeError(f"{what} must be {wanted}, not {_family(have)}")
         if not fits(have, t):
-            raise LaunchTypeError(
-                f"{what} must be an array of {spell(t.elem)} with {t.ndim} dimensions, "
-                f"not of {spell(have.elem)} with {have.ndim}"
-            )
+            raise LaunchTypeError(f"{what} must be {wanted}, not of {spell(have.elem)} with {have.ndim}")
         return value
     cls = class_of(t)
     if isinstance(value, cls):
@@ -126,6 +124,10 @@ def convert(value: Any, t: Type, what: str) -> Any:
         raise LaunchTypeError(f"{what} must be {cls.__name__}: {error}") from None
 
 
+def _family(t: View | Indexed) -> str:
+    return "an indexed array" if isinstance(t, Indexed) else "an array"
+
+
 def _word(t: Scalar) -> str:
     return {"b": "bool", "i": f"int{t.bits}", "u": f"uint{t.bits}", "f": f"float{t.bits}"}[t.kind]
 
@@ -136,8 +138,10 @@ def fits(have: Type, want: Type) -> bool:
         return True
     if isinstance(have, View) and isinstance(want, View):
         return fits(have.elem, want.elem) and have.ndim == want.ndim
-    if isinstance(have, View) and isinstance(want, Array):
-        return (want.elem is None or fits(have.elem, want.elem)) and have.ndim == want.ndim
+    if isinstance(have, View | Indexed) and isinstance(want, Array | Indexed):
+        indexed = want.indexed if isinstance(want, Array) else True
+        same = (want.elem is None or fits(have.elem, want.elem)) and have.ndim == want.ndim
+        return same and isinstance(have, Indexed) is indexed
     return isinstance(have, Struct) and isinstance(want, Struct) and have.key == want.key
 
 
@@ -146,7 +150,8 @@ def general_view(t: Type) -> Type:
     if isinstance(t, Array):
         if t.elem is None:
             raise KernelTypeError("an array field of a struct needs a dtype")
-        return view(t.elem, t.ndim, (None,) * t.ndim)
+        data = view(t.elem, t.ndim, (None,) * t.ndim)
+        return indexed(data, (view(i32, 1, (None,)),) * t.ndim) if t.indexed else data
     return t
 
 
@@ -163,8 +168,8 @@ def specialise(instance: StructBase) -> Struct:
     found = []
     for name, t in declared.fields:
         value = getattr(instance, name)
-        if isinstance(t, View) and value is not None:
-            found.append(value.type)
+        if isinstance(t, View | Indexed):
+            found.append(t if value is None else value.type)
         elif isinstance(t, Struct):
             found.append(value.treadle_type())
         else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArrayError
-from ..types.annotations import ArrayAnnotation
+from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
 from . import array_views as views
 from . import watch
@@ -107,8 +107,8 @@ class array:
             made.retain_grad = True
         return made
 
-    def __class_getitem__(cls, dtype: Any) -> Any:
-        return ArrayAnnotation(dtype, 1)
+    def __class_getitem__(cls, item: Any) -> Any:
+        return subscripted(item)
 
     # Facts -----------------------------------------------------------------------------------------------------------
 
@@ -213,7 +213,13 @@ class array:
         return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, key: Any) -> Any:
-        """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints."""
+        """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints, an
+        :class:`indexedarray` where some are arrays of int32.
+        """
+        if type(key) is array or (type(key) is tuple and any([type(k) is array for k in key])):
+            from .indexed import selected
+
+            return selected(self, key)
         shape, strides, offset = views.index(self.shape, self.strides, key)
         if not shape:
             e = self._element
@@ -228,6 +234,8 @@ class array:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store a value, a sequence or another array in the elements that ``key`` selects."""
+        if type(key) is array or (type(key) is tuple and any([type(k) is array for k in key])):
+            return self[key].assign(value)
         shape, strides, offset = views.index(self.shape, self.strides, key)
         if not shape:
             shape, strides, value = (1,), (self._element.size,), [value]
@@ -239,7 +247,11 @@ class array:
     def _store(self, value: Any) -> None:
         if value is self:
             return
-        if watch.watchers:
+        if isinstance(getattr(value, "data", None), array):  # it is indexed
+            from .indexed import take
+
+            take(self, value)
+        elif watch.watchers:
             watch.write(self, put_value, (value,), value if isinstance(value, array) else None)
         else:
             put_value(self, value)
@@ -427,6 +439,18 @@ def put_value(a: array, value: Any) -> None:
     if rows.size == target.size and rows.shape != target.shape:
         rows = rows.reshape(target.shape)
     target[...] = rows
+
+
+def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any) -> None:
+    """Store the elements ``at`` of the array ``values``, or rows as NumPy has them, in the elements ``to`` of ``a``.
+
+    Those have ``shape``, components included. ``to`` and ``at`` are what selects them from NumPy's views.
+    """
+    rows = values.numpy()[at] if isinstance(values, array) else values
+    if rows.shape != shape and rows.size == views.product(shape):
+        rows = rows.reshape(shape)
+    target = a.numpy()
+    target[to] = rows.copy() if np.may_share_memory(rows, target) else rows
 
 
 def put_rows(a: array, rows: np.ndarray) -> None:

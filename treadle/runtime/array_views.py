@@ -94,6 +94,14 @@ def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> tuple[t
     return (*new_shape, *shape[len(keys) :]), (*new_strides, *strides[len(keys) :]), offset
 
 
+def spread(keys: tuple, ndim: int) -> tuple:
+    """``keys`` with one for each dimension: full slices for an ellipsis, and where keys are left out."""
+    keys = _spread(keys, ndim) if any(k is Ellipsis for k in keys) else keys
+    if len(keys) > ndim:
+        raise IndexError(f"{len(keys)} indices for an array of {ndim} dimensions")
+    return (*keys, *[slice(None)] * (ndim - len(keys)))
+
+
 def _spread(keys: tuple, ndim: int) -> tuple:
     """``keys`` with its one ellipsis replaced by as many full slices as there are dimensions left."""
     at = next(i for i, k in enumerate(keys) if k is Ellipsis)

@@ -10,14 +10,15 @@ from ..base.errors import ArrayError
 from . import watch
 from .array import allocate, array, put_value
 from .device import get_device
+from .indexed import indexedarray, take
 
 
-def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
+def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
     """Copy elements of ``src`` into ``dest``; either may be a strided view, and they may overlap.
 
     Args:
-        dest: array to write.
-        src: array to read; other data is converted first.
+        dest: array, or indexed array, to write.
+        src: array, or indexed array, to read; other data is converted first.
         dest_offset, src_offset: where to begin, in elements counted in row-major order.
         count: how many elements; 0 for all of ``src``.
         stream: accepted for compatibility; on the CPU a copy is finished when it returns.
@@ -32,6 +33,9 @@ def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count
     >>> a.numpy().tolist()
     [1, 0, 2, 0]
     """
+    if isinstance(dest, indexedarray) or isinstance(src, indexedarray):
+        _copy_indexed(dest, src, dest_offset, src_offset, count)
+        return
     if not isinstance(src, array):
         src = array(src, dtype=dest.dtype, copy=False)
     if src._element is not dest._element:
@@ -49,6 +53,24 @@ def copy(dest: array, src: Any, dest_offset: int = 0, src_offset: int = 0, count
     _require_inside("destination", dest, dest_offset, count)
     if count > 0:
         _do(dest, put_elements, (src, dest_offset, src_offset, count), src)
+
+
+def _copy_indexed(dest: Any, src: Any, dest_offset: int, src_offset: int, count: int) -> None:
+    """:func:`copy` where one of both is an indexed array."""
+    if dest_offset or src_offset or (count > 0 and not count == dest.size == src.size):
+        raise ArrayError("indexed arrays are copied as a whole; dest_offset, src_offset and count are for others")
+    if not isinstance(src, array | indexedarray):
+        src = array(src, dtype=dest.dtype, copy=False)
+    if dest.size != src.size:
+        raise ArrayError(f"cannot copy {src.size} elements to {dest.size}: one of both is indexed")
+    if src._element is not dest._element:
+        if src._element.size != dest._element.size:
+            raise TypeError(
+                f"cannot copy elements of {src._element.size} bytes to elements of {dest._element.size} bytes"
+            )
+        indexed = isinstance(src, indexedarray)
+        src = src._with_data(src.data.view(dest.dtype)) if indexed else src.view(dest.dtype)
+    take(dest, src)
 
 
 def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
@@ -100,11 +122,14 @@ def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinne
         device: where the copy lies; the device of ``src`` if left out.
         requires_grad: whether the copy keeps a gradient (of zeros); as ``src`` does if left out.
     """
-    if not isinstance(src, array):
+    if not isinstance(src, array | indexedarray):
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
     made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad)
     if retain_grad:
         made.retain_grad = True
-    made.assign(src)
+    if isinstance(src, indexedarray):
+        take(made, src)
+    else:
+        made.assign(src)
     return made

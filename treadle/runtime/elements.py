@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..types.annotations import type_of
-from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, bf16, view
+from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View, bf16, view
 from ..types.values import class_of, numpy_dtype, type_of_numpy
 
 
@@ -88,7 +88,7 @@ def element(dtype: Any) -> Element:
     if dtype is typing.Any:
         raise TypeError("a dtype is needed: dtype=Any is an annotation, no element type")
     t = dtype if isinstance(dtype, Type) else type_of(dtype)
-    if not isinstance(t, Scalar | Vector | Matrix | Struct):
+    if not isinstance(t, Scalar | Vector | Matrix | Struct) or isinstance(t, Indexed):
         raise TypeError(f"arrays cannot hold elements of type {t}")
     found = _BY_SPELLING[dtype] = element_of(t)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, bf16
+from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values
 from ..types.promotion import fits
 from ..types.spelling import spell
@@ -74,6 +74,8 @@ def packer(t: Type) -> Packer:
         return _components_packer(t)
     if isinstance(t, View):
         return _view_packer(t)
+    if isinstance(t, Indexed):
+        return _indexed_packer(t)
     if isinstance(t, Struct):
         return _struct_packer(t)
     raise TypeError(f"values of type {spell(t)} cannot be passed to kernels")
@@ -133,6 +135,22 @@ def _struct_packer(t: Struct) -> Packer:
     return pack
 
 
+def _indexed_packer(t: Indexed) -> Packer:
+    put_data = packer(t.data)
+    lists = [(axis, t.offsets[k], packer(t.indices(axis))) for axis, k in enumerate(t.axes) if k]
+    zeros = bytes(t.size)
+
+    def pack(buffer: Any, at: int, value: Any) -> None:
+        if value is None:
+            buffer[at : at + len(zeros)] = zeros
+            return
+        put_data(buffer, at, value.data)
+        for axis, offset, put in lists:
+            put(buffer, at + offset, value._places(axis))
+
+    return pack
+
+
 @cache
 def unpacker(t: Type) -> Unpacker:
     """The function that reads a host value of type ``t``. Arrays inside structs come back as arrays over the addresses
@@ -150,6 +168,8 @@ def unpacker(t: Type) -> Unpacker:
         return lambda buffer, offset: cls(*parts(buffer, offset))
     if isinstance(t, View):
         return _view_unpacker(t)
+    if isinstance(t, Indexed):
+        return _indexed_unpacker(t)
     if isinstance(t, Struct):
         return _struct_unpacker(t, class_of(t))
     raise TypeError(f"values of type {spell(t)} cannot be read from memory")
@@ -170,6 +190,21 @@ def _view_unpacker(t: View) -> Unpacker:
         if grad:
             made.grad = array(ptr=grad, dtype=dtype, shape=shape, strides=strides, component_stride=component)
         return made
+
+    return unpack
+
+
+def _indexed_unpacker(t: Indexed) -> Unpacker:
+    get_data = unpacker(t.data)
+    lists = [(t.offsets[k], unpacker(t.indices(axis))) if k else None for axis, k in enumerate(t.axes)]
+
+    def unpack(buffer: Any, at: int) -> Any:
+        from .indexed import indexedarray
+
+        data = get_data(buffer, at)
+        if data is None:
+            return None
+        return indexedarray(data, [item and item[1](buffer, at + item[0]) for item in lists])
 
     return unpack
 
