@@ -46,9 +46,12 @@ def make_shadow(r: Reverser, op: Op) -> None:
 
 
 def has_gradient(r: Reverser, v: Value) -> Value:
-    """Whether the array that memory gave, and ``v`` shows a part of, has a gradient."""
+    """Whether the array that memory gave or an ``if`` chose, and ``v`` shows a part of, has a gradient."""
     while (maker := r.facts.makers.get(v)) is not None and maker.name in ("subview", "slice", "field", "parts"):
         v = maker.args[0]
+    chosen = r.known("there", v)
+    if chosen is not None:
+        return chosen
     if maker is None or maker.name != "load":
         gradient(r, v)  # complains
     return r.b.one("has_grad", (r.now(v),), b1)

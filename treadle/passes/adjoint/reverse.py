@@ -28,6 +28,7 @@ from ...types.core import Type, View, b1, i64
 from ..fma import leave_products
 from ..inline import drop_rules
 from .calls import flatten_calls
+from .chosen import chooses_views, run_choice
 from .facts import UNKNOWN, Facts, is_float, survey
 from .loops import reverse_loop, run_loop
 from .memory import make_shadow, reverse_atomic, reverse_load, reverse_store
@@ -88,13 +89,14 @@ class Scope:
     """What is known in one region of the new program.
 
     ``now``: the value that stands for a value of the old program, since its block last ran. ``adjoints``: what has been
-    gathered for it. ``views``: the gradient's view of a view. ``marks``: where the records of an op with regions begin.
-    ``trips``: how often a loop ran.
+    gathered for it. ``views``: the gradient's view of a view; ``there``: of a chosen one, whether there is a gradient.
+    ``marks``: where the records of an op with regions begin. ``trips``: how often a loop ran.
     """
 
     now: dict[Value, Value] = field(default_factory=dict)
     adjoints: dict[Value, Value] = field(default_factory=dict)
     views: dict[Value, Value] = field(default_factory=dict)
+    there: dict[Value, Value] = field(default_factory=dict)
     marks: dict[Op, Value] = field(default_factory=dict)
     trips: dict[Op, Value] = field(default_factory=dict)
 
@@ -210,6 +212,8 @@ class Reverser:
                         self.copy(op)
                 case "load" | "atomic":
                     self.read(op)
+                case "if" if chooses_views(op):
+                    run_choice(self, op)
                 case "call" if op.regions:
                     run_ruled(self, op)
                 case "call" if "replay" in op.attrs:
