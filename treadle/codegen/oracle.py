@@ -62,8 +62,8 @@ def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1) -> Outcom
 
     ``args``: one for each type of ``func.signature`` (or parameter): NumPy arrays for views, with the components of
     vectors and matrices as last dimensions and structured dtypes for structs, or a pair (array, gradient) of these;
-    numbers; sequences for composites; dicts or sequences for structs. Raises the error of the first check that does not hold, and
-    :class:`IndexOutOfRange` for an access outside a view.
+    numbers; sequences for composites; dicts or sequences for structs. Raises the error of the first check that does not
+    hold, and :class:`IndexOutOfRange` for an access outside a view.
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     signature = func.signature or tuple(p.type for p in func.params)

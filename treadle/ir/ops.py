@@ -46,7 +46,9 @@ A ``for`` reads start, stop and step once. Where its block yields ``stay`` the l
 stay is false; so does a ``while``, whose test is the user's condition and every break. Results are the last carried
 values. A ``bounded`` while is sure to end. Stack and log are the gang's: only adjoint programs have them, which replay
 a program and then go through it backwards; a gang pushes and pops, records and recalls in step, under the same masks.
-An ``atomic`` that is ``apart`` meets no plain access of another thread, and no later one of its own. A ``mul`` with the attribute ``exact`` never fuses with a sum.
+Where it splits, it goes through both arms of an ``if``, and the other way round where they pop what another pushed.
+An ``atomic`` that is ``apart`` meets no plain access of another thread, and no later one of its own. A ``mul`` with the
+attribute ``exact`` never fuses with a sum.
 """
 
 from __future__ import annotations
