@@ -85,6 +85,33 @@ def test_hvp_leaves_gradients_and_later_launches_alone():
     assert np.array_equal(gradient(start), gradient(start))
 
 
+def test_gradients_of_other_arrays_neither_take_part_nor_change():
+    @wp.kernel
+    def weigh(x: wp.array(dtype=wp.float64), w: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+        i = wp.tid()
+        y[i] = x[i] * x[i] * w[i]
+
+    w, y, loss = doubles([1.0, 2.0, 3.0, 4.0, 5.0], True), doubles(np.zeros(N), True), doubles([0.0], True)
+    for a, value in ((w, 1.0), (y, 2.0), (loss, 3.0)):
+        a.grad.fill_(value)
+
+    def energy(x: wp.array) -> wp.array:
+        wp.launch(weigh, 3, [x[1:4], w, y])
+        wp.launch(total, N, [y], [loss])
+        return loss
+
+    x, d = np.array([1.0, -2.0, 0.5, 1.5, 0.0]), np.array([0.0, 1.0, 2.0, -1.0, 0.0])
+
+    def by_hand(x: np.ndarray) -> np.ndarray:
+        u = x[1:4] ** 2 * w.numpy()[:3]
+        slopes = np.array([2 * u[0] * u[1], u[0] ** 2 + 2 * u[1] * u[2], u[1] ** 2])
+        return np.array([0.0, *(slopes * 2 * x[1:4] * w.numpy()[:3]), 0.0])
+
+    (found,) = wp.hvp(energy, [doubles(x)], [d])
+    assert np.allclose(found.numpy(), (by_hand(x + H * d) - by_hand(x - H * d)) / (2 * H), rtol=1e-6, atol=1e-6)
+    assert [set(a.grad.list()) for a in (w, y, loss)] == [{1.0}, {2.0}, {3.0}]
+
+
 def test_the_hessian_is_symmetric():
     start, _ = start_and_direction()
     rows = [wp.hvp(swing, [doubles(start)], [e])[0].numpy() for e in np.eye(N)]

@@ -65,7 +65,8 @@ def hvp(
             end = loss(*inputs)
         if not isinstance(end, array):
             raise KernelGradientError(f"the loss of wp.hvp must be an array of one float, not {type(end).__name__}")
-        tape.backward(directions.of(end))
+        with directions.alone(tape, inputs):
+            tape.backward(directions.of(end))
         return [x.grad for x in inputs]
     finally:
         for x, grad in zip(inputs, before):
@@ -113,6 +114,20 @@ class Directions:
             yield
         finally:
             watch.launch, watch.run, watch.write = hooks
+
+    @contextmanager
+    def alone(self, tape: Tape, inputs: Sequence[array]) -> Iterator[None]:
+        """All gradients but those of ``inputs`` and of tangents are zero, and afterwards what they were."""
+        ours = {id(a.grad._memory) for a in (*inputs, *[block for _, block in self.blocks.values()])}
+        others = [grad for grad in tape.gradients.values() if id(grad._memory) not in ours]
+        kept = [(grad, grad.numpy().copy()) for grad in others]
+        for grad in others:
+            put_zeros(grad)
+        try:
+            yield
+        finally:
+            for grad, rows in kept:
+                grad.numpy()[...] = rows
 
     def _hook(self, tell: Callable[..., None], ours: Callable[..., None]) -> Callable[..., None]:
         def hook(*given: Any) -> None:
