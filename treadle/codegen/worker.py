@@ -11,7 +11,6 @@ import json
 import os
 import struct
 import sys
-from dataclasses import asdict
 from typing import BinaryIO
 
 from ..base.target import Target
@@ -37,7 +36,7 @@ def get(stream: BinaryIO) -> bytes | None:
 
 def put_request(stream: BinaryIO, text: str, target: Target) -> None:
     """Ask for the code of ``text``."""
-    put(stream, json.dumps(asdict(target)).encode())
+    put(stream, json.dumps(target).encode())
     put(stream, text.encode())
     stream.flush()
 
@@ -45,7 +44,7 @@ def put_request(stream: BinaryIO, text: str, target: Target) -> None:
 def get_request(stream: BinaryIO) -> tuple[str, Target] | None:
     """The next request; None where there is none."""
     target, text = get(stream), get(stream)
-    return None if target is None or text is None else (text.decode(), Target(**json.loads(target)))
+    return None if target is None or text is None else (text.decode(), Target(*json.loads(target)))
 
 
 def serve() -> None:
