@@ -73,7 +73,9 @@ def test_memory_that_no_parameter_leads_to():
     body = "%20: view<f32,1,(4)> = load %2, %10\n store %20, %10, %4"
     found = reach(of(body))
     assert found["?"].stores and found["v"].loads and not found["v"].stores
-    assert facts_of(of(body))["unknown"]
+    assert facts_of(of(body))["unknown"] == "written"
+    body = "%20: view<f32,1,(4)> = load %2, %10\n %21: f32 = load %20, %10\n store %0, %10, %21"
+    assert facts_of(of(body))["unknown"] == "read"
 
 
 def test_facts_are_plain_and_name_places():
@@ -86,7 +88,7 @@ def test_facts_are_plain_and_name_places():
              "reads": [[[[0, [["arg", [3], 1]]], [0, [["arg", [3], 1]]]], [[0, []], [-1, [["dim", 0, 1]]]]]],
              "writes": []},
         ],
-        "unknown": False,
+        "unknown": "",
     }  # fmt: skip
 
 

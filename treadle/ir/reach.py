@@ -72,8 +72,9 @@ def facts_of(func: Func) -> dict[str, Any]:
 
     ``arrays``: for each array parameter ``path`` (parameter, then fields), ``name``, ``reads`` and ``writes`` (a list
     of boxes, each dimension ``[low, high]`` or None; a bound is ``[constant, [[kind, where, factor]…]]`` with ``where``
-    a grid axis or an argument's path), ``loads``, ``stores``, ``added``, ``sure``, ``covers``. ``unknown``: whether
-    memory that no parameter leads to is read or written, or the rules of functions may look at any array.
+    a grid axis or an argument's path), ``loads``, ``stores``, ``added``, ``sure``, ``covers``. ``unknown``:
+    "read" or "written" where memory is that no parameter leads to, the latter also where rules of functions may look at
+    any array; else "".
     """
     found, paths = reach(func), leaf_paths(func)
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
@@ -90,7 +91,8 @@ def facts_of(func: Func) -> dict[str, Any]:
             "covers": None if touched.covers is None else [*touched.covers],
             "reads": _boxes(touched.reads, where), "writes": _boxes(touched.writes, where),
         })  # fmt: skip
-    return {"arrays": arrays, "unknown": unknown is not None or "ruled" in func.facts}
+    changed = "ruled" in func.facts or (unknown is not None and bool(unknown.writes))
+    return {"arrays": arrays, "unknown": "written" if changed else "read" if unknown is not None else ""}
 
 
 def _boxes(boxes: Iterable[Box], where: list[list[int]]) -> list[list[Any]]:

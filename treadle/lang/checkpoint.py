@@ -121,6 +121,8 @@ class Scheduled(Recorder):
         self.begin_step()
 
     def begin_step(self) -> None:
+        if self.starts and self.starts[-1] == len(self.ops):  # nothing happened in the last one
+            return
         if self.segments[-1].steps >= self.length:
             self.segments[-1].done = set()
             self.segments.append(Segment(len(self.ops)))

@@ -56,20 +56,21 @@ class Site:
                  "offset", "own", "path", "read_boxes", "sure", "type", "writes")  # fmt: skip
 
     def __init__(self, k: int, path: tuple[int, ...], name: str, t: View, offset: int, root: Type, fact: dict[str, Any],
-                 unknown: bool):  # fmt: skip
+                 unknown: str):  # fmt: skip
         self.k, self.path, self.name, self.type, self.offset = k, path, name, t, offset
         self.fields = []
         for i in path:
             field, root = root.fields[i]
             self.fields.append(field)
         self.added = added = {*fact.get("added", ())}
-        self.loads = fact.get("loads", False) or unknown
-        self.writes = fact.get("stores", False) or bool(added) or unknown
+        changed = unknown == "written"
+        self.loads = fact.get("loads", False) or bool(unknown)
+        self.writes = fact.get("stores", False) or bool(added) or changed
         self.needs = self.loads or bool(added - ORDERLESS)
         self.keeps = self.needs and self.writes
-        self.sure, self.covers = fact.get("sure", False) and not unknown, fact.get("covers")
+        self.sure, self.covers = fact.get("sure", False) and not changed, fact.get("covers")
         everywhere = [[None] * t.ndim]
-        self.boxes = everywhere if unknown else fact.get("writes", [])
+        self.boxes = everywhere if changed else fact.get("writes", [])
         reads = everywhere if unknown or added else fact.get("reads", [])
         # Worth the work only where an argument decides, as in traj[t, i].
         self.read_boxes = reads if reads and all(any(b and _asks(b) for b in box) for box in reads) else None

@@ -22,6 +22,7 @@ from .checkpoint import recorder_for
 from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back, copy_struct
+from .undo import grid
 
 _current: Tape | None = None  # the tape that records now
 _warned: weakref.WeakSet = weakref.WeakSet()  # gradients of which it was said that they were not zero
@@ -93,14 +94,14 @@ class Tape:
         """Say that a step of the program begins: schedules count steps from now on, not launches (beyond Warp)."""
         self._recorder.mark_step()
 
-    def record_func(self, backward: Callable[[], Any], arrays: Sequence[array]) -> None:
+    def record_func(self, backward: Callable[[], Any], arrays: Sequence[array] | None = None) -> None:
         """Let ``backward()`` run at this place of the backward pass.
 
         Args:
             backward: takes no arguments; reads gradients of results and adds to those of inputs.
             arrays: the arrays whose gradients it uses; :meth:`zero` clears them.
         """
-        arrays = [a for a in arrays if isinstance(a, array)]
+        arrays = [a for a in arrays or () if isinstance(a, array)]
         self._functions += arrays
         self._recorder.record_function(backward, arrays)
 
@@ -143,11 +144,14 @@ class Tape:
         if loss is not None and not self._recorder.writes_to(loss):
             was = "it was reset" if self._used and not self.launches else "nothing recorded on it writes the loss"
             raise KernelGradientError(f"this tape cannot tell the gradient of the loss: {was}")
+        global _current
         self.loss = loss
         watching = watch.leave(self)  # adjoints write to gradients, and to arrays that are put back
+        recording, _current = _current, None
         try:
             self._back(self._recorder.prepare(), loss, grads or {})
         finally:
+            _current = recording
             if watching:
                 watch.watch(self)
 
@@ -304,25 +308,29 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
 def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], record: bool) -> Any:
     """A launch by the native launcher ``quick`` while tapes watch: None when it is done, NotImplemented where it must
     go the slow way."""
-    tape = _current
-    if tape is None or not record or len(watch.watchers) != 1:
-        return NotImplemented
     args = [*inputs, *outputs]
     plan = kernel.plan or plan_for(kernel, args)
     if plan is None:
         return NotImplemented
-    recorder = tape._recorder
+    tape = _current if record else None
+    others = () if tape is not None and len(watch.watchers) == 1 else _others(tape)
     try:
-        recorder.before_launch(plan, dim, args)
+        if tape is not None:
+            tape._recorder.before_launch(plan, dim, args)
+        met = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in others]
     except AttributeError:  # an argument that is no array; the slow way finds out what
         return NotImplemented
     done = quick(dim, args, ())
+    for other, destroys in met:
+        other.after_foreign(destroys, plan.written(args) if destroys else [])
     if done is None:
-        recorder.launched(plan, dim, args)
+        if tape is not None:
+            tape._recorder.launched(plan, dim, args)
         return None
     if done is NotImplemented:
         return done
-    recorder.failed()
+    if tape is not None:
+        tape._recorder.failed()
     raise fast.error(done)
 
 
