@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 
@@ -160,3 +163,8 @@ def test_bad_use_is_told():
     with pytest.raises(KernelGradientError, match="array of one float"):
         wp.hvp(lambda x: x, [x], [d])
     assert x.grad is None
+
+
+def test_the_example_of_the_docstring_runs():
+    found = doctest.testmod(importlib.import_module("treadle.lang.hvp"))
+    assert found.attempted > 3 and found.failed == 0

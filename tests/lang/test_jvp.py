@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 
@@ -234,3 +237,8 @@ def test_arrays_that_a_loop_chooses_bring_their_tangents():
     a, b, out = doubles([1.0, 2.0]), doubles([4.0, 5.0]), doubles(np.zeros(3))
     (dout,) = wp.jvp(choose, 3, [a, b], [out], {"b": [1.0, 10.0]})
     assert out.list() == [4.0, 40.0, 4.0] and dout.list() == [0.0, (5.0 + 40.0) * 2.0, 0.0]
+
+
+def test_the_example_of_the_docstring_runs():
+    found = doctest.testmod(importlib.import_module("treadle.lang.jvp"))
+    assert found.attempted > 3 and found.failed == 0

@@ -39,6 +39,8 @@ def jvp(
 
     A tangent goes with its array: what the kernel does to an array in place, it does to the tangent in place. So a
     chain of launches is a chain of ``jvp`` with the same arrays and tangents. Arrays that share memory share tangents.
+    A tape records ``jvp`` like any launch: gone back through, the gradient of a tangent is the gradient, and that of a
+    value holds second derivatives (``wp.hvp``).
 
     Args:
         kernel: what ``@wp.kernel`` made.
@@ -335,4 +337,5 @@ def _same_layout(a: array, t: array) -> bool:
 def _misfit(t: Type, tangent: Any) -> str:
     if not has_tangent(t):
         return f"{spell(t)} has none"
-    return f"a struct of the same class is due, not {type(tangent).__name__}"
+    due = "an indexed array" if isinstance(t, Indexed) else "a struct of the same class"
+    return f"{due} is due, not {type(tangent).__name__}"
