@@ -193,7 +193,9 @@ _STRUCTS: dict[tuple, Struct] = {}  # struct types whose arrays may lie in any w
 
 
 def cast_hint(have: Type, want: Type) -> str:
-    """How to convert, where both are scalars."""
+    """How to convert, where both are scalars, or indexed arrays."""
+    if isinstance(have, Indexed) and isinstance(want, Indexed) and (have.elem, have.ndim) == (want.elem, want.ndim):
+        return "they differ in which dimensions have lists of indices; give the array a list for each of them"
     both = isinstance(have, Scalar) and isinstance(want, Scalar)
     return f"types are not mixed in silence; convert it, as in {spell(want)}(…)" if both else ""
 

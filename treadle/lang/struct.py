@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, TreadleError
+from ..runtime.packing import packer
 from ..types.annotations import type_of
 from ..types.core import Array, Fixed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
 from ..types.spelling import spell
@@ -54,9 +55,20 @@ class StructBase:
         return found
 
     @classmethod
-    def numpy_dtype(cls) -> np.dtype:
-        """NumPy's structured type of the same layout: what ``.numpy()`` of an array of this struct has."""
-        return numpy_dtype(cls.__treadle_type__)
+    def numpy_dtype(cls) -> dict[str, Any]:
+        """What describes the layout to NumPy, ``np.zeros(n, dtype=Ball.numpy_dtype())``: names, formats and offsets of
+        the fields and the size of all. Arrays stand in it as 8-byte words."""
+        made = numpy_dtype(cls.__treadle_type__)
+        parts = [made.fields[name] for name in made.names]
+        return {"names": [*made.names], "formats": [p[0] for p in parts], "offsets": [p[1] for p in parts],
+                "itemsize": made.itemsize}  # fmt: skip
+
+    def numpy_value(self) -> np.void:
+        """The fields as one element of a NumPy array of :meth:`numpy_dtype`."""
+        t = type(self).__treadle_type__
+        row = np.zeros(1, numpy_dtype(t))
+        packer(t)(memoryview(row.view(np.uint8)), 0, self)
+        return row[0]
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).__treadle_type__.index)
@@ -216,7 +228,7 @@ def struct(c: type | None = None, *, module: Module | str | None = None) -> Any:
     return _declare(c, module, sys._getframe(1))
 
 
-_TAKEN = frozenset({"_type", "treadle_type", "numpy_dtype"})
+_TAKEN = frozenset({"_type", "treadle_type", "numpy_dtype", "numpy_value"})
 
 
 def _declare(c: type, module: Module | str | None, frame: Any) -> type:
