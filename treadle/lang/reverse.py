@@ -32,12 +32,13 @@ class Reverse:
     ``aliased``, ``shared``: a written array lies over another, and so do gradients that are updated.
     """
 
-    __slots__ = ("active", "again", "aliased", "careful", "plan", "quick", "seen", "shared", "unsaved",
-                 "winners")  # fmt: skip
+    __slots__ = ("active", "again", "aliased", "careful", "plan", "programs", "quick", "seen", "shared",
+                 "unsaved", "winners")  # fmt: skip
 
     def __init__(self, plan: Plan, active: tuple[str, ...], aliased: bool, shared: bool, dims: tuple[int, ...]):
         self.plan, self.active, self.aliased, self.shared = plan, active, aliased, shared
         self.quick = fast.launcher()
+        self.programs: dict[tuple[int, ...], Any] = {}
         meta = self.program(dims).entry.meta
         facts = {tuple(fact["path"]): fact for fact in meta["touched"]["arrays"]}
         winners, seen = ({tuple(path) for path in meta[key]} for key in ("winners", "seen"))
@@ -56,7 +57,11 @@ class Reverse:
 
     def program(self, dims: tuple[int, ...]) -> Any:
         """The code for a grid of ``dims``."""
-        return self.plan.overload.adjoint(dims, self.active, self.aliased, self.shared).program
+        found = self.programs.get(dims)
+        if found is None:
+            find = self.plan.overload.adjoint
+            found = self.programs[dims] = find(dims, self.active, self.aliased, self.shared).program
+        return found
 
     def run(self, dim: Any, args: Sequence[Any]) -> None:
         """Launch the adjoint."""
@@ -67,7 +72,8 @@ class Reverse:
             raise fast.error(done)
         dims = normal_dims(dim)
         program = self.program(dims)
-        fast.add(self.quick, program, alone=True)
+        if self.plan.plain:
+            fast.add(self.quick, program, alone=True)
         program.command(program.pack(args), dims)()
 
     def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[np.ndarray]) -> None:
@@ -226,13 +232,12 @@ class Pass:
             if any(site.of(args) is not None and self.grad_of(site.of(args)) is not None for site in plan.floats):
                 self.silent.add(plan.kernel.key)
             return None
-        key = None
-        if plan.plain:
-            try:
-                key = (dim, *[args[k]._desc for k in plan.arrays])
-            except AttributeError:  # an array may be left out
-                pass
-        found = plan.reverses.get(key) if key is not None else None
+        try:
+            arrays = [args[k]._desc for k in plan.arrays] if plan.plain else [s.of(args)._desc for s in plan.sites]
+            key = (dim, *arrays)
+        except AttributeError:  # an array may be left out
+            key = None
+        found = plan.reverses.get(key)
         if found is None:
             found = self.choose(plan, dim, args)
             if key is not None:
