@@ -16,6 +16,7 @@ SPELLINGS = [
     ("float", f32), ("wp.vec3", vector(3, f32)), (wp.vec3d, vector(3, f64)), (vector(2, f32), vector(2, f32)),
     (ArrayAnnotation(float), array(f32, 1)), (ArrayAnnotation(wp.vec3, 2), array(vector(3, f32), 2)),
     (ArrayAnnotation("wp.vec3"), array(vector(3, f32), 1)), (ArrayAnnotation(typing.Any, 3), array(None, 3)),
+    (ArrayAnnotation(float, 2, True), array(f32, 2, True)),
     (tuple[float, int], tuple_of(f32, i32)), (wp.vector(length=3, dtype=float), vector(3, f32)),
 ]  # fmt: skip
 

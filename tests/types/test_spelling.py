@@ -3,7 +3,7 @@
 import pytest
 
 from treadle.types import values
-from treadle.types.core import Struct, array, bf16, f32, fixed, i32, matrix, quaternion, tuple_of, vector, view
+from treadle.types.core import Struct, array, bf16, f32, fixed, i32, indexed, matrix, quaternion, tuple_of, vector, view
 from treadle.types.spelling import spell
 
 
@@ -19,6 +19,8 @@ def test_other_types_are_shown_by_their_maker():
     assert spell(quaternion(bf16)) == "quat(dtype=bfloat16)"
     assert spell(view(f32, 1)) == spell(array(f32, 1)) == "array(dtype=float32)"
     assert spell(array(None, 2)) == "array(dtype=Any, ndim=2)"
+    assert spell(indexed(view(f32, 1), (view(i32, 1),))) == spell(array(f32, 1, True)) == "indexedarray(dtype=float32)"
+    assert spell(array(None, 2, True)) == "indexedarray(dtype=Any, ndim=2)"
     assert spell(fixed(i32, (3,))) == "fixedarray(dtype=int32, shape=(3,))"
     assert spell(tuple_of(f32, i32)) == "tuple[float32, int32]"
     assert spell(Struct("scene.Ball", ())) == "Ball" and spell(None) == "None"

@@ -21,7 +21,7 @@ from .conversion import to_host, value_rows
 from .device import Device, get_device
 from .elements import Element, element
 
-_new = object.__new__
+_new, _ALL = object.__new__, slice(None)
 
 
 class indexedarray:
@@ -198,13 +198,13 @@ class indexedarray:
     def __getitem__(self, key: Any) -> Any:
         """What ``key`` selects, as of an array: indices take dimensions away, slices and arrays of int32 keep them."""
         cut, places = _cut(self.data, self.indices, key)
-        return _seen(self.data[cut], places)
+        return _seen(self.data, cut, places)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store a value, a sequence or another array in the elements that ``key`` selects."""
         cut, places = _cut(self.data, self.indices, key)
         if places:
-            _seen(self.data[cut], places).assign(value)
+            _seen(self.data, cut, places).assign(value)
         else:
             self.data[cut] = value
 
@@ -259,10 +259,10 @@ def _cut(data: array, indices: Sequence[array | None], key: Any) -> tuple[tuple,
     left: list[array | None] = []
     for axis, (k, places) in enumerate(zip(keys, indices, strict=True)):
         if isinstance(k, array):
-            cut.append(slice(None))
+            cut.append(_ALL)
             left.append(_checked(k, data.device) if places is None else _composed(places, _checked(k, data.device)))
         elif type(k) is slice:
-            cut.append(k if places is None else slice(None))
+            cut.append(k if places is None else _ALL)
             left.append(None if places is None else places[k])
         else:
             cut.append(k if places is None else _inside(places[k], axis, data.shape[axis]))
@@ -280,15 +280,17 @@ def _inside(at: int, axis: int, extent: int) -> int:
     return at
 
 
-def _seen(data: Any, places: list[array | None]) -> Any:
-    """``data`` by its lists of indices; ``data`` itself where there are none."""
+def _seen(data: array, cut: tuple, places: list[array | None]) -> Any:
+    """What is left of ``data`` by its lists of indices; what is left itself where there are none."""
+    if any([k != _ALL for k in cut]):
+        data = data[cut]
     return data if all([p is None for p in places]) else _build(indexedarray, data, tuple(places))
 
 
 def selected(a: array, key: Any) -> Any:
     """``a[key]`` where arrays of indices are in ``key``."""
     cut, places = _cut(a, (None,) * a.ndim, key)
-    return _seen(a[cut], places)
+    return _seen(a, cut, places)
 
 
 def take(dest: array | indexedarray, src: Any) -> None:
