@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...types.records import ATOMIC, ENV, FAULT, LAUNCH, POOL, PROGRAM, SIMPLE, STOPPED
 from .private import JOB, private
-from .text import Code
+from .text import Code, Var
 
 CHUNK = 64  # chunks are multiples of this many threads
 CHUNKS = 256  # and there are at most this many of them
@@ -115,20 +115,7 @@ def _work() -> str:
     pool = c.load("ptr", "%env", ENV["pool"])
     free = c.op("icmp eq", "i64", c.load("i64", "%program", PROGRAM["order"]), 0)
     rounds = c.load("i64", "%program", PROGRAM["rounds"])
-    counts = c.op("icmp ne", "i64", rounds, 0)
-    held, counted = c.var("i1", "false"), c.var("i1", "false")
-    with c.if_(c.op("and", "i1", "%big", c.op("or", "i1", free, counts))):
-        with c.if_(c.op("icmp eq", "i32", c.atomic_load("i32", pool, POOL["limit"]), 0)):
-            c.call("void", c.load("ptr", "%env", ENV["start"]))  # the first launch that is worth workers
-        held.set(c.call("i1", "@try_lock", ("ptr", pool)))
-        workers = c.cast("sext", "i32", c.atomic_load("i32", pool, POOL["limit"]), "i64")
-        enough = c.op("icmp sge", "i64", workers, c.load("i64", "%program", PROGRAM["counting_workers"]))
-        counted.set(c.op("and", "i1", c.op("and", "i1", counts, held.get()), enough))
-    single = c.var("i1", "false")
-    with c.if_(c.op("or", "i1", draws, counted.get())):
-        apart = c.call("i1", "@lie_apart", ("ptr", "%program"), ("ptr", "%args"))
-        counted.set(c.op("and", "i1", counted.get(), apart))
-        single.set(c.op("and", "i1", draws, c.op("xor", "i1", apart, "true")))
+    held, counted, single = _choose(c, pool, free, rounds, draws)
     job = c.stack(JOB.size)
     for name, value in (("entry", entry), ("args", "%args"), ("launch", "%launch"), ("program", "%program")):
         c.store("ptr", value, job, JOB[name])
@@ -172,6 +159,26 @@ def _work() -> str:
         c.call("void", "@unlock", ("ptr", pool))
     c.ret(status.get())
     return c.text()
+
+
+def _choose(c: Code, pool: str, free: str, rounds: str, draws: str) -> tuple[Var, Var, Var]:
+    """Whether the pool is ours, whether counting passes run, and whether threads run one by one."""
+    held, counted, single = (c.var("i1", "false") for _ in range(3))
+    counts = c.op("icmp ne", "i64", rounds, 0)
+    with c.if_(c.op("and", "i1", "%big", c.op("or", "i1", free, counts))):
+        with c.if_(c.op("icmp eq", "i32", c.atomic_load("i32", pool, POOL["limit"]), 0)):
+            c.call("void", c.load("ptr", "%env", ENV["start"]))  # the first launch that is worth workers
+        workers = c.cast("sext", "i32", c.atomic_load("i32", pool, POOL["limit"]), "i64")
+        enough = c.op("icmp sge", "i64", workers, c.load("i64", "%program", PROGRAM["counting_workers"]))
+        counted.set(c.op("and", "i1", counts, enough))
+    with c.if_(c.op("or", "i1", draws, counted.get())):
+        apart = c.call("i1", "@lie_apart", ("ptr", "%program"), ("ptr", "%args"))
+        counted.set(c.op("and", "i1", counted.get(), apart))
+        single.set(c.op("and", "i1", draws, c.op("xor", "i1", apart, "true")))
+    with c.if_(c.op("and", "i1", "%big", c.op("or", "i1", free, counted.get()))):
+        held.set(c.call("i1", "@try_lock", ("ptr", pool)))
+    counted.set(c.op("and", "i1", counted.get(), held.get()))
+    return held, counted, single
 
 
 def _in_place(c: Code, entry: str, natomics: str) -> None:

@@ -1,4 +1,4 @@
-"""Private memory of *free* kernels with atomics: laid out, filled, and merged in an order that only sizes decide.
+"""Private memory of kernels with atomics: laid out, filled, and merged in an order that only sizes decide.
 
 Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs
 to and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a
@@ -30,7 +30,8 @@ RANGE = 16384  # scalars merged at a time by one worker
 
 
 def private() -> str:
-    """LLVM text of ``@prepare_private``, ``@plan_private``, ``@private_memory`` and ``@merge_private``."""
+    """LLVM text of ``@prepare_private``, ``@plan_private``, ``@private_memory``, ``@merge_private``,
+    ``@restore_counters`` and ``@lie_apart``."""
     return (
         view_span()
         + _fill()
