@@ -476,6 +476,24 @@ def test_tapes_that_go_watch_no_more():
     assert tape.saved_bytes == 0
 
 
+def test_unseen_writes_are_found_where_that_is_asked_for():
+    x, y, out = arr([1.0, 2.0]), arr([0.0, 0.0]), arr([0.0])
+    wp.config.verify_autograd_array_access = True
+    try:
+        with wp.Tape() as tape:
+            wp.launch(double, dim=2, inputs=[x], outputs=[y])
+            wp.launch(grow, dim=2, inputs=[y, arr([0.5])])
+            wp.launch(squares, dim=2, inputs=[y], outputs=[out])
+        y.fill_(7.0)
+        tape.backward(out)  # that was seen
+        x.numpy()[1] = 8.0
+        with pytest.raises(KernelGradientError, match="'x' changed after kernel double had read it"):
+            tape.backward(out)
+        assert x.list() == [1.0, 8.0] and y.list() == [7.0, 7.0]
+    finally:
+        wp.config.verify_autograd_array_access = False
+
+
 # ---- bad use
 
 

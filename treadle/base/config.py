@@ -43,6 +43,8 @@ class Config:
     compile_workers: processes that compile kernels loaded together; None takes every core.
     max_unroll: loops of at most so many known rounds are unrolled.
     print_launches, verbose, quiet: what is said on standard output.
+    verify_autograd_array_access: tapes keep a checksum of what each launch reads; the backward pass raises where an
+        array was changed since in a way that the tape could not see.
 
     The other settings are the field's; they are accepted so that programs run unchanged, and change nothing here.
 

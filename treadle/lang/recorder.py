@@ -16,10 +16,16 @@ class Recorder(Log):
     """A log that keeps all that was overwritten. Its entries of launches are ``(plan, dim, args)``."""
 
     keeps_contents = False  # whether results of what cannot be run again are copied
+    sums: dict[int, dict[str, int]] | None = None  # checksums of what launches read, where those are asked for
 
     # ---- launches
 
     before_launch = Log.before
+
+    def note_sums(self, plan: Plan, args: Sequence[Any]) -> None:
+        """Remember what the launch that comes next finds in the arrays that it reads."""
+        self.sums = self.sums or {}
+        self.sums[len(self.ops)] = plan.checksums(args)
 
     def launched(self, plan: Plan, dim: Any, args: list[Any]) -> None:
         """The launch is done."""

@@ -321,7 +321,7 @@ class Pass:
                 self.retain(first + k, retained)
             if type(step) is tuple and step[0].careful:
                 self.left = s
-                self.run_carefully(step, saved[s:before])
+                self.run_carefully(first + k, saved[s:before])
                 continue
             if s < before:
                 for piece in reversed(saved[s:before]):
@@ -329,15 +329,30 @@ class Pass:
                 self.left = s
             if type(step) is tuple:
                 reverse, dim, args = step
+                if self.log.sums is not None:
+                    self.verify(first + k)
                 done = reverse.quick(dim, args, ())
                 if done is not None:
                     reverse.run(dim, args)
             elif step is not None:
                 step.backward(self.grad_of)
 
-    def run_carefully(self, step: tuple, pieces: list[Any]) -> None:
-        """A launch whose adjoint writes to its arrays again, or must see what the launch left in them."""
-        reverse, dim, args = step
+    def verify(self, k: int) -> None:
+        """Raise where an array is not what launch ``k`` found in it."""
+        if k not in self.log.sums:
+            return
+        plan, _, args = self.log.ops[k]
+        now = plan.checksums(args)
+        changed = [repr(name) for name, was in self.log.sums[k].items() if now.get(name, was) != was]
+        if changed:
+            raise KernelGradientError(
+                f"{', '.join(changed)} changed after kernel {plan.kernel.key} had read it, in a way that the tape "
+                "could not see", hint="write with assign(), or by an index on the array, not through a NumPy view",
+            )  # fmt: skip
+
+    def run_carefully(self, k: int, pieces: list[Any]) -> None:
+        """Launch ``k``, whose adjoint writes to its arrays again, or must see what the launch left in them."""
+        reverse, dim, args = self.steps[k]
         after = [site.of(args).numpy().copy() for site in reverse.winners]
         befores = [piece.data for piece in pieces]
         for piece in reversed(pieces):
@@ -345,6 +360,8 @@ class Pass:
         unsaved = [site.of(args) for site in reverse.unsaved]
         aside = [(a, a.numpy().copy()) for a in unsaved if a is not None]
         try:
+            if self.log.sums is not None:
+                self.verify(k)
             if after:
                 reverse.run_with_winners(dim, args, after)
             else:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import config
 from ..base.errors import ArrayError, KernelGradientError
 from ..runtime import fast, watch
 from ..runtime.array import array
@@ -316,6 +317,8 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     others = () if tape is not None and len(watch.watchers) == 1 else _others(tape)
     try:
         if tape is not None:
+            if config.verify_autograd_array_access:
+                tape._recorder.note_sums(plan, args)
             tape._recorder.before_launch(plan, dim, args)
         met = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in others]
     except AttributeError:  # an argument that is no array; the slow way finds out what
@@ -343,6 +346,8 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
     if recorder is not None:
         if not plan.plain:
             args = [copy_struct(x) if hasattr(type(x), "treadle_type") else x for x in args]
+        if config.verify_autograd_array_access:
+            recorder.note_sums(plan, args)
         recorder.before_launch(plan, dims, args)
     try:
         run()
