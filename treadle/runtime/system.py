@@ -54,7 +54,7 @@ def machine() -> str:
         return ""
 
 
-_UNSTEADY = ("cpu MHz", "bogomips", "processor", "core id", "apicid", "initial apicid")
+_UNSTEADY = ("cpu MHz", "bogomips", "BogoMIPS", "clock", "processor", "core id", "apicid", "initial apicid")
 
 
 def usable_cores() -> int:
