@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from treadle.lang import jacobians as room
 
 autograd = wp.autograd
 QUIET = dict(show_summary=False)
-has_plots = importlib.util.find_spec("matplotlib") is not None
 
 
 @wp.kernel
@@ -298,38 +295,3 @@ def test_options_reach_the_kernel():
 
     assert off.option("enable_backward") is False and off_by_module.option("enable_backward") is False
     assert halved.option("enable_backward") is None and wp.config.enable_backward is True
-
-
-@pytest.mark.skipif(not has_plots, reason="needs matplotlib")
-def test_plots_have_a_field_for_each_jacobian(monkeypatch):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    inputs, outputs = arguments()
-    found = autograd.jacobian(mixed, 3, inputs, outputs)
-    del found[1, 0]
-    figure = autograd.jacobian_plot(found, mixed, inputs, show_plot=False)
-    assert figure.get_suptitle() == "mixed kernel Jacobian"
-    figure = autograd.jacobian_plot(found, mixed, inputs, show_plot=False, title="all")
-    shown = [axis for axis in figure.axes if axis.images]
-    assert [axis.images[0].get_array().shape for axis in shown] == [(3, 9), (12, 9), (12, 2)]
-    assert figure.get_suptitle() == "all"
-    assert autograd.jacobian_plot({}, mixed, inputs) is None
-
-
-@pytest.mark.skipif(has_plots, reason="matplotlib is there")
-def test_plots_name_the_extra():
-    inputs, outputs = arguments()
-    with pytest.raises(ImportError, match=r"pip install treadle\[plot\]"):
-        autograd.jacobian(mixed, 3, inputs, outputs, plot_jacobians=True)
-
-
-def test_plots_need_names():
-    inputs, outputs = arguments()
-    found = autograd.jacobian(mixed, 3, inputs, outputs)
-    with pytest.raises(AutogradError, match="inputs of kernel mixed are missing"):
-        autograd.jacobian_plot(found, mixed)
-    with pytest.raises(AutogradError, match="a kernel or a FunctionMetadata"):
-        autograd.jacobian_plot(found, "mixed")
-    with pytest.raises(AutogradError, match="no name for the Jacobian"):
-        autograd.jacobian_plot(found, room.FunctionMetadata("f", ["x"], ["y", "z"]))

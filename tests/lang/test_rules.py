@@ -190,6 +190,59 @@ def test_results_that_are_integers_have_a_zero_in_their_place():
     assert x.grad.list() == [2.0, 3.0]
 
 
+def test_functions_may_be_arguments_of_what_has_a_rule():
+    @wp.func
+    def apply(f: wp.Function, x: float):
+        return f(x)
+
+    @wp.func_grad(apply)
+    def adj_apply(f: wp.Function, x: float, adj: float):
+        wp.adjoint[x] += 10.0 * adj * f(x)
+
+    @wp.func
+    def half(x: float):
+        return 0.5 * x
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = apply(half, x[i]) + apply(wp.floor, x[i])
+
+    x = floats([2.5, 4.0])
+    backward(k, 2, [x], [results(2)])
+    np.testing.assert_allclose(x.grad.numpy(), [12.5 + 20.0, 20.0 + 40.0])
+
+
+@pytest.mark.parametrize("factor", [2.0, 3.0])
+def test_rules_made_in_a_python_function_see_its_variables(factor):
+    @wp.func
+    def scaled(x: float):
+        return factor * x
+
+    @wp.func_grad(scaled)
+    def adj_scaled(x: float, adj: float):
+        wp.adjoint[x] += 100.0 * factor * adj
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = scaled(x[i])
+
+    x = floats([1.0])
+    backward(k, 1, [x], [results(1)])
+    assert x.grad.list() == [100.0 * factor]
+
+
+def test_forward_mode_asks_the_rule():
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = sigmoid(x[i])
+
+    (moved,) = wp.jvp(k, 2, [floats([0.0, 0.0])], [results(2)], tangents=[[1.0, 2.0]])
+    assert moved.list() == [2.5, 5.0]
+
+
 # ---- rules on arrays
 
 

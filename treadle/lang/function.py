@@ -39,6 +39,8 @@ class Function:
     Callable from kernels; called from Python it runs as Python, its builtins evaluated as kernels do.
     """
 
+    __treadle_open__ = True  # as the annotation of a parameter: any function, builtins too
+
     def __init__(
         self,
         func: Any,

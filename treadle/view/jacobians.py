@@ -1,4 +1,4 @@
-"""Jacobians as pictures."""
+"""``wp.autograd.jacobian_plot``: Jacobians as pictures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import AutogradError
+from ..lang.jacobians import FunctionMetadata, Pair, as_block
+from ..lang.kernel import Kernel
 from ..runtime.array import array
-from .jacobians import FunctionMetadata, Pair, as_block
-from .kernel import Kernel
 
 
 def jacobian_plot(

@@ -1,0 +1,1 @@
+"""What shows things. This room reads arrays and changes none."""
