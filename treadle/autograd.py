@@ -6,7 +6,7 @@ from typing import Any
 from .lang.autograd import gradcheck, gradcheck_tape, jacobian, jacobian_fd, plot_with
 from .lang.jacobians import FunctionMetadata
 
-__all__ = ["FunctionMetadata", "gradcheck", "gradcheck_tape", "jacobian", "jacobian_fd", "jacobian_plot"]
+__all__ = ["FunctionMetadata", "gradcheck", "gradcheck_tape", "jacobian", "jacobian_fd"]  # and jacobian_plot
 
 _DRAWN_BY = {"jacobian_plot": ".view.jacobians"}  # loaded when something is to be shown
 
