@@ -115,6 +115,16 @@ def test_retained_gradients_stay():
         assert y.grad.list() == [2.0 * k] * 2 and x.grad.list() == [4.0 * k] * 2
 
 
+def test_views_retain_what_their_array_retains():
+    t = wp.zeros((3, 2), dtype=float, requires_grad=True, retain_grad=True)
+    t[0] = [1.0, 2.0]
+    with wp.Tape() as tape:
+        for k in range(2):
+            wp.launch(double, dim=2, inputs=[t[k]], outputs=[t[k + 1]])
+    tape.backward(grads={t[2]: arr([1.0, 1.0], grad=False)})
+    assert t.grad.numpy().tolist() == [[4.0, 4.0], [2.0, 2.0], [1.0, 1.0]]
+
+
 def test_stepping_in_place_gives_the_bits_of_separate_states():
     k, start = arr([0.01]), np.linspace(0.1, 0.9, 16, dtype=np.float32)
     x, out = arr(start), arr([0.0])

@@ -19,7 +19,7 @@ from ..runtime.ranges import Ranges
 from .plan import Part, Plan, Site, span_of
 
 BLOCK = 64  # bytes that are compared, and kept, together
-SMALL = 4096  # up to so many bytes are kept without comparing
+SMALL = 256  # up to so many bytes are kept without comparing
 
 _FOREIGN = (Borrowed, type(None))  # what the memory of arrays is whose bytes others may show as well
 

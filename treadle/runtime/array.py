@@ -230,6 +230,8 @@ class array:
         made = self._view(shape, strides, offset)
         if self._grad is not None:
             made._adopt(self._grad._view(shape, strides, offset))
+            if array._retains and self.retain_grad:
+                made._retain_grad = True
         return made
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -272,6 +274,8 @@ class array:
         made = change(self)
         if self._grad is not None:
             made._adopt(change(self._grad))
+            if array._retains and self.retain_grad:
+                made._retain_grad = True
         return made
 
     def _dense(self, what: str) -> None:

@@ -1,0 +1,108 @@
+"""The undo log by itself: what is saved when, and that swapping goes back and forth."""
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.lang.plan import plan_of
+from treadle.lang.undo import BLOCK, Log, _changed
+
+
+@wp.kernel
+def copy_over(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i]
+
+
+@wp.kernel
+def send(x: wp.array(dtype=float), at: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[at[i]] = x[i]
+
+
+def launch(log, kernel, dim, args):
+    """A launch with ``log`` looking on."""
+    _, types = kernel.bind(args)
+    overload = kernel.overload(types)
+    program = overload.variant((dim,)).program
+    log.before(plan_of(kernel, overload, program), dim, args)
+    program.run(args, (dim,))
+    log.after()
+    log.ops.append(None)
+
+
+def sizes(log):
+    return [(piece.position, piece.nbytes) for piece in log.saved]
+
+
+def test_what_nobody_read_is_not_saved():
+    log, x, y = Log(), wp.ones(8), wp.zeros(8)
+    launch(log, copy_over, 8, [x, y])
+    launch(log, copy_over, 8, [x, y])
+    assert sizes(log) == []
+
+
+def test_what_was_read_is_saved_once_and_only_as_far_as_it_is_written():
+    log, x, y, z = Log(), wp.ones(8), wp.zeros(8), wp.zeros(8)
+    launch(log, copy_over, 8, [y, z])
+    launch(log, copy_over, 3, [x, y])
+    launch(log, copy_over, 4, [x, y])
+    assert sizes(log) == [(1, 12), (2, 4)]
+    assert log.saved_bytes == 16
+
+
+def test_views_of_one_allocation_are_told_apart_by_bytes():
+    log, x, base = Log(), wp.ones(4), wp.zeros(12)
+    launch(log, copy_over, 4, [base[:4], wp.zeros(4)])
+    launch(log, copy_over, 4, [x, base[8:]])
+    assert sizes(log) == []
+    launch(log, copy_over, 4, [x, base[2:6]])
+    assert sizes(log) == [(2, 8)]
+
+
+def test_memory_that_came_as_an_address_may_be_any():
+    log, x, base = Log(), wp.ones(4), wp.zeros(12)
+    launch(log, copy_over, 4, [base[:4], wp.zeros(4)])
+    launch(log, copy_over, 4, [x, wp.array(ptr=base.ptr + 8, shape=4, dtype=float)])
+    assert sizes(log) == [(1, 8)]
+    rows = np.zeros(16, np.float32)
+    launch(log, copy_over, 4, [wp.array(rows[4:8], copy=False), wp.zeros(4)])
+    launch(log, copy_over, 4, [x, wp.array(rows[2:6], copy=False)])
+    assert sizes(log) == [(1, 8), (3, 8)]
+
+
+def test_scattered_writes_keep_the_blocks_that_change():
+    log, y = Log(), wp.ones(10_000)
+    launch(log, copy_over, 10_000, [y, wp.zeros(10_000)])
+    launch(log, send, 3, [wp.zeros(3), wp.array([5, 6, 9000], dtype=int), y])
+    assert [n for _, n in sizes(log)] == [BLOCK, BLOCK]
+    launch(log, send, 1, [wp.ones(1), wp.array([1], dtype=int), y])  # 1.0 was there: nothing changes
+    assert len(log.saved) == 2
+
+
+def test_swapping_goes_back_and_forth():
+    log, y = Log(), wp.array(np.arange(8.0), dtype=float)
+    states = [y.list()]
+    for k in range(4):
+        launch(log, copy_over, 8, [y, wp.zeros(8)])
+        launch(log, copy_over, 5, [wp.full(5, 10.0 * k, dtype=float), y[k:]])
+        states.append(y.list())
+    assert len(log.saved) == 4
+    for piece, state in zip(reversed(log.saved), reversed(states[:-1])):
+        piece.swap()
+        assert y.list() == state
+    for piece, state in zip(log.saved, states[1:]):
+        piece.swap()
+        assert y.list() == state
+
+
+@pytest.mark.parametrize("length", [0, 1, BLOCK, BLOCK + 1, 5 * BLOCK, 5 * BLOCK + 7])
+def test_changed_blocks(length):
+    rng = np.random.default_rng(length)
+    before = rng.integers(0, 256, length, np.uint8)
+    assert _changed(before.tobytes(), before.tobytes()) == []
+    for at in {0, length // 2, length - 1} if length else ():
+        after = before.copy()
+        after[at] ^= 1
+        first = at // BLOCK * BLOCK
+        assert _changed(before.tobytes(), after.tobytes()) == [(first, min(first + BLOCK, length))]
