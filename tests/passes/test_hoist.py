@@ -4,6 +4,7 @@ import numpy as np
 
 from tests.passes.text import body, of
 from treadle.codegen import oracle
+from treadle.ir.verify import verify
 from treadle.passes.hoist import hoist_unchanging
 
 FOR = (
@@ -73,6 +74,16 @@ def test_ops_that_read_a_moved_load_follow_it():
     before, inside = split(FOR.format("%14: f32 = load %0, %1\n %15: f32 = mul %14, %3\n %16: f32 = load %0, %9\n"
                                       "%17: f32 = mul %16, %15\n %20: f32 = add %13, %17"))  # fmt: skip
     assert before.count("load") == 2 and before.count("mul") == 2 and inside.count("add") == 1
+
+
+def test_loads_through_what_another_moved_load_found():
+    func = hoist_unchanging(of(FOR.format("%14: i32 = load %7, %1\n %15: f32 = load %0, %14\n"
+                                          "%20: f32 = add %13, %15") + "\n store %0, %9, %11"))  # fmt: skip
+    text = body(verify(func))
+    assert text.count("load") == 2 and text.rindex("load") < text.index("= for ")
+    data = np.array([5.0, 3.0], np.float32)
+    oracle.run(func, [data, 2, 5.0, 0.0, True, (0, 0, 0), np.zeros((1, 3), np.float32), np.array([9, 9, 1], np.int32)])
+    assert data[0] == 11.0
 
 
 def test_ops_leave_all_the_loops_that_do_not_change_them():

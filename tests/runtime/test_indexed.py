@@ -82,7 +82,7 @@ def test_it_shows_the_memory_of_its_data():
     expected[np.ix_([0, 3], COLUMNS)] = [[2, 3], [4, 5]]  # the last of two equal indices wins
     assert np.array_equal(a.numpy(), expected)
     a[1] = 5.0
-    assert x[0].list() == [4.0, 5.0][::1]
+    assert x[0].list() == [4.0, 5.0]
 
 
 def test_parts_of_it():
@@ -185,7 +185,7 @@ def test_indices_outside_of_the_data_are_found():
     for bad in (6, -1):
         x = a[ints([1, bad])]
         for use in (x.numpy, x.zero_, lambda x=x: x[1], lambda x=x: x.assign([1.0, 2.0])):
-            with pytest.raises(IndexError, match=f"index {bad}, of the indices of dimension 0, is outside its extent 6"):
+            with pytest.raises(IndexError, match=f"index {bad}, of the indices of dimension 0, is outside"):
                 use()
 
 

@@ -11,7 +11,7 @@ from ..base.errors import KernelNameError, KernelSyntaxError, KernelTypeError, T
 from ..builtins import registry
 from ..ir.node import Func, Value
 from ..types import values
-from ..types.core import STR, Matrix, Scalar, Struct, Tuple, Type, Vector, i32
+from ..types.core import STR, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, i32
 from ..types.spelling import spell
 from .arguments import Arguments, called
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
@@ -198,8 +198,11 @@ class Calls(Gradients):
 
     def _field(self, x: Operand, t: Type | None, node: ast.AST) -> Operand:
         """``x`` as a field of type ``t`` takes it: arrays, and structs with arrays, of any layout."""
-        fits = isinstance(x, Value) and x.type is not t and t is not None and common_type(x.type, t) is t
-        return self.laid_out(x, t, node) if fits else x
+        if not isinstance(x, Value) or x.type is t or t is None:
+            return x
+        if isinstance(t, Indexed):
+            return self.typed(x, t, node, "the field")
+        return self.laid_out(x, t, node) if common_type(x.type, t) is t else x
 
     def _type(self, node: ast.Call) -> Constant:
         """``type(x)``: the class of ``x``, which can be called to convert or make a value."""
@@ -301,6 +304,8 @@ def known_length(x: Operand) -> int | None:
     match x.type:
         case Matrix() as t:
             return t.rows
+        case Tile() as t:
+            return t.shape[0]
         case Vector() as t:
             return t.n
         case Tuple() as t:

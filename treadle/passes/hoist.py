@@ -89,8 +89,12 @@ class _Hoister:
         else:
             assert isinstance(pair, tuple)
             results = tuple([r for op in loads for r in op.results])
-            inner = [Op("load", op.args, tuple([Value(r.type, r.name) for r in op.results]), op.attrs, (), op.span)
-                     for op in loads]  # fmt: skip
+            inner: list[Op] = []
+            fresh: dict[Value, Value] = {}
+            for op in loads:  # a later one may go through what an earlier one found
+                args = tuple([fresh.get(a, a) for a in op.args])
+                inner.append(Op("load", args, tuple([Value(r.type, r.name) for r in op.results]), op.attrs, (), op.span))
+                fresh.update(zip(op.results, inner[-1].results, strict=True))
             nothing = [Op("poison", (), (Value(r.type),), NO_ATTRS, (), loop.span) for r in results]
             then = Block((), tuple(inner), tuple([r for op in inner for r in op.results]))
             other = Block((), tuple(nothing), tuple([op.results[0] for op in nothing]))
