@@ -92,9 +92,9 @@ class _Hoister:
             inner: list[Op] = []
             fresh: dict[Value, Value] = {}
             for op in loads:  # a later one may go through what an earlier one found
-                args = tuple([fresh.get(a, a) for a in op.args])
-                inner.append(Op("load", args, tuple([Value(r.type, r.name) for r in op.results]), op.attrs, (), op.span))
-                fresh.update(zip(op.results, inner[-1].results, strict=True))
+                args, made = tuple([fresh.get(a, a) for a in op.args]), [Value(r.type, r.name) for r in op.results]
+                inner.append(Op("load", args, tuple(made), op.attrs, (), op.span))
+                fresh.update(zip(op.results, made, strict=True))
             nothing = [Op("poison", (), (Value(r.type),), NO_ATTRS, (), loop.span) for r in results]
             then = Block((), tuple(inner), tuple([r for op in inner for r in op.results]))
             other = Block((), tuple(nothing), tuple([op.results[0] for op in nothing]))
