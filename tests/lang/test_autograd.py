@@ -283,6 +283,13 @@ def test_kernels_without_gradients_are_refused():
         autograd.jacobian(k, 2, inputs, outputs)
     assert autograd.jacobian_fd(k, 2, inputs, outputs)[0, 0].shape == (2, 2)
 
+    def run(x):
+        wp.launch(k, 2, inputs=[x], outputs=outputs)
+        return outputs
+
+    with pytest.raises(AutogradError, match="run launches kernel .*k, which has no gradient"):
+        autograd.gradcheck(run, inputs=inputs)
+
 
 def test_options_reach_the_kernel():
     @wp.kernel(enable_backward=False)

@@ -209,3 +209,48 @@ def test_a_function_that_is_defined_anew_is_used_by_kernels_that_were_launched_b
     cell("@wp.func\ndef inner(x: float):\n    return x * 10.0\n", names)
     wp.launch(names["k"], dim=1, inputs=[a])
     assert a.list() == [20.0]
+
+
+@wp.struct
+class Rows:
+    p: wp.array(dtype=float)
+    q: wp.array(dtype=float)
+
+
+@wp.func
+def chosen_row(s: Rows, a: wp.array(dtype=float), m: wp.array2d(dtype=float), n: int):
+    if n == 0:
+        return a
+    if n == 1:
+        return s.p
+    for k in range(n):
+        if k == 3:
+            return m[k]
+        if k == 4:
+            return s.q
+    return m[0]
+
+
+@wp.func
+def pair_of_rows(s: Rows, a: wp.array(dtype=float), n: int):
+    if n == 0:
+        return a, s.p
+    elif n == 1:
+        return s.p, a
+    return a, a
+
+
+def test_functions_may_return_arrays_that_lie_in_different_ways():
+    @wp.kernel
+    def k(s: Rows, a: wp.array(dtype=float), m: wp.array2d(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        v = chosen_row(s, a, m, i)
+        u, w = pair_of_rows(s, a, i % 3)
+        y[i] = v[0] * 100.0 + u[0] * 10.0 + w[0]
+
+    s, m = Rows(), np.array([[3, 0], [0, 0], [0, 0], [5, 0]], np.float32)
+    s.p, s.q = wp.array([2.0, 0.0], dtype=float), wp.array([7.0, 0.0], dtype=float)
+    a, whole = wp.array([1.0, 0.0], dtype=float), wp.array(np.repeat(m, 2, axis=1), dtype=float)
+    y = wp.zeros(6, dtype=float)
+    wp.launch(k, 6, inputs=[s, a, whole[:, ::2], y])
+    assert y.list() == [112.0, 221.0, 311.0, 312.0, 521.0, 511.0]

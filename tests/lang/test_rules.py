@@ -313,6 +313,40 @@ def test_views_of_arrays_lead_to_the_gradients_of_these_parts(w_has_gradient):
     assert (w.grad is not None) is w_has_gradient
 
 
+@wp.func
+def gather(a: wp.array(dtype=float), w: wp.array(dtype=float), i: int, n: int):
+    s = float(0.0)
+    for k in range(n):
+        s += a[(i + k) % 7] * w[k]
+    return s
+
+
+@wp.func_grad(gather)
+def adj_gather(a: wp.array(dtype=float), w: wp.array(dtype=float), i: int, n: int, adj: float):
+    for k in range(n):
+        wp.adjoint[a][(i + k) % 7] += adj * w[k]
+        wp.adjoint[w][k] += adj * a[(i + k) % 7]
+
+
+@wp.kernel
+def gathers(a: wp.array(dtype=float), w: wp.array(dtype=float), rounds: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    s = float(1.0)
+    for j in range(rounds[i]):
+        s = s * 0.7 + wp.sin(gather(a, w, i + j, j % 4 + 1) * s)
+        if s > 1.8:
+            continue
+        wp.atomic_add(y, j % 2, s)
+    y[2 + i] += s
+
+
+def test_rules_on_arrays_in_loops_of_many_lengths():
+    rng = np.random.default_rng(1)
+    rounds = wp.array(np.arange(20) % 5, dtype=int)
+    inputs = [floats(rng.normal(size=7)), floats(rng.normal(size=4)), rounds]
+    assert wp.autograd.gradcheck(gathers, 20, inputs, [results(22)], eps=1e-2, atol=1e-2, show_summary=False)
+
+
 @wp.struct
 class Table:
     values: wp.array(dtype=float)

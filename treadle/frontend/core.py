@@ -12,7 +12,7 @@ from ..builtins import registry
 from ..ir.builder import Builder
 from ..ir.node import Op, Value
 from ..ir.ops import info
-from ..types.core import Indexed, Scalar, Struct, Type, View, any_layout, b1, i32, i64, u64
+from ..types.core import Indexed, Scalar, Struct, Tuple, Type, View, any_layout, b1, i32, i64, tuple_of, u64
 from ..types.layout import children
 from ..types.spelling import spell
 from . import constants
@@ -116,7 +116,7 @@ class Core:
         b = self.here(node)
         if isinstance(t, View):
             return b.one("slice", (v, b.i32(0), b.i32(1), b.one("shape", (v,), i32, axis=0)), t, axis=0)
-        if isinstance(t, Struct):
+        if isinstance(t, Struct | Tuple):
             parts = [self.laid_out(p, ft, node) for p, ft in zip(b.parts(v), children(t), strict=True)]
             return b.one("make", tuple(parts), t)
         return v
@@ -186,6 +186,9 @@ def common_type(s: Type | None, t: Type | None) -> Type | None:
             return None
         found = next((known for known in (s, t) if known.fields == fields), None)
         return found or _STRUCTS.setdefault((s.key, fields), Struct(s.key, fields))
+    if isinstance(s, Tuple) and isinstance(t, Tuple) and len(s.items) == len(t.items):
+        items = [common_type(a, b) for a, b in zip(s.items, t.items, strict=True)]
+        return None if None in items else tuple_of(*items)
     return None
 
 

@@ -338,7 +338,8 @@ class Loops(Calls):
                     v.operand.type = t = found
                 elif t is None:
                     continue
-                if name in facts.rebinds and (isinstance(t, Indexed) or isinstance(t, View) and t.space == "global"):
+                array = isinstance(t, Indexed) or isinstance(t, View) and t.space == "global"
+                if array and (name in facts.rebinds or name == RESULT):
                     t = any_layout(t)  # views of any layout follow
                 bit = Value(b1) if isinstance(v.defined, Value) else None
                 yield Carried(name, Value(t, name), v.operand, bit, v.defined, v.span)

@@ -180,8 +180,16 @@ class Statements(Loops):
             self.returned = (types, self.span(s))
         elif self.returned[0] != types:
             first, where = self.returned
+            both = [common_type(a, b) for a, b in zip(first, types, strict=False)]
+            if None not in both and len(first) == len(types):  # arrays that lie in different ways
+                self.returned = (tuple(both), where)
+                values = [self.laid_out(v, t, s) for v, t in zip(values, both, strict=True)]
+                return self._give(values, s)
             self.fail(s, f"{self.source.name} returns {_list(types)} here and {_list(first)} in line {where.line}",
                       "return the same types everywhere")  # fmt: skip
+        self._give(values, s)
+
+    def _give(self, values: list[Value], s: ast.Return) -> None:
         self.env[RESULT] = Variable(values[0] if len(values) == 1 else tuple(values), True, self.span(s))
 
     def _break(self, s: ast.Break, live: Names) -> Flow:

@@ -178,7 +178,8 @@ def refuse_without_backward(subject: Subject, tape: Tape) -> None:
     barred = next((plan.kernel.key for plan in plans if not plan.differentiates()), None)
     if barred is not None:
         where = "wp.config" if not config.enable_backward else "the kernel or its module"
-        raise AutogradError(f"{subject.key}: kernel {barred} has no gradient: enable_backward is False in {where}")
+        what = f"kernel {barred}" if barred == subject.key else f"{subject.key} launches kernel {barred}, which"
+        raise AutogradError(f"{what} has no gradient: enable_backward is False in {where}")
 
 
 class State:
