@@ -31,8 +31,9 @@ class Recorder(Log):
         """The launch is done."""
         if self.pending:
             self.after()
-        for k in plan.vectors:
-            args[k] = _own(args[k])
+        if plan.vectors:
+            for k in plan.vectors:
+                args[k] = _own(args[k])
         self.ops.append((plan, dim if type(dim) is int else tuple(dim), args))
 
     def failed(self) -> None:

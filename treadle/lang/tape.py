@@ -292,10 +292,15 @@ def _others(tape: Tape | None) -> list[Recorder]:
     return [t._recorder for t in found if t is not None and t is not tape]
 
 
+def _alone(tape: Tape | None) -> bool:
+    """Whether no tape watches but ``tape``, which records."""
+    return tape is not None and len(watch.watchers) == 1
+
+
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
     """A write from the host, on its way through the tapes that watch."""
     tape = _current
-    kept = [(r, r.before_foreign([dest])) for r in _others(tape)]
+    kept = () if _alone(tape) else [(r, r.before_foreign([dest])) for r in _others(tape)]
     if getattr(dest, "_left", False):
         dest._left = False
     if tape is None:
@@ -314,26 +319,28 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     if plan is None:
         return NotImplemented
     tape = _current if record else None
-    others = () if tape is not None and len(watch.watchers) == 1 else _others(tape)
+    recorder = tape._recorder if tape is not None else None
+    others: Any = ()
     try:
-        if tape is not None:
+        if recorder is not None:
             if config.verify_autograd_array_access:
-                tape._recorder.note_sums(plan, args)
-            tape._recorder.before_launch(plan, dim, args)
-        met = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in others]
+                recorder.note_sums(plan, args)
+            recorder.before_launch(plan, dim, args)
+        if not _alone(tape):
+            others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in _others(tape)]
     except AttributeError:  # an argument that is no array; the slow way finds out what
         return NotImplemented
     done = quick(dim, args, ())
-    for other, destroys in met:
-        other.after_foreign(destroys, plan.written(args) if destroys else [])
+    for other, met in others:
+        other.after_foreign(met, plan.written(args) if met else [])
     if done is None:
-        if tape is not None:
-            tape._recorder.launched(plan, dim, args)
+        if recorder is not None:
+            recorder.launched(plan, dim, args)
         return None
     if done is NotImplemented:
         return done
-    if tape is not None:
-        tape._recorder.failed()
+    if recorder is not None:
+        recorder.failed()
     raise fast.error(done)
 
 

@@ -163,9 +163,16 @@ class Log:
     def save_alone(self, a: array, keeps: bool) -> bool:
         """Save all of ``a`` if it is the one array of its allocation that is watched, and lies without gaps."""
         key = id(a._memory)
-        if self.cells.get(key) is not a or self.loose or not a.is_contiguous:
+        if self.cells.get(key) is not a or self.loose:
             return False
-        self.saved.append(Bytes(len(self.ops), a.ptr, _string_at(a.ptr, a.nbytes), a))
+        e = a._element
+        if len(a.shape) == 1 and a.strides[0] == e.size and a.component_stride == e.component:
+            nbytes = a.shape[0] * e.size
+        elif a.is_contiguous:
+            nbytes = a.nbytes
+        else:
+            return False
+        self.saved.append(Bytes(len(self.ops), a.ptr, _string_at(a.ptr, nbytes), a))
         if not keeps:
             del self.cells[key]
             self.seen.discard(id(a))
