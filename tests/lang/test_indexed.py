@@ -96,6 +96,39 @@ def test_rows_slices_and_rebinding(axes):
     assert out.list() == expected
 
 
+@wp.kernel
+def numbered(x: wp.indexedarray2d(dtype=float), start: int):
+    i, j = wp.tid()
+    x[i, j] = float(start + 10 * i + j)
+
+
+def test_later_launches():
+    """Native launchers take them; other lists, layouts and dimensions with lists are told apart."""
+    rows, columns = ints([1, 2]), ints([3, 0])
+    for choose in 2 * [lambda a: a[rows, columns], lambda a: a[rows], lambda a: a[:, columns], lambda a: a[rows[::-1]],
+                       lambda a: a[:, 1:][rows, columns], lambda a: a[rows, ::2]]:  # fmt: skip
+        a, b = grid(), grid()
+        wp.launch(numbered, (2, 2), inputs=[choose(a), 100])
+        wp.launch(numbered, (2, 2), inputs=[choose(b)], outputs=[100])
+        assert np.array_equal(a.numpy(), b.numpy())
+        assert choose(b).numpy()[:2, :2].tolist() == [[100, 101], [110, 111]]
+        assert (b.numpy() >= 100).sum() == 4
+    for wrong, error in ((b, wp.LaunchTypeError), (b[0][rows], wp.LaunchTypeError), (b[ints([1])], wp.IndexOutOfRange)):
+        with pytest.raises(error):
+            wp.launch(numbered, (2, 2), inputs=[wrong, 100])
+
+
+def test_a_gradient_that_came_later_is_seen():
+    x, w, y = (wp.array([1.0, 2.0], dtype=wp.float64) for _ in range(3))
+    chosen = [x[ints([1, 0])], w, y[ints([0, 1])]]
+    wp.launch(squares, 2, inputs=chosen)
+    x.requires_grad = y.requires_grad = True
+    for _ in range(2):
+        y.grad.fill_(1.0)
+        wp.launch(squares, 2, inputs=chosen, adjoint=True)
+    assert x.grad.list() == [2 * 2.0 * 2, 2 * 4.0 * 1]
+
+
 # ---- functions, generics, structs
 
 

@@ -17,11 +17,12 @@ from functools import cache
 from typing import Any
 
 from ..base.errors import TreadleError
-from ..types.core import SCALARS, Matrix, Vector, View, b1, bf16, f16, f32, vector
-from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
+from ..types.core import SCALARS, Indexed, Matrix, Vector, View, b1, bf16, f16, f32, vector
+from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
 from ..types.values import class_of
 from . import native
 from .array import array
+from .indexed import indexedarray
 from .launch import Program, table
 
 MAX_PROGRAMS = 16
@@ -120,7 +121,8 @@ def _parameters(program: Program) -> list[tuple[int, ...]] | None:
     """The rows of the program's parameter table, or None where the launcher cannot pack its arguments."""
     if program.args_size > ARGS_BYTES:
         return None
-    rows = []
+    rows: list[tuple[int, ...]] = []
+    behind: list[tuple[int, ...]] = []  # of the arrays in indexed ones
     for t, offset in zip(program.signature, program.offsets, strict=True):
         if isinstance(t, View):
             rows.append((PARAM_KINDS["view"], offset, id(t), t.ndim))
@@ -128,9 +130,14 @@ def _parameters(program: Program) -> list[tuple[int, ...]] | None:
             rows.append((PARAM_KINDS[t.name], offset, 0, 0))
         elif isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
             rows.append((PARAM_KINDS["composite"], offset, id(class_of(t)), t.size))
+        elif isinstance(t, Indexed):
+            first = len(program.signature) + len(behind) - len(rows)
+            rows.append((PARAM_KINDS["indexed"], first * PARAM.size, id(t), len(t.fields)))
+            behind += [(PARAM_KINDS["view"], offset + at, id(part), part.ndim)
+                       for (_, part), at in zip(t.fields, t.offsets, strict=True)]  # fmt: skip
         else:
             return None
-    return rows
+    return rows + behind
 
 
 def _fill(env: Memory) -> None:
@@ -138,6 +145,7 @@ def _fill(env: Memory) -> None:
     for name, thing in {
         "none": None, "not_implemented": NotImplemented, "true": True, "false": False, "float_type": float,
         "long_type": int, "list_type": list, "tuple_type": tuple, "array_type": array,
+        "indexed_type": indexedarray,
         "keyboard_interrupt": KeyboardInterrupt,
     }.items():  # fmt: skip
         env[name] = id(thing)
@@ -146,6 +154,7 @@ def _fill(env: Memory) -> None:
         "check_signals": "PyErr_CheckSignals", "set_none": "PyErr_SetNone", "incref": "Py_IncRef",
     }.items():  # fmt: skip
         env[name] = native.symbol_address(function)
+    env["type_offset"], env["parts_offset"] = (_slot_offset(indexedarray, name) for name in ("type", "_parts"))
     env["desc_offset"], env["data_offset"] = (
         _slot_offset(array, "_desc"),
         _slot_offset(class_of(vector(3, f32)), "_data"),
@@ -179,6 +188,8 @@ def _layout_holds() -> bool:
     """Compare the offsets with objects whose content is known."""
     from .construct import zeros
 
+    places = zeros(1, dtype=int)
+    parts = indexedarray(zeros(1), places)
     number, text, pair, items = 2.5, b"treadle!", (None, True), [False, None, True]
     probe, host = zeros(1), class_of(vector(3, f32))(1.0, 2.0, 3.0)
     return (
@@ -189,6 +200,10 @@ def _layout_holds() -> bool:
         and (_word(id(items) + SIZE), _word(_word(id(items) + ITEMS) + 16)) == (3, id(True))
         and 0 < _slot_offset(array, "_desc") < array.__basicsize__
         and _word(id(probe) + _slot_offset(array, "_desc")) == id(probe._desc)
+        and 0 < _slot_offset(indexedarray, "_parts") < indexedarray.__basicsize__
+        and _word(id(parts) + _slot_offset(indexedarray, "_parts")) == id(parts._parts)
+        and _word(id(parts) + _slot_offset(indexedarray, "type")) == id(parts.type)
+        and _word(id(parts._parts) + ITEMS + 8) == id(places)
         and 0 < _slot_offset(type(host), "_data") < type(host).__basicsize__
         and _word(id(host) + _slot_offset(type(host), "_data")) == id(host._data)
         and ctypes.string_at(_word(id(host._data) + ITEMS), 12) == struct.pack("<3f", 1, 2, 3)

@@ -53,7 +53,7 @@ class indexedarray:
     """
 
     __treadle_builtin__ = "indexedarray"
-    __slots__ = ("__weakref__", "_identities", "data", "device", "indices", "shape", "type")
+    __slots__ = ("__weakref__", "_identities", "_parts", "data", "device", "indices", "shape", "type")
     data: array
     indices: tuple[array | None, ...]
     shape: tuple[int, ...]
@@ -235,6 +235,7 @@ def _build(cls: type, data: array, indices: tuple[array | None, ...]) -> indexed
     made = _new(cls)
     made.data, made.indices, made.device, made._identities = data, indices, data.device, {}
     made.shape = tuple([n if places is None else places.shape[0] for places, n in zip(indices, data.shape)])
+    made._parts = (data, *[places for places in indices if places is not None])  # as native launchers pack them
     made.type = indexed(data.type, tuple([None if places is None else places.type for places in indices]))
     return made
 

@@ -97,9 +97,11 @@ UPDATED_KINDS = {"data": 0, "grad": 1, "beside": 2}
 OWN = words("extent axis index")
 
 # A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, and of views the
-# type's id and rank, of host vectors and matrices ("composite") their class and bytes.
+# type's id and rank, of host vectors and matrices ("composite") their class and bytes; of indexed arrays the type's id
+# and the number of arrays that they are made of, which have rows of their own, `offset` bytes behind this one.
 PARAM = words("kind offset view ndim")
-PARAM_KINDS = {name: i for i, name in enumerate("view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite".split())}
+_KINDS = "view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite indexed"
+PARAM_KINDS = {name: i for i, name in enumerate(_KINDS.split())}
 
 ARGS_BYTES = 8192  # a native launcher packs arguments on its stack; more of them go the slow way
 
@@ -116,6 +118,7 @@ REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 ENV = words(
     "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
     "stop none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
+    "indexed_type type_offset parts_offset "
     "as_long_long bytes_from check_signals set_none keyboard_interrupt incref"
 )
 

@@ -171,6 +171,8 @@ def _pack_argument() -> str:
         _pack_view(c, into)
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["composite"])):
         _pack_composite(c, into)
+    with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["indexed"])):
+        _pack_indexed(c)
     kind_type = c.load("ptr", "%thing", TYPE)
     for name, word in (("f32", "float"), ("f64", "double")):
         with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS[name])):
@@ -218,6 +220,27 @@ def _pack_view(c: Code, into: str) -> None:
         c.store("i64", c.load("i64", c.at(desc, DESC["stride0"]), at), c.at(strides, 16), at)
     end = c.at(strides, c.op("shl", "i64", ndim, 3))
     c.store("i64", c.load("i64", desc, DESC["component_stride"]), end, 16)
+    c.ret("true")
+
+
+def _pack_indexed(c: Code) -> None:
+    """An indexed array of the type wanted: the arrays that it is made of, one after the other."""
+    with c.if_(c.op("icmp ne", "ptr", c.load("ptr", "%thing", TYPE), c.load("ptr", "%env", ENV["indexed_type"]))):
+        c.ret("false")
+    own, wanted = (c.load("i64", where, at) for where, at in (
+        ("%thing", c.load("i64", "%env", ENV["type_offset"])), ("%param", PARAM["view"])))  # fmt: skip
+    with c.if_(c.op("icmp ne", "i64", own, wanted)):
+        c.ret("false")
+    parts = c.load("ptr", "%thing", c.load("i64", "%env", ENV["parts_offset"]))
+    with c.if_(c.op("icmp eq", "ptr", parts, "null")):
+        c.ret("false")
+    rows = c.at("%param", c.load("i64", "%param", PARAM["offset"]))
+    with c.for_(c.load("i64", "%param", PARAM["ndim"])) as i:
+        part = c.load("ptr", c.at(parts, ITEMS), c.op("shl", "i64", i, 3))
+        row = c.at(rows, c.op("mul", "i64", i, PARAM.size))
+        given = ("ptr", "%env"), ("ptr", row), ("ptr", part), ("ptr", "%packed")
+        with c.if_(c.op("xor", "i1", c.call("i1", "@pack_argument", *given), "true")):
+            c.ret("false")
     c.ret("true")
 
 
