@@ -41,6 +41,14 @@ _FILES = {  # in the order in which the overloads of one name are tried
     "spatial": """
         spatial_top spatial_bottom spatial_dot spatial_cross spatial_cross_dual velocity_at_point transform_twist
         transform_wrench spatial_adjoint""",
+    "tiles": """
+        tile_zeros tile_ones tile_empty tile_full tile_from_thread tile_arange tile untile tile_load tile_store
+        tile_atomic_add tile_view tile_assign tile_reshape tile_squeeze tile_transpose tile_broadcast tile_astype
+        tile_extract""",
+    "tile_math": """
+        mul div tile_map tile_sum tile_reduce tile_min tile_max tile_argmin tile_argmax tile_scan_inclusive
+        tile_scan_exclusive tile_scan_max_inclusive tile_scan_min_inclusive tile_sort tile_dot tile_axpy tile_diag_add
+        tile_matmul""",
     "random": """
         pcg_hash rand_init randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
         sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
@@ -57,12 +65,16 @@ ALIASES = {
     "unot": "logical_not", "bit_count": "popcount", "matmul": "mul", "div_approx": "div", "inverse_approx": "inverse",
 }  # fmt: skip
 
-UPDATING = frozenset(
+UPDATING: dict[str, tuple[int | str, ...]] = dict.fromkeys(
     """transform_set_translation transform_set_rotation randi randu randf randn sample_triangle sample_unit_ring
     sample_unit_disk sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
-    sample_unit_square sample_unit_cube sample_cdf""".split()
+    sample_unit_square sample_unit_cube sample_cdf """.split(),
+    (0,),
 )
-"""Builtins that give the variable passed first a new value."""
+"""Builtins that give variables passed to them new values, and which arguments these are: by position and by name."""
+UPDATING.update(
+    tile_assign=(0, "dst"), tile_matmul=(2, "out"), tile_sort=(0, 1, "keys", "values"), tile_axpy=(2, "dest")
+)
 
 HIDDEN = frozenset("eq ne lt le gt ge logical_not bitand bitor bitxor shl shr popcount matmul".split())
 PUBLIC: tuple[str, ...] = tuple(sorted({*MODULES, *ALIASES} - HIDDEN))

@@ -7,7 +7,7 @@ each statement that owns a block. Branches then yield, and loops carry, only nam
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Names = frozenset[str]
@@ -53,11 +53,11 @@ class Facts:
     ``locals``: every name the function assigns. ``of[s]``: :class:`BlockFacts` of statement ``s``. ``after[s]``: names
     live after ``s``. ``head[s]``: names live at the head of loop ``s``. ``updated``: arguments that calls change.
 
-    ``updating``: the names under which the function calls builtins that change their first argument.
+    ``updating``: the names under which the function calls builtins that change arguments, and which these are.
     """
 
-    def __init__(self, tree: ast.FunctionDef, names: Names = NONE, updating: Names = NONE):
-        self.names, self.updating = names, updating
+    def __init__(self, tree: ast.FunctionDef, names: Names = NONE, updating: Mapping[str, tuple[int | str, ...]] | None = None):
+        self.names, self.updating = names, updating or {}
         self.updated: set[ast.expr] = set()
         self.of: dict[ast.stmt, BlockFacts] = {}
         self.after: dict[ast.stmt, Names] = {}
@@ -110,11 +110,11 @@ class Facts:
             if isinstance(part, ast.stmt):
                 continue
             for node in ast.walk(part):
-                if isinstance(node, ast.Call) and node.args and _last_name(node.func) in self.updating:
-                    root = root_name(node.args[0])
-                    if root in self.names:
-                        self.updated.add(node.args[0])
-                        _assign(node.args[0], facts)
+                if isinstance(node, ast.Call):
+                    for target in _arguments_at(node, self.updating.get(_last_name(node.func), ())):
+                        if root_name(target) in self.names:
+                            self.updated.add(target)
+                            _assign(target, facts)
 
     def loop_exits(self, s: ast.For | ast.While) -> BlockFacts:
         """The exits in the body of loop ``s``: its own breaks and continues, and returns."""
@@ -213,6 +213,12 @@ def _loads(node: ast.AST, names: set[str]) -> None:
                         _loads(inner, names)
             elif isinstance(value, ast.AST):
                 _loads(value, names)
+
+
+def _arguments_at(call: ast.Call, places: tuple[int | str, ...]) -> list[ast.expr]:
+    """The arguments of ``call`` at these positions, or by these names."""
+    named = [k.value for k in call.keywords if k.arg in places]
+    return [call.args[k] for k in places if isinstance(k, int) and k < len(call.args)] + named
 
 
 def _last_name(node: ast.expr) -> str:

@@ -18,6 +18,7 @@ from ..types.core import (
     Matrix,
     Scalar,
     Struct,
+    Tile,
     Tuple,
     Type,
     Vector,
@@ -209,6 +210,8 @@ class Indexing(Slicing):
                     node, f"{spell(t)} has no field {name!r}", f"it has {', '.join(t.index)}", KernelAttributeError
                 )
             return self.part(base, t.index[name], node)
+        if isinstance(t, Tile):
+            return Given(self._tile_attribute(t, name, node))
         if isinstance(t, Vector):
             return self._vector_attribute(base, t, name, node)
         if isinstance(t, Matrix) and name in ("dtype", "shape"):
@@ -255,6 +258,17 @@ class Indexing(Slicing):
         names = ["shape", "ndim", "dtype", "size", *(["ptr"] if isinstance(t, View) else [])]
         what = f"an {'indexed array' if isinstance(t, Indexed) else 'array'} has no attribute {name!r} in kernels"
         self.fail(node, what, f"it has {', '.join(names)}", KernelAttributeError)
+
+    def _tile_attribute(self, t: Tile, name: str, node: ast.Attribute) -> Operand:
+        """A fact of a tile; all are known."""
+        if name == "shape":
+            return tuple(Constant(n, i32, True) for n in t.shape)
+        if name == "dtype":
+            return Constant(t.item, None)
+        if name not in ("ndim", "size"):
+            self.fail(node, f"{spell(t)} has no attribute {name!r}", "it has shape, ndim, dtype, size",
+                      KernelAttributeError)  # fmt: skip
+        return Constant(len(t.shape) if name == "ndim" else t.n // t.width, i32, True)
 
     def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
         if t.tag == "transform":
@@ -314,6 +328,8 @@ class Indexing(Slicing):
             if any(isinstance(i, ast.Slice) for i in items):
                 return Given(self.slices(v, items, node))
             return self._element(v, (), items, node)
+        if isinstance(t, Tile):
+            return self._tile_part(base, t, items, node)
         if isinstance(t, Vector):
             return self._component(base, t, items, node)
         if isinstance(t, Matrix):
@@ -481,6 +497,68 @@ class Indexing(Slicing):
         b = self.here(node)
         at = tuple(b.i32(k) if isinstance(k, int) else k for k in (r, c))
         return self._at_run_time(base, t, at, node)
+
+
+    # -- tiles ---------------------------------------------------------------------------------------------------------
+
+    def _tile_part(self, base: Reference, t: Tile, items: list[ast.expr], node: ast.Subscript) -> Reference:
+        """``t[i, j]`` an element, ``t[i, j, c]`` a component of one, ``t[i]`` a tile of what is there.
+
+        In bodies of builtins one index counts all elements, row by row.
+        """
+        if any(isinstance(i, ast.Slice) for i in items):
+            self.fail(node, f"{spell(t)} takes no slices", "write wp.tile_view(t, offset=…, shape=…)")
+        shape = (t.n // t.width,) if self.builtin else t.shape
+        given = [self._place(i, n, t, node) for i, n in zip(items, shape, strict=False)]
+        if len(items) < len(shape):
+            at = tuple(Constant(k, i32, True) if isinstance(k, int) else k for k in given)
+            view = self.builtin_call("tile_view", [self.read(base, node), at], {}, node, [node, node])
+            return Given(self.operand_of(view, node))
+        flat: int | Value = 0
+        for k, n in zip(given, shape, strict=True):
+            flat = self._sum(self._times(flat, n, node), k, node)
+        if isinstance(t.item, Scalar):
+            element: Reference = self._scalar_of(base, t, flat, node)
+        else:
+            first = self._times(flat, t.width, node)
+            cells = [self._scalar_of(base, t, self._sum(first, k, node), node) for k in range(t.width)]
+            element = Several(cells, t.item)
+        rest = items[len(shape) :]
+        if not rest:
+            return element
+        if isinstance(t.item, Matrix):
+            return self._matrix_part(element, t.item, rest, node)
+        if isinstance(t.item, Vector):
+            return self._component(element, t.item, rest, node)
+        self.fail(node, f"{spell(t)} takes {len(shape)} indices, here are {len(items)}")
+
+    def _place(self, item: ast.expr, n: int, t: Tile, node: ast.Subscript) -> int | Value:
+        """An index of a tile, below ``n``."""
+        k = self.operand(item)
+        if isinstance(k, Constant):
+            return self._static_index(k, n, item)
+        index = self.index_type(self.value(k, item), item)
+        if not self.builtin:
+            self._demand_inside(index, n, t, node)
+        return index if index.type is i32 else self.here(node).one("cast", (index,), i32)
+
+    def _scalar_of(self, base: Reference, t: Tile, flat: int | Value, node: ast.AST) -> Reference:
+        """Scalar number ``flat`` of a tile."""
+        return self.part(base, flat, node) if isinstance(flat, int) else Part(base, t.elem, None, (flat,))
+
+    def _sum(self, a: int | Value, k: int | Value, node: ast.AST) -> int | Value:
+        if isinstance(a, int) and isinstance(k, int):
+            return a + k
+        if a == 0 or k == 0:
+            return k if a == 0 else a
+        b = self.here(node)
+        return b.one("add", tuple(b.i32(x) if isinstance(x, int) else x for x in (a, k)), i32)
+
+    def _times(self, a: int | Value, n: int, node: ast.AST) -> int | Value:
+        if isinstance(a, int) or n == 1:
+            return a * n if isinstance(a, int) else a
+        b = self.here(node)
+        return b.one("mul", (a, b.i32(n)), i32)
 
 
 def _each(pick: range | Value) -> list[int] | list[Value]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.errors import KernelSyntaxError, KernelTypeError, ManyErrors, TreadleError
 from ..ir.node import Func, Value
-from ..types.core import STR, Fixed, FunctionType, Type, b1
+from ..types.core import STR, Fixed, FunctionType, Tile, Type, b1
 from ..types.spelling import spell
 from .constants import Constant
 from .core import Options
@@ -25,6 +25,8 @@ __all__ = ["Options", "parse", "parse_builtin", "parse_rule"]
 DEEPEST = 64  # calls inside calls; beyond, a function calls itself with ever new types
 
 FRAMES = 10_000  # Python frames that the translation may nest: a long chain of elif or continue is deep
+
+TILE_UNROLLED = 36  # scalars of a tile whose elements are handled one by one in straight code
 
 USUAL = Options()
 
@@ -87,7 +89,8 @@ def parse_rule(
 
 def parse_builtin(body: Callable, types: Sequence[Type], gradient: int = 0) -> Func:
     """The program of a builtin's body; plain names in it also reach the other builtins."""
-    options = Options(gradient=gradient)
+    large = any(isinstance(t, Tile) and t.n > TILE_UNROLLED for t in types)
+    options = Options(max_unroll=4, gradient=gradient) if large else Options(gradient=gradient)
     return _guarded(Parser(Source(body), options, "function", Manifest(), builtin=True), types, (), "")
 
 

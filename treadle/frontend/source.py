@@ -79,14 +79,15 @@ class Source:
         """The line of the ``def``."""
         return Span(self.file, self.tree.lineno, self.tree.col_offset, self.tree.col_offset + 4 + len(self.tree.name))
 
-    def updates(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The function's own variables, and the names by which it may call builtins that change their argument."""
+    def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]]]:
+        """The function's own variables, and the names by which it may call builtins that change arguments; which."""
         code, captured = self.code, self.closure if self.code.co_freevars else {}
-        called = UPDATING.intersection(code.co_names)
+        called = {name: UPDATING[name] for name in code.co_names if name in UPDATING}
         for name in (*code.co_names, *code.co_freevars):
             found = captured.get(name, self.globals.get(name))
-            if getattr(found, "__treadle_builtin__", None) in UPDATING:
-                called |= {name}
+            word = getattr(found, "__treadle_builtin__", None)
+            if word in UPDATING:
+                called[name] = UPDATING[word]
         return frozenset([*code.co_varnames, *code.co_cellvars]), called
 
     def parameters(self) -> tuple[Parameter, ...]:

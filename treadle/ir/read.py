@@ -115,11 +115,11 @@ class _Reader:
             elem = None if self.took("any") else self.type()
             self.take(",")
             t = core.array(elem, int(self.take()), word != "array")
-        elif word == "fixed":
+        elif word in ("fixed", "tile"):
             elem = self.type()
             self.take(",")
             self.take("(")
-            t = core.fixed(elem, tuple(self.listed(lambda: int(self.take()), ")")))
+            t = (core.fixed if word == "fixed" else core.tile)(elem, tuple(self.listed(lambda: int(self.take()), ")")))
         else:
             self.fail(f"no such type: {word}")
         if word != "struct":

@@ -161,7 +161,7 @@ def _component(t: Type, indices: tuple[Value, ...]) -> Type | None:
         return None
     if isinstance(t, Matrix) and len(indices) == 1:
         return vector(t.cols, t.elem)
-    rank = {Vector: 1, Matrix: 2}.get(type(t)) or (len(t.shape) if isinstance(t, Fixed) else 0)
+    rank = 1 if isinstance(t, Vector) else 2 if isinstance(t, Matrix) else len(t.shape) if isinstance(t, Fixed) else 0
     return t.elem if rank and len(indices) == rank else None
 
 

@@ -1,4 +1,7 @@
-"""Vectors and matrices too large for registers live in arrays of the thread's own; ops on them become loops."""
+"""Vectors and matrices too large for registers, and tiles, live in arrays of the thread's own; ops on them are loops.
+
+A tile of any size gets an array: where all its indices are known, ``promote_arrays`` makes values of it again.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,24 @@ from ..base.span import Span
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
 from ..ir.ops import STRUCTURAL
 from ..ir.walk import ops_of, with_body
-from ..types.core import Matrix, Scalar, Type, Vector, b1, fixed, i32, view
+from ..types.core import Matrix, Scalar, Tile, Type, Vector, b1, fixed, i32, vector, view
 
 __all__ = ["LARGEST", "place_large"]
 
 LARGEST = 36  # scalars of a composite that is still held in registers: a 6 × 6 matrix
+UNROLLED = 16  # rounds of a loop over components that are written one after the other
 
 
 def is_large(t: Type) -> bool:
     """Whether values of ``t`` are placed in memory."""
-    return isinstance(t, Vector | Matrix) and t.n > LARGEST
+    return isinstance(t, Tile) or isinstance(t, Vector | Matrix) and t.n > LARGEST
 
 
 def place_large(func: Func) -> Func:
     """Give each large vector or matrix an own array; loops over components replace the ops that made and read it.
 
-    A change of one component is made in place where the value before it is not read again. Where a large value meets
+    A change of one component is made in place where the value before it is not read again; so are those that a branch
+    or a loop makes of a value which only it reads. Where a large value meets
     an op without a rule here (a call, a struct), it is a value of its components for that moment.
     """
     met = {v.type for v in func.params}  # a large value is a parameter, or a result somewhere
@@ -75,6 +80,10 @@ class _Placer:
 
     def each(self, count: int, write: Any, *carried: Value) -> tuple[Value, ...]:
         """A loop over ``count`` indices; ``write(index, carried…)`` makes its body and gives what it hands on."""
+        if count <= UNROLLED and not carried:
+            for k in range(count):
+                write(self.number(k))
+            return ()
         index, inner = Value(i32), tuple([Value(c.type) for c in carried])
         bounds = (self.number(0), self.number(count), self.number(1))
         outer, self.out = self.out, []
@@ -86,7 +95,8 @@ class _Placer:
         return self.one("load", (array, index), array.type.elem)
 
     def copy(self, source: Value, target: Value, count: int) -> None:
-        self.each(count, lambda k: self.op("store", (target, k, self.read(source, k))))
+        if source is not target:
+            self.each(count, lambda k: self.op("store", (target, k, self.read(source, k))))
 
     # ---- values and arrays
 
@@ -123,9 +133,10 @@ class _Placer:
 
     # ---- walking
 
-    def block(self, block: Block, finish: Any = None) -> Block:
+    def block(self, block: Block, finish: Any = None, lent: set[Value] | None = None) -> Block:
+        """``block`` with large values in arrays; ``finish`` hands on its yields. ``lent``: outer values it may change."""
         saved = self.out, self.last, self.mine, self.at
-        self.out, self.last, self.mine = [], {}, set(block.params)
+        self.out, self.last, self.mine = [], {}, {*block.params, *(lent or ())}
         for k, op in enumerate(block.ops):
             self.mine.update(op.results)
             for v in _read_by(op):
@@ -247,6 +258,14 @@ class _Placer:
 
         (self.env[op.result],) = self.each(op.args[0].type.n, body, self.one("const", (), b1, value=start))
 
+    def cast(self, op: Op) -> None:
+        """A value of another type; the same scalars in another shape are the same array."""
+        (x,), r = op.args, op.result
+        if is_large(x.type) and is_large(r.type) and x.type.elem is r.type.elem:
+            self.array[r] = self.changed(x)
+        else:
+            self.by_component(op)
+
     # ---- memory
 
     def elements(self, v: Value, indices: tuple[Value, ...], t: Vector | Matrix, write: Any) -> None:
@@ -287,40 +306,64 @@ class _Placer:
 
     # ---- control flow
 
+    def moved(self, moves: list[tuple[Value, Value, int]]) -> None:
+        """Copy arrays to others all at once; those that change places go by way of new ones."""
+        targets = {target for source, target, _ in moves if source is not target}
+        for k, (source, target, n) in enumerate(moves):
+            if source is not target and source in targets:
+                spare = self.out_of_place(source, n)
+                moves[k] = spare, target, n
+        for source, target, n in moves:
+            self.copy(source, target, n)
+
+    def out_of_place(self, source: Value, n: int) -> Value:
+        """A copy of an array."""
+        spare = self.fresh(vector(n, source.type.elem))
+        self.copy(source, spare, n)
+        return spare
+
     def branch(self, op: Op) -> None:
-        """Each side copies its large yields into the arrays of the results."""
-        targets = {r: self.fresh(r.type) for r in op.results if is_large(r.type)}
+        """Each side puts its large yields into the arrays of the results: those of values that only it reads, if it
+        changed them in place, else new ones."""
+        lent = {v for v in _read_by(op) if is_large(v.type) and self.dies(v)}
+        free = {self.array[v] for v in lent}
+        targets: dict[Value, Value] = {}
 
         def finish(yields: tuple[Value, ...]) -> tuple[Value, ...]:
+            moves = []
             for r, y in zip(op.results, yields):
-                if r in targets:
-                    self.copy(self.array[y], targets[r], r.type.n)
+                if is_large(r.type):
+                    source = self.array[y]
+                    if r not in targets:
+                        targets[r] = source if source in free else self.fresh(r.type)
+                        free.discard(source)
+                    moves.append((source, targets[r], r.type.n))
+            self.moved(moves)
             return tuple([self.value(y) for r, y in zip(op.results, yields) if r not in targets])
 
-        regions = tuple([self.block(region, finish) for region in op.regions])
+        regions = tuple([self.block(region, finish, lent) for region in op.regions])
         results = tuple([r for r in op.results if r not in targets])
         self.array.update(targets)
         self.out.append(Op("if", self.plain(op.args), results, op.attrs, regions, op.span))
 
     def loop(self, op: Op) -> None:
-        """A large carried value has one array, which the body changes or copies its new value to."""
+        """A large carried value has one array, which the body changes or copies its new value to: that of the value it
+        begins with, if nothing else reads that."""
         (body,), n = op.regions, len(op.results)
         initial, params = op.args[len(op.args) - n :], body.params[len(body.params) - n :]
-        slots = {k: self.fresh(r.type) for k, r in enumerate(op.results) if is_large(r.type)}
+        inside, slots = _read_in(op), {}
+        for k, r in enumerate(op.results):
+            if is_large(r.type):
+                v = initial[k]
+                own = self.dies(v) and v not in inside and initial.count(v) == 1
+                slots[k] = self.array[v] if own else self.fresh(r.type)
+                self.copy(self.array[v], slots[k], r.type.n)
         for k, array in slots.items():
-            self.copy(self.array[initial[k]], array, initial[k].type.n)
             self.array[params[k]] = array
 
         def finish(yields: tuple[Value, ...]) -> tuple[Value, ...]:
             first = len(yields) - n
-            moves = {k: self.array[yields[first + k]] for k in slots}
-            for k, source in moves.items():  # values that change places go by way of other arrays
-                if source is not slots[k] and source in slots.values():
-                    moves[k] = self.fresh(op.results[k].type)
-                    self.copy(source, moves[k], op.results[k].type.n)
-            for k, source in moves.items():
-                if source is not slots[k]:
-                    self.copy(source, slots[k], op.results[k].type.n)
+            self.moved([(self.array[yields[first + k]], slot, op.results[k].type.n) for k, slot in slots.items()])
             return tuple([self.value(y) for k, y in enumerate(yields) if k - first not in slots])
 
         args = (*op.args[: len(op.args) - n], *[v for k, v in enumerate(initial) if k not in slots])
@@ -334,7 +377,12 @@ class _Placer:
 
 def _read_by(op: Op) -> set[Value]:
     """What ``op`` and its regions read."""
-    found = set(op.args)
+    return {*op.args, *_read_in(op)}
+
+
+def _read_in(op: Op) -> set[Value]:
+    """What the regions of ``op`` read."""
+    found: set[Value] = set()
     for region in op.regions:
         found.update(region.yields)
         for inner in ops_of(region):
@@ -346,6 +394,6 @@ def _read_by(op: Op) -> set[Value]:
 
 _RULES = {
     "make": _Placer.make, "extract": _Placer.extract, "insert": _Placer.insert, "poison": _Placer.poison,
-    "pick": _Placer.pick, "put": _Placer.put, "select": _Placer.by_component, "cast": _Placer.by_component,
+    "pick": _Placer.pick, "put": _Placer.put, "select": _Placer.by_component, "cast": _Placer.cast,
     "load": _Placer.load, "store": _Placer.store,
 }  # fmt: skip

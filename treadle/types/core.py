@@ -11,9 +11,9 @@ from math import prod
 
 __all__ = [
     "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Indexed", "Matrix",
-    "Scalar", "Struct", "Tuple", "Type", "Vector", "View", "any_layout", "array", "b1", "bf16", "f16", "f32",
-    "f64", "fixed", "i8", "i16", "i32", "i64", "indexed", "matrix", "quaternion", "transformation", "tuple_of", "u8",
-    "u16", "u32", "u64", "vector", "view",
+    "Scalar", "Struct", "Tile", "Tuple", "Type", "Vector", "View", "any_layout", "array", "b1", "bf16", "f16", "f32",
+    "f64", "fixed", "i8", "i16", "i32", "i64", "indexed", "matrix", "quaternion", "tile", "transformation",
+    "tuple_of", "u8", "u16", "u32", "u64", "vector", "view",
 ]  # fmt: skip
 
 
@@ -133,6 +133,32 @@ def transformation(elem: Scalar) -> Vector:
 def matrix(rows: int, cols: int, elem: Scalar) -> Matrix:
     """The type of ``rows`` × ``cols`` matrices of ``elem``."""
     return Matrix(rows, cols, elem)
+
+
+class Tile(Vector):
+    """A tile: ``shape`` elements of type ``item`` that a block of threads owns, row by row; a value like any other.
+
+    To arithmetic and to memory it is a vector of its ``n`` scalars ``elem``, with the tag "tile".
+    """
+
+    __slots__ = ("item", "shape")
+
+    def __init__(self, item: Type, shape: tuple[int, ...]):
+        self.item, self.shape = item, shape
+        inner = item if isinstance(item, Scalar) else item.elem
+        super().__init__(prod(shape) * (1 if isinstance(item, Scalar) else item.n), inner, "tile")
+        self.name = f"tile<{item.name},({','.join(map(str, shape))})>"
+
+    @property
+    def width(self) -> int:
+        """The scalars of an element."""
+        return 1 if isinstance(self.item, Scalar) else self.item.n
+
+
+@cache
+def tile(item: Type, shape: tuple[int, ...]) -> Tile:
+    """The type of tiles of ``shape`` whose elements are scalars, vectors, quaternions, transforms or matrices."""
+    return Tile(item, shape)
 
 
 class Struct(Type):

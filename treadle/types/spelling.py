@@ -11,6 +11,7 @@ from .core import (
     Matrix,
     Scalar,
     Struct,
+    Tile,
     Tuple,
     Type,
     Vector,
@@ -45,6 +46,8 @@ def spell(t: Type | None) -> str:
         return "None"
     if isinstance(t, Scalar):
         return SCALAR_NAMES[t]
+    if isinstance(t, Tile):
+        return f"tile(dtype={spell(t.item)}, shape={t.shape})"
     if isinstance(t, Vector):
         return _vector(t)
     if isinstance(t, Matrix):

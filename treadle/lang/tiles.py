@@ -1,0 +1,81 @@
+"""``wp.launch_tiled`` and ``wp.tile``: kernels whose blocks of threads work on tiles together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import KernelTypeError, LaunchError
+from ..types.annotations import type_of
+from ..types.core import Matrix, Scalar, Tile, Vector
+from ..types.core import tile as tile_of
+from .host import Builtin
+from .launch import launch
+
+
+def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = (), *args: Any, **kwargs: Any) -> Any:
+    """Run ``kernel`` with a block of threads for each point of a grid; see :func:`launch` for the other arguments.
+
+    Args:
+        kernel: what ``@wp.kernel`` made; ``wp.tid()`` gives the point, and after it the thread's number in its block.
+        dim: extent of the grid of blocks: an int or up to three.
+        inputs, outputs: the arguments.
+        block_dim: threads in a block. On a CPU a block is one thread, whatever is asked for, so that a kernel must not
+            rely on more; blocks run side by side in SIMD lanes.
+
+    Raises:
+        LaunchError: no ``block_dim``, or a grid of more than three dimensions.
+
+    >>> import treadle as wp
+    >>> @wp.kernel
+    ... def total(a: wp.array2d(dtype=float), sums: wp.array(dtype=float)):
+    ...     i = wp.tid()
+    ...     row = wp.tile_load(a, shape=(1, 4), offset=(i, 0))
+    ...     wp.tile_store(sums, wp.tile_sum(row), offset=i)
+    >>> sums = wp.zeros(2, dtype=float)
+    >>> wp.launch_tiled(total, dim=2, inputs=[wp.ones((2, 4), dtype=float), sums], block_dim=32)
+    >>> sums.list()
+    [4.0, 4.0]
+    """
+    if kwargs.get("block_dim") is None:
+        raise LaunchError("wp.launch_tiled needs block_dim", hint="how many threads a block has, as in block_dim=64")
+    grid = tuple(dim) if isinstance(dim, Sequence) else (dim,)
+    if len(grid) > 3:
+        raise LaunchError(f"wp.launch_tiled takes a grid of at most 3 dimensions, here are {len(grid)}")
+    return launch(kernel, (*grid, 1), inputs, *args, **kwargs)
+
+
+class TileAnnotation:
+    """A tile as parameter of a function: ``wp.tile[float, 4, 4]`` or ``wp.tile(dtype=float, shape=(4, 4))``."""
+
+    __slots__ = ("__treadle_type__",)
+
+    def __init__(self, dtype: Any, shape: Sequence[int] | int):
+        item = type_of(dtype)
+        sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+        if not isinstance(item, Scalar | Vector | Matrix) or isinstance(item, Tile):
+            raise KernelTypeError(f"a tile holds scalars, vectors or matrices, not {dtype!r}")
+        if not 1 <= len(sizes) <= 4 or not all(isinstance(n, int) and n > 0 for n in sizes):
+            raise KernelTypeError(f"the shape of a tile is one to four positive numbers, not {shape!r}")
+        self.__treadle_type__ = tile_of(item, sizes)
+
+    def __repr__(self) -> str:
+        return f"<{self.__treadle_type__}>"
+
+
+class _TileName(Builtin):
+    """``wp.tile``: the builtin that makes a tile of a value, and the annotation of parameters that are tiles."""
+
+    __slots__ = ()
+
+    def __getitem__(self, item: Any) -> TileAnnotation:
+        dtype, *shape = item if isinstance(item, tuple) else (item,)
+        return TileAnnotation(dtype, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.keys() == {"dtype", "shape"} and not args:
+            return TileAnnotation(**kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+tile = _TileName("tile")
