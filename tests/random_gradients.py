@@ -22,8 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from treadle.base.errors import TreadleError
-
 THREADS, ROW, SHARED = 3, 6, 3
 HEAD = """\
 import treadle as wp
@@ -583,7 +581,7 @@ def main() -> int:
         for seed in range(asked.seed, asked.seed + asked.count):
             try:
                 verdicts.append(judge(seed, Path(folder), asked.launches))
-            except TreadleError as error:
+            except Exception as error:  # whatever it is, it is a finding
                 verdicts.append(Verdict(seed, wrong=[f"{type(error).__name__}: {error}"]))
             for text in verdicts[-1].wrong:
                 print(f"program {seed}: {text}", flush=True)
