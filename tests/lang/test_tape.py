@@ -572,3 +572,22 @@ def test_no_cycle_keeps_a_tape():
         assert watch.watchers == []
     finally:
         gc.enable()
+
+
+def test_arrays_over_the_same_address_are_one_memory():
+    """Foreign views carry no gradient of their own; bytes decide whose it is, and what must be saved."""
+    base, out = arr([1.0, 2.0, 3.0]), arr([0.0])
+    part = wp.array(ptr=base.ptr + 4, shape=2, dtype=float)
+    shared = wp.array(base.numpy()[1:], copy=False)
+    y = arr([0.0, 0.0])
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[part], outputs=[y])
+        wp.launch(grow, dim=2, inputs=[shared, arr([1.0])])
+        wp.launch(squares, dim=3, inputs=[base], outputs=[out])
+        part.zero_()
+    y.grad.assign([100.0, 1000.0])
+    tape.backward(out)
+    x = np.array([2.0, 3.0])
+    wanted = 10.0 * (x + x * x) * (1.0 + 2.0 * x) + 2.0 * np.array([100.0, 1000.0])
+    assert base.grad.list() == [10.0, *wanted]
+    assert base.list() == [1.0, 0.0, 0.0]

@@ -22,7 +22,7 @@ from .host_writes import Function, HostWrite, Kept
 from .plan import Plan, span_of
 from .recorder import Recorder
 from .reverse import Pass, written_by
-from .undo import Bytes, Cell, Log, copied, grid, overwrite
+from .undo import Bytes, Log, copied, grid, overwrite
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
@@ -279,7 +279,7 @@ class ScheduledPass(Pass):
         log = Log(base.copy())
         for op in self.log.ops[first:end]:
             for a in written_by(op):
-                log.cells.setdefault(id(a._memory), Cell([]))
+                log.cell(a)  # where something may be watched
         self.left = 0
         try:
             self.forward(first, end, log)

@@ -17,7 +17,7 @@ from ..runtime.ranges import Ranges
 from ..types.core import Indexed, Struct
 from .host_writes import HostWrite, add
 from .plan import Plan, Site, span_of
-from .undo import Log
+from .undo import FOREIGN, Log
 
 MOST = 20_000  # launches of a kernel whose adjoint is remembered
 
@@ -395,18 +395,21 @@ def _covered(site: Site, a: array, dims: tuple[int, ...]) -> bool:
 
 
 def _bare(op: Any) -> bool:
-    """Whether ``op`` writes to an array that could have a gradient and has none."""
+    """Whether ``op`` works on an array without a gradient that may need one: it writes it, or the array is over foreign
+    memory and may show what another shows."""
     if type(op) is tuple:
         plan, _, args = op
         if plan.pairs:
             return True
-        for site in plan.writes:
-            if site.floats:
-                a = args[site.k] if not site.fields else site.of(args)
-                if a is not None and a._grad is None:
-                    return True
+        for site in plan.floats:
+            a = args[site.k] if not site.fields else site.of(args)
+            if a is not None and a._grad is None and (site.writes or a._memory.__class__ in FOREIGN):
+                return True
         return False
-    return isinstance(op, HostWrite) and op.source is not None and op.dest._grad is None
+    if not isinstance(op, HostWrite):
+        return False
+    shown = [a for a in op.arrays() if a._grad is None and type(a._memory) in FOREIGN]
+    return bool(shown) or (op.source is not None and op.dest._grad is None)
 
 
 def with_field(struct: Any, fields: list[str], value: Any) -> Any:

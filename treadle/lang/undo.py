@@ -21,7 +21,7 @@ from .plan import Part, Plan, Site, span_of
 BLOCK = 64  # bytes that are compared, and kept, together
 SMALL = 256  # up to so many bytes are kept without comparing
 
-_FOREIGN = (Borrowed, type(None))  # what the memory of arrays is whose bytes others may show as well
+FOREIGN = (Borrowed, type(None))  # what the memory of arrays is whose bytes others may show as well
 
 _string_at, _memmove = ctypes.string_at, ctypes.memmove
 
@@ -95,8 +95,8 @@ class Log:
     anything recorded wrote to them, with the site and plan of the first launch that did.
 
     Launches must cost little, so bytes are compared last. ``seen`` has the ids of arrays that are watched in whole.
-    ``cells`` tells by the id of an allocation what of it is watched: one array, or a :class:`Cell`. ``loose``: there is
-    an array over foreign memory, so that allocations tell nothing.
+    ``cells`` tells by the id of an allocation what of it is watched: one array, or a :class:`Cell`. ``foreign``: the
+    cells of memory that was not allocated here, in which others may lie.
     """
 
     def __init__(self, watched: Ranges | None = None):
@@ -106,7 +106,7 @@ class Log:
         self.seen: set[int] = {id(None)}
         self.cells: dict[int, array | Cell] = {}
         self.wrote: set[int] = set()
-        self.loose = False
+        self.foreign: list[Cell] = []
         self.inputs: list[tuple[array, Site, Plan]] = []
         self.pending: list[tuple[int, int, bytes, Any, bool]] = []
 
@@ -141,7 +141,7 @@ class Log:
             memory = a._memory
             if reading:
                 wrote.add(id(memory))
-            if id(memory) in cells or self.loose or memory.__class__ in _FOREIGN:
+            if id(memory) in cells or self.foreign or memory.__class__ in FOREIGN:
                 self.launch_writes(plan, site, a, dim, args)
             if reading and site.keeps and id(a) not in self.seen:
                 for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args):
@@ -163,7 +163,7 @@ class Log:
     def save_alone(self, a: array, keeps: bool) -> bool:
         """Save all of ``a`` if it is the one array of its allocation that is watched, and lies without gaps."""
         key = id(a._memory)
-        if self.cells.get(key) is not a or self.loose:
+        if self.cells.get(key) is not a or (self.foreign and self.watched_among(self.foreign, a)):
             return False
         e = a._element
         if len(a.shape) == 1 and a.strides[0] == e.size and a.component_stride == e.component:
@@ -215,14 +215,10 @@ class Log:
         self.seen.add(id(a))
         memory = a._memory
         have = self.cells.get(id(memory))
-        if have is None:
+        if have is None and memory.__class__ not in FOREIGN:
             self.cells[id(memory)] = a
-            if memory.__class__ in _FOREIGN:
-                self.loose = True
-        elif have.__class__ is Cell:
-            have.arrays.append(a)
         else:
-            self.cells[id(memory)] = Cell([have, a])
+            self.cell(a).arrays.append(a)
 
     def watch(self, a: array, low: int, high: int) -> None:
         """The same of some bytes of ``a``."""
@@ -235,19 +231,25 @@ class Log:
         have = self.cells.get(key)
         if have.__class__ is not Cell:
             have = self.cells[key] = Cell([] if have is None else [have])
-            self.loose = self.loose or type(a._memory) in _FOREIGN
+            if type(a._memory) in FOREIGN:
+                self.foreign.append(have)
         return have
+
+    def near(self, a: array) -> list[Cell]:
+        """The cells that may hold bytes of ``a``."""
+        if type(a._memory) in FOREIGN:
+            return [have if type(have) is Cell else self.cell(have) for have in [*self.cells.values()]]
+        return [*self.foreign, self.cell(a)] if id(a._memory) in self.cells else self.foreign
 
     def meets(self, a: array) -> bool:
         """Whether any byte of ``a`` is watched."""
-        memory = a._memory
-        if self.loose or type(memory) in _FOREIGN:
-            for have in [*self.cells.values()]:
-                self.enter(have if type(have) is Cell else self.cell(have))
-        elif id(memory) in self.cells:
-            self.enter(self.cell(a))
-        else:
-            return False
+        near = self.near(a)
+        return bool(near) and self.watched_among(near, a)
+
+    def watched_among(self, cells: list[Cell], a: array) -> bool:
+        """The same, where arrays of other cells cannot hold any of them."""
+        for cell in cells:
+            self.enter(cell)
         return self.watched.meets(*span_of(a))
 
     def enter(self, cell: Cell) -> None:
@@ -259,12 +261,8 @@ class Log:
     def forget(self, a: array, low: int, high: int) -> None:
         """These bytes of ``a`` change and are saved: nobody knows their content any more."""
         self.watched.cut(low, high)
-        if self.loose:
-            for have in [*self.cells.values()]:
-                if type(have) is Cell:
-                    self.unsee(have)
-        else:
-            self.unsee(self.cell(a))
+        for cell in self.near(a):
+            self.unsee(cell)
 
     def unsee(self, cell: Cell) -> None:
         """Look at the arrays of ``cell`` anew when they are read next. What has not changed is still watched."""
@@ -284,7 +282,7 @@ class Log:
 
     def fresh(self, a: array) -> bool:
         """Whether no operation has read ``a`` or written to its allocation."""
-        return id(a._memory) not in self.wrote and type(a._memory) not in _FOREIGN and not self.meets(a)
+        return id(a._memory) not in self.wrote and type(a._memory) not in FOREIGN and not self.meets(a)
 
 
 def copied(low: int, high: int) -> bytes:
