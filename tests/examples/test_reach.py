@@ -16,7 +16,7 @@ def arms():
 
 
 def test_gradient_through_200_steps(arms):
-    start = np.random.default_rng(1).uniform(-0.3, 0.3, arms.points.shape).astype(np.float32)
+    start = np.zeros(arms.points.shape, np.float32)  # no servo is at its force's limit, where the slope changes at once
     arms.points.assign(start)
     slope = arms.slope()
     for place in [(0, 0, 1), (0, 3, 2), (1, 1, 0), (2, 2, 3)]:
