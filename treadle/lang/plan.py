@@ -114,8 +114,8 @@ class Plan:
     with tangents, the sites of arrays with those of their tangents: either has a gradient if the other has.
     """
 
-    __slots__ = ("arrays", "boxed_at", "floats", "kernel", "overload", "pairs", "plain", "prints", "reads_at",
-                 "reverses", "sites", "types", "vectors", "writes", "writes_at")  # fmt: skip
+    __slots__ = ("arrays", "boxed_at", "floats", "floats_at", "kernel", "overload", "pairs", "plain", "prints",
+                 "reads_at", "reverses", "sites", "types", "vectors", "writes", "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
         self.kernel, self.overload, self.types = kernel, overload, overload.types
@@ -129,6 +129,7 @@ class Plan:
         self.reads_at = [(k, s) for k, s in at if s.needs and not s.read_boxes]
         self.boxed_at = [(k, s) for k, s in at if s.needs and s.read_boxes]
         self.floats = [s for s in self.sites if s.floats]
+        self.floats_at = tuple([s.k for s in self.floats]) if self.plain else ()
         self.pairs: list[tuple[Site, Site]] = []
         self.prints = bool(meta.get("prints"))
         self.reverses: dict[Any, Any] = {}  # see lang/reverse.py

@@ -110,7 +110,8 @@ class Recorder(Log):
         for op in self.ops:
             if type(op) is tuple:
                 plan, _, args = op
-                yield from [a for a in [site.of(args) for site in plan.floats] if a is not None]
+                found = [args[k] for k in plan.floats_at] if plan.plain else [site.of(args) for site in plan.floats]
+                yield from [a for a in found if a is not None]
             else:
                 yield from op.arrays()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from ctypes import memset
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ import numpy as np
 from ..base.config import config
 from ..base.errors import ArrayError, KernelGradientError
 from ..runtime import fast, watch
-from ..runtime.array import array
+from ..runtime.array import array, put_zeros
 from ..types.core import Scalar
 from .checkpoint import recorder_for
 from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back, copy_struct
-from .undo import grid
+from .undo import gapless, grid
 
 _current: Tape | None = None  # the tape that records now
 _warned: weakref.WeakSet = weakref.WeakSet()  # gradients of which it was said that they were not zero
@@ -205,12 +204,15 @@ class Tape:
 
     def zero(self) -> None:
         """Set the gradients of all recorded arrays to zero."""
-        others = _others(None)
-        for grad in self.gradients.values():
-            if grad.is_contiguous and not any([r.meets(grad) for r in others]):
-                memset(grad.ptr, 0, grad.nbytes)
-            else:
+        watching = _others(None)
+        for grad in {id(grad): grad for grad in self.gradients.values()}.values():
+            memory, nbytes = grad._memory, gapless(grad)
+            if any([r.meets(grad) for r in watching]):
                 grad.zero_()
+            elif type(memory) is np.ndarray and nbytes >= 0:
+                memory[grad._at : grad._at + nbytes] = 0
+            else:
+                put_zeros(grad)
             grad._left = False
 
     def reset(self) -> None:

@@ -165,12 +165,8 @@ class Log:
         key = id(a._memory)
         if self.cells.get(key) is not a or (self.foreign and self.watched_among(self.foreign, a)):
             return False
-        e = a._element
-        if len(a.shape) == 1 and a.strides[0] == e.size and a.component_stride == e.component:
-            nbytes = a.shape[0] * e.size
-        elif a.is_contiguous:
-            nbytes = a.nbytes
-        else:
+        nbytes = gapless(a)
+        if nbytes < 0:
             return False
         self.saved.append(Bytes(len(self.ops), a.ptr, _string_at(a.ptr, nbytes), a))
         if not keeps:
@@ -293,6 +289,14 @@ def copied(low: int, high: int) -> bytes:
 def overwrite(address: int, data: bytes) -> None:
     """Put ``data`` in memory at ``address``."""
     _memmove(address, data, len(data))
+
+
+def gapless(a: array) -> int:
+    """The bytes of an array that lies without gaps, else -1. One dimension, the usual case, is looked at first."""
+    e = a._element
+    if len(a.shape) == 1 and a.strides[0] == e.size and a.component_stride == e.component:
+        return a.shape[0] * e.size
+    return a.nbytes if a.is_contiguous else -1
 
 
 def grid(dim: Any) -> tuple[int, ...]:
