@@ -29,6 +29,7 @@ _HOMES = {
     "lang.hvp": "hvp",
     "lang.session": "init clear_kernel_cache install_as_warp",
     "runtime.array": "array array1d array2d array3d array4d",
+    "types.annotations": "fixedarray",
     "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "
                          "dtype_to_numpy dtype_from_numpy",

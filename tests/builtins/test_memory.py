@@ -83,6 +83,98 @@ def test_memory_by_address():
     assert o.numpy().tolist() == [5, 6, 7, 8]
 
 
+def test_memory_by_address_with_strides():
+    @wp.kernel
+    def k(a: wp.array2d(dtype=float), o: wp.array2d(dtype=float)):
+        i, j = wp.tid()
+        flipped = wp.array(ptr=a.ptr, shape=(4, 3), strides=(4, 16), dtype=float)
+        column = wp.array(ptr=a.ptr + wp.uint64(4), shape=3, strides=4 * a.shape[1], dtype=float)
+        rows, columns = a.shape[0], a.shape[1]
+        again = wp.array(a.ptr, (columns, rows), float, strides=(4, 4 * columns))
+        o[i, j] = flipped[i, j] + again[i, j] * 100.0 + column[j] * 10000.0
+
+    data, o = np.arange(12, dtype=np.float32).reshape(3, 4), wp.zeros((4, 3), dtype=float)
+    wp.launch(k, dim=(4, 3), inputs=[wp.array(data), o])
+    assert np.array_equal(o.numpy(), data.T * 101 + data[:, 1] * 10000)
+
+
+def test_memory_by_address_says_what_is_missing():
+    @wp.kernel
+    def too_few(p: wp.uint64):
+        a = wp.array(ptr=p, shape=(2, 2), strides=4, dtype=float)
+
+    @wp.kernel
+    def no_shape(p: wp.uint64):
+        a = wp.array(ptr=p, dtype=float)
+
+    @wp.kernel
+    def no_int(p: wp.uint64):
+        a = wp.array(ptr=p, shape=2, strides=1.5, dtype=float)
+
+    for kernel, message in ((too_few, "2 sizes and 1 strides"), (no_shape, "ptr, shape and dtype are needed"),
+                            (no_int, "'strides' must be an int or a tuple of them, not")):  # fmt: skip
+        with pytest.raises(wp.KernelTypeError, match=message):
+            wp.launch(kernel, dim=1, inputs=[0])
+
+
+@wp.func
+def counted(n: int) -> wp.fixedarray(dtype=float, shape=(2, 4)):
+    own = wp.zeros(shape=(2, 4), dtype=float)
+    for i in range(n):
+        own[i // 4, i % 4] = float(i)
+    return own
+
+
+@wp.func
+def swap_rows(a: wp.fixedarray(dtype=float, shape=(2, 4))):
+    for j in range(a.shape[1]):
+        a[0, j], a[1, j] = a[1, j], a[0, j]
+
+
+@wp.func
+def wrong_shape() -> wp.fixedarray(dtype=float, shape=2):
+    return wp.zeros(shape=(2, 4), dtype=float)
+
+
+def test_own_arrays_go_through_functions_and_are_sliced():
+    @wp.kernel
+    def k(o: wp.array2d(dtype=float)):
+        i = wp.tid()
+        own = counted(i + 4)
+        swap_rows(own)
+        left: wp.fixedarray(dtype=float, shape=(2, 2)) = own[:, :2]
+        backwards = own[1, ::-1]
+        left[0, 0] += 10.0
+        o[i, 0] = own[0, 0] + left[1, 1] * 100.0
+        o[i, 1] = backwards[0] + float(len(backwards)) + float(left.shape[1])
+
+    o = wp.zeros((4, 2), dtype=float)
+    wp.launch(k, dim=4, inputs=[o])
+    assert o.numpy().tolist() == [[110, 9], [114, 9], [114, 9], [114, 9]]
+
+
+def test_what_is_no_such_own_array_is_refused():
+    @wp.kernel
+    def returned(o: wp.array2d(dtype=float)):
+        own = wrong_shape()
+
+    @wp.kernel
+    def passed(o: wp.array2d(dtype=float)):
+        swap_rows(o)
+
+    @wp.kernel
+    def parameter(o: wp.fixedarray(dtype=float, shape=3)):
+        o[0] = 1.0
+
+    for kernel, message, error in (
+        (returned, r"declared to return fixedarray\(dtype=float32, shape=\(2,\)\)", wp.KernelTypeError),
+        (passed, "must be fixedarray.*not array", wp.KernelTypeError),
+        (parameter, "fixedarray.*cannot be passed to kernels", wp.LaunchTypeError),
+    ):
+        with pytest.raises(error, match=message):
+            wp.launch(kernel, dim=1, inputs=[wp.zeros((2, 4), dtype=float)])
+
+
 @pytest.mark.parametrize("width", [1, 8])
 def test_lower_bound_is_that_of_numpy(width):
     @wp.kernel(gang_width=width)

@@ -8,8 +8,8 @@ import pytest
 
 from treadle.base.errors import KernelNameError, KernelTypeError
 from treadle.types import values as wp
-from treadle.types.annotations import ArrayAnnotation, type_of
-from treadle.types.core import array, b1, f32, f64, i32, i64, tuple_of, vector
+from treadle.types.annotations import ArrayAnnotation, fixedarray, type_of
+from treadle.types.core import array, b1, f32, f64, fixed, i32, i64, tuple_of, vector
 
 SPELLINGS = [
     (float, f32), (int, i32), (bool, b1), (wp.float64, f64), (wp.int64, i64), (np.float64, f64), (np.dtype("i8"), i64),
@@ -17,6 +17,8 @@ SPELLINGS = [
     (ArrayAnnotation(float), array(f32, 1)), (ArrayAnnotation(wp.vec3, 2), array(vector(3, f32), 2)),
     (ArrayAnnotation("wp.vec3"), array(vector(3, f32), 1)), (ArrayAnnotation(typing.Any, 3), array(None, 3)),
     (ArrayAnnotation(float, 2, True), array(f32, 2, True)),
+    (fixedarray(float, 3), fixed(f32, (3,))), (fixedarray(dtype=wp.vec3, shape=(2, 4)), fixed(vector(3, f32), (2, 4))),
+    (fixedarray(int), array(i32, 1)),
     (tuple[float, int], tuple_of(f32, i32)), (wp.vector(length=3, dtype=float), vector(3, f32)),
 ]  # fmt: skip
 
@@ -30,6 +32,13 @@ def test_spelling(annotation, meaning):
                                         typing.Callable[[int], int], tuple[typing.Any, int]], ids=str)  # fmt: skip
 def test_open_annotations_mean_no_type(annotation):
     assert type_of(annotation, {"Any": typing.Any}) is None
+
+
+def test_fixed_arrays_have_positive_sizes():
+    assert repr(fixedarray(float, 3)) == "fixedarray(dtype=float, shape=(3,))" and fixedarray(float, (3, 2)).size == 6
+    for wrong in (0, (2, 0), (), (1,) * 5):
+        with pytest.raises(KernelTypeError, match="the shape of a fixed array"):
+            fixedarray(float, wrong)
 
 
 def test_wrong_annotations_say_what_they_are():

@@ -121,40 +121,58 @@ def local_shape(shape: object) -> tuple[int, ...]:
     return tuple(int(s) for s in sizes)
 
 
+def _numbers(name: str, arg: Arg) -> tuple[int, tuple[int, ...] | None, Type | None]:
+    """An argument that is an int or a tuple of them: how many, those known, and the type of its value if not known."""
+    known = arg.value if isinstance(arg.value, tuple) else None
+    if known is not None:
+        return size(known), known, None
+    if isinstance(arg.type, Tuple):
+        return size(arg.type.items), None, arg.type
+    if arg.type not in INTS:
+        raise Mismatch(f"argument {name!r} must be an int or a tuple of them, not {arg.show()}")
+    return 1, None, i32 if arg.literal else arg.type
+
+
 @builtin("utility")
 class array:
     """Access to memory at address ``ptr`` as an array; ``shape`` is an int or a tuple of up to four.
 
-    Nothing checks that the memory is there or large enough. Row by row, without gaps.
+    Nothing checks that the memory is there or large enough. Elements lie row by row without gaps, or ``strides`` bytes
+    apart along each dimension (beyond Warp).
     """
 
-    def sig(ptr: u64, shape: Any, dtype: Known("a type")): ...
+    def sig(ptr: u64, shape: Any, dtype: Known("a type"), strides: Any = None): ...
 
     def match(args, kwargs, context) -> Match:
-        order = ["ptr", "shape", "dtype"]
+        order = ["ptr", "shape", "dtype", "strides"]
         given = {**dict(zip(order, args)), **kwargs}
-        if sorted(given) != sorted(order) or size(args) > 3:
-            raise Mismatch("ptr, shape and dtype are needed")
-        ptr, shape, dtype = (given[name] for name in order)
+        if not {*order[:3]} <= {*given} <= {*order} or size(args) > 4:
+            raise Mismatch("ptr, shape and dtype are needed, and perhaps strides")
+        ptr, dtype = given["ptr"], given["dtype"]
         if ptr.type is not u64 and not (ptr.literal and adapts(ptr.value, u64)):
             raise Mismatch(f"argument 'ptr' must be uint64, not {ptr.show()}", "write wp.uint64(…)")
-        known = shape.value if isinstance(shape.value, tuple) else None
-        ndim = size(known) if known is not None else size(shape.type.items) if isinstance(shape.type, Tuple) else 1
-        if known is None and not isinstance(shape.type, Tuple) and shape.type not in INTS:
-            raise Mismatch(f"argument 'shape' must be an int or a tuple of them, not {shape.show()}")
-        t = view(type_of(dtype.value), ndim)
         place = {name: i for i, name in enumerate([*order[: size(args)], *kwargs])}
-        types: list[Type | None] = [None] * 3
+        types: list[Type | None] = [None] * size(place)
+        lists = {name: _numbers(name, given[name]) for name in ("shape", "strides") if name in given}
+        for name, (_, _, t) in lists.items():
+            types[place[name]] = t
         types[place["ptr"]] = u64
-        types[place["shape"]] = None if known is not None else i32 if shape.literal else shape.type
+        ndim = lists["shape"][0]
+        steps, known, _ = lists.get("strides", (ndim, None, None))
+        if steps != ndim:
+            raise Mismatch(f"{ndim} sizes and {steps} strides do not go together")
+        fixed_steps = known or ((None,) * ndim if "strides" in lists else None)
+        t = view(type_of(dtype.value), ndim, fixed_steps)
 
         def emit(b: Builder, values: list[Value]) -> Value:
-            extent = values[place["shape"]]
-            if known is not None:
-                extents = [b.i32(n) for n in known]
-            else:
-                extents = b.parts(extent) if isinstance(extent.type, Tuple) else [extent]
-            return b.one("view_at", (values[place["ptr"]], *extents), t)
+            numbers: list[Value] = []
+            for name, (_, known, wanted) in lists.items():
+                if known is not None:
+                    numbers += [b.i32(n) for n in known]
+                else:
+                    x = values[place[name]]
+                    numbers += b.parts(x) if isinstance(wanted, Tuple) else [x]
+            return b.one("view_at", (values[place["ptr"]], *numbers), t)
 
         return Match("array", types, t, emit)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..base.errors import KernelSyntaxError
 from ..ir.node import Value
-from ..types.core import Indexed, Scalar, Tuple, Type, View, b1
+from ..types.core import Fixed, Indexed, Scalar, Tuple, Type, View, b1
 from ..types.layout import children
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
@@ -235,10 +235,16 @@ def _list(types: tuple[Type, ...]) -> str:
 
 def _agree(types: tuple[Type, ...], wanted: tuple) -> bool:
     """Whether the types returned are the declared ones; Any and arrays of any layout are left to the caller."""
-    if len(types) != len(wanted):
-        return False
-    return all(w is None or w is t or isinstance(t, View | Indexed) or (isinstance(t, type(w)) and t.name == w.name)
-               for t, w in zip(types, wanted, strict=True))  # fmt: skip
+    return len(types) == len(wanted) and all([_is_declared(t, w) for t, w in zip(types, wanted, strict=True)])
+
+
+def _is_declared(t: Type, wanted: Type | None) -> bool:
+    if wanted is None or wanted is t:
+        return True
+    if isinstance(t, View | Indexed):
+        ndim = len(wanted.shape) if isinstance(wanted, Fixed) else getattr(wanted, "ndim", 0)
+        return ndim == t.ndim and wanted.elem in (None, t.elem)
+    return isinstance(t, type(wanted)) and t.name == wanted.name
 
 
 RULES: dict[type[ast.stmt], Callable[[Statements, ast.stmt, Names], Flow]] = {

@@ -14,8 +14,7 @@ from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
 from ..runtime.indexed import indexedarray
 from ..types.annotations import type_of
-from ..types.core import Array, Indexed, Scalar, Struct, Type, View, i32, indexed, view
-from ..types.layout import is_composite
+from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
 from ..types.spelling import spell
 from ..types.values import class_of
 from .host import host_type
@@ -138,7 +137,7 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
             given = f"the class {arg.__name__}" if isinstance(arg, type) else type(arg).__name__
             raise LaunchTypeError(f"{what} must be {spell(declared)}, not {given}")
         return arg, own()
-    if isinstance(declared, Scalar) or is_composite(declared):
+    if isinstance(declared, Scalar | Vector | Matrix):
         return convert(arg, declared, what), declared
     raise LaunchTypeError(f"{what}: values of type {spell(declared)} cannot be passed to kernels")
 

@@ -154,6 +154,8 @@ def fits(have: Type, want: Type) -> bool:
         indexed = want.indexed if isinstance(want, Array) else True
         same = (want.elem is None or fits(have.elem, want.elem)) and have.ndim == want.ndim
         return same and isinstance(have, Indexed) is indexed
+    if isinstance(have, View) and isinstance(want, Fixed):
+        return have.space == "local" and fits(have.elem, want.elem) and have.ndim == len(want.shape)
     return isinstance(have, Struct) and isinstance(want, Struct) and have.key == want.key
 
 

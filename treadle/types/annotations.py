@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import math
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from .core import SCALARS, STR, Array, Type, array, b1, f32, i32, tuple_of
+from .core import SCALARS, STR, Array, Type, array, b1, f32, fixed, i32, tuple_of
 from .spelling import SCALAR_NAMES, spell
 
 
@@ -54,6 +55,43 @@ def subscripted(item: Any, ndim: int = 1, indexed: bool = False) -> ArrayAnnotat
     if not isinstance(found, int):
         raise KernelTypeError(f"an array annotation is [dtype] or [dtype, Literal[ndim]], not {list(item)}")
     return ArrayAnnotation(dtype, found, indexed)
+
+
+class fixedarray:
+    """An array of a thread's own, as ``wp.zeros(shape=3, dtype=float)`` makes it in kernels; for annotations only.
+
+    Args:
+        dtype: its element type.
+        shape: an int or up to four; left out, any array of one dimension is meant.
+
+    >>> import treadle as wp
+    >>> @wp.func
+    ... def powers(x: float) -> wp.fixedarray(dtype=float, shape=3):
+    ...     p = wp.zeros(shape=3, dtype=float)
+    ...     p[0], p[1], p[2] = 1.0, x, x * x
+    ...     return p
+    """
+
+    __treadle_builtin__ = "fixedarray"
+    __slots__ = ("dtype", "ndim", "shape", "size")
+
+    def __init__(self, dtype: Any = Any, shape: int | tuple[int, ...] | list[int] | None = None):
+        self.dtype = dtype
+        self.shape = (0,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        self.ndim, self.size = len(self.shape), math.prod(self.shape)
+        if not 1 <= self.ndim <= 4 or (shape is not None and min(self.shape) < 1):
+            raise KernelTypeError(f"the shape of a fixed array is a positive int or up to four, not {shape}")
+
+    @property
+    def type(self) -> Type:
+        """The type meant: of exactly this shape, or the pattern of all arrays where none was given."""
+        elem = type_of(self.dtype)
+        return fixed(elem, self.shape) if self.size and elem is not None else array(elem, self.ndim)
+
+    __treadle_type__ = type
+
+    def __repr__(self) -> str:
+        return f"fixedarray(dtype={getattr(self.dtype, '__name__', repr(self.dtype))}, shape={self.shape})"
 
 
 _PYTHON: dict[Any, Type] = {bool: b1, int: i32, float: f32, str: STR}
@@ -150,4 +188,4 @@ def _hint(annotation: Any) -> str:
     return ""
 
 
-__all__ = ["ArrayAnnotation", "evaluated", "subscripted", "type_of"]
+__all__ = ["ArrayAnnotation", "evaluated", "fixedarray", "subscripted", "type_of"]

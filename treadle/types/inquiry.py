@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .annotations import ArrayAnnotation, type_of
-from .core import FLOATS, INTS, Array, Indexed, Matrix, Scalar, Struct, Type, Vector, View, b1
+from .annotations import ArrayAnnotation, fixedarray, type_of
+from .core import FLOATS, INTS, Array, Fixed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, b1
 
 _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "int": ("an integer", lambda t: t in INTS),
@@ -19,7 +19,7 @@ _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "composite": ("a vector, quaternion, transform or matrix", lambda t: isinstance(t, Vector | Matrix)),
     "value": ("a scalar, a truth value or made of scalars", lambda t: isinstance(t, Scalar | Vector | Matrix)),
     "struct": ("a struct", lambda t: isinstance(t, Struct) and not isinstance(t, Indexed)),
-    "array": ("an array", lambda t: isinstance(t, View | Array | Indexed)),
+    "array": ("an array", lambda t: isinstance(t, View | Array | Fixed | Indexed)),
 }
 
 
@@ -43,7 +43,7 @@ def type_held(x: Any) -> Type | None:
         return type_meant(type(x))
     if isinstance(x, type | Type):
         return None
-    if isinstance(x, ArrayAnnotation):
+    if isinstance(x, ArrayAnnotation | fixedarray):
         return x.type
     return _own(type(x)) or (x.type if isinstance(getattr(x, "type", None), View | Indexed) else None)
 
@@ -54,7 +54,7 @@ def _of_class(kind: str) -> Callable[[Any], bool]:
     def ask(t: Any) -> bool:
         found = type_meant(t)
         if found is None and kind == "array":
-            return getattr(t, "__treadle_builtin__", "") in ("array", "indexedarray") and isinstance(t, type)
+            return getattr(t, "__treadle_builtin__", "") in ("array", "fixedarray", "indexedarray") and isinstance(t, type)
         return found is not None and holds(found)
 
     ask.__doc__ = f"Whether the class ``t`` is that of {phrase}."
