@@ -324,7 +324,8 @@ def test_rules_for_tangents_are_the_transposes_of_those_for_adjoints(key):
         adj, dots = rng.normal(size=len(results)), rng.normal(size=len(xs))
         back = call(op.attrs["adjoint"], *xs, *results, *adj)
         forth = call(op.attrs["tangent"], *xs, *results, *dots)
-        assert np.isclose(adj @ forth, back @ dots, rtol=1e-12)
+        size = np.abs(adj) @ np.abs(forth)
+        assert abs(adj @ forth - back @ dots) < (1e-13 if op.args[0].type is f64 else 1e-5) * size
 
 
 def test_rules_that_stay_are_read_back_and_dropped():

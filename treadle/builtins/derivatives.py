@@ -12,6 +12,7 @@ which may be anything.
 
 import math
 
+from .decompositions import epsilon
 from .language import (
     abs,
     cos,
@@ -21,6 +22,7 @@ from .language import (
     isfinite,
     length,
     log,
+    matrix_from_cols,
     max,
     pow,
     rint,
@@ -177,3 +179,107 @@ def of_inverse(a, result, adj):
 def along_inverse(a, result, tangent):
     """``-R Ȧ R``: the tangent of the inverse R."""
     return -(result * tangent * result)
+
+
+# -- decompositions ----------------------------------------------------------------------------------------------------
+# M. Giles, "An extended collection of matrix derivative results", 2008; S. Walter and L. Lehmann, "Algorithmic
+# differentiation of linear algebra functions with application in optimum experimental design", 2010.
+
+TIES = 64.0  # values so many units in the last place of the largest one apart are equal: their vectors are arbitrary
+
+
+def reciprocal(gap, most):
+    """``1/gap``, and 0 where it is a gap between equal values, of which the largest is ``most``."""
+    apart = abs(gap) > TIES * epsilon(gap) * abs(most)
+    return where(apart, 1.0 / where(apart, gap, 1.0), 0.0)
+
+
+def of_svd(a, u, s, v, adj_u, adj_s, adj_v):
+    """``U M Vᵀ``. What turns U and V alike is divided by ``sⱼ - sᵢ``, what turns them apart by ``sⱼ + sᵢ``: at a tie
+    only the former, which leaves ``U Vᵀ`` as it is, has no derivative."""
+    x = transpose(u) * adj_u
+    y = transpose(v) * adj_v
+    m = x * 0.0
+    for i in range(len(s)):
+        for j in range(len(s)):
+            p = x[i, j] - x[j, i]
+            q = y[i, j] - y[j, i]
+            m[i, j] = 0.5 * ((p + q) * reciprocal(s[j] - s[i], s[0]) + (p - q) * reciprocal(s[j] + s[i], s[0]))
+        m[i, i] = adj_s[i]
+    return u * m * transpose(v)
+
+
+def along_svd(a, u, s, v, tangent):
+    """The transpose of :func:`of_svd`."""
+    p = transpose(u) * tangent * v
+    x = p * 0.0
+    y = p * 0.0
+    t = s * 0.0
+    for i in range(len(s)):
+        for j in range(len(s)):
+            g = reciprocal(s[j] - s[i], s[0])
+            h = reciprocal(s[j] + s[i], s[0])
+            x[i, j] = 0.5 * (g + h) * p[i, j]
+            y[i, j] = 0.5 * (g - h) * p[i, j]
+        t[i] = p[i, i]
+    return u * (x - transpose(x)), t, v * (y - transpose(y))
+
+
+def of_eig3(a, q, d, adj_q, adj_d):
+    """``Q M Qᵀ``, what turns Q divided by the gaps between eigenvalues."""
+    most = max(abs(d[0]), abs(d[2]))
+    x = transpose(q) * adj_q
+    m = x * 0.0
+    for i in range(3):
+        for j in range(3):
+            m[i, j] = 0.5 * (x[i, j] - x[j, i]) * reciprocal(d[j] - d[i], most)
+        m[i, i] = adj_d[i]
+    return q * m * transpose(q)
+
+
+def along_eig3(a, q, d, tangent):
+    """The transpose of :func:`of_eig3`."""
+    most = max(abs(d[0]), abs(d[2]))
+    p = transpose(q) * (tangent + transpose(tangent)) * q * 0.5
+    x = p * 0.0
+    t = d * 0.0
+    for i in range(3):
+        for j in range(3):
+            x[i, j] = p[i, j] * reciprocal(d[j] - d[i], most)
+        t[i] = p[i, i]
+    return q * x, t
+
+
+def of_qr3(a, q, r, adj_q, adj_r):
+    """``(Q̄ + Q M) R⁻ᵀ`` with a symmetric M, whose lower triangle is that of ``R R̄ᵀ - Q̄ᵀ Q``; 0 where R has no
+    inverse."""
+    low = adj_r
+    for i in range(3):
+        for j in range(i):
+            low[i, j] = 0.0  # below the diagonal R is 0, whatever A is
+    m = r * transpose(low) - transpose(adj_q) * q
+    for i in range(3):
+        for j in range(i):
+            m[j, i] = m[i, j]
+    b = transpose(adj_q + q * m)
+    some = r[0, 0] != 0.0 and r[1, 1] != 0.0 and r[2, 2] != 0.0
+    z = b[2] / where(some, r[2, 2], INFINITY)
+    y = (b[1] - z * r[1, 2]) / where(some, r[1, 1], INFINITY)
+    x = (b[0] - y * r[0, 1] - z * r[0, 2]) / where(some, r[0, 0], INFINITY)
+    return matrix_from_cols(x, y, z)
+
+
+def along_qr3(a, q, r, tangent):
+    """The transpose of :func:`of_qr3`: with ``C = Qᵀ Ȧ R⁻¹`` the lower triangle of C turns Q."""
+    b = transpose(transpose(q) * tangent)
+    some = r[0, 0] != 0.0 and r[1, 1] != 0.0 and r[2, 2] != 0.0
+    x = b[0] / where(some, r[0, 0], INFINITY)
+    y = (b[1] - x * r[0, 1]) / where(some, r[1, 1], INFINITY)
+    z = (b[2] - x * r[0, 2] - y * r[1, 2]) / where(some, r[2, 2], INFINITY)
+    c = matrix_from_cols(x, y, z)
+    turn = c * 0.0
+    for i in range(3):
+        for j in range(i):
+            turn[i, j] = c[i, j]
+            turn[j, i] = -c[i, j]
+    return q * turn, (c - turn) * r

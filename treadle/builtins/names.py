@@ -22,7 +22,7 @@ _FILES = {  # in the order in which the overloads of one name are tried
         atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch atomic_cas len zeros
         array lower_bound""",
     "utility": """
-        where select any_lane tid printf print expect_eq expect_neq expect_near""",
+        where select any_lane tid block_dim printf print expect_eq expect_neq expect_near""",
     "generic": """
         vector matrix quaternion transformation cast""",
     "vectors": """
@@ -30,6 +30,8 @@ _FILES = {  # in the order in which the overloads of one name are tried
         smooth_normalize min max argmin argmax isnan isinf isfinite sign lerp""",
     "matrices": """
         mul ddot transpose trace diag get_diag skew identity matrix_from_rows matrix_from_cols determinant inverse""",
+    "decompositions": """
+        svd2 svd3 qr3 eig3""",
     "quaternions": """
         mul quat_identity quat_inverse quat_rotate quat_rotate_inv quat_from_axis_angle quat_to_axis_angle quat_rpy
         quat_to_matrix quat_from_matrix quat_slerp quat_twist quat_twist_angle quat_twist_angle_signed
@@ -49,6 +51,12 @@ _FILES = {  # in the order in which the overloads of one name are tried
         mul div tile_map tile_sum tile_reduce tile_min tile_max tile_argmin tile_argmax tile_scan_inclusive
         tile_scan_exclusive tile_scan_max_inclusive tile_scan_min_inclusive tile_sort tile_dot tile_axpy tile_diag_add
         tile_matmul""",
+    "tile_algebra": """
+        tile_cholesky tile_cholesky_inplace tile_cholesky_solve tile_cholesky_solve_inplace tile_lower_solve
+        tile_lower_solve_inplace tile_upper_solve tile_upper_solve_inplace""",
+    "tile_indexed": """
+        tile_load_indexed tile_store_indexed tile_atomic_add_indexed tile_scatter_add tile_scatter_masked tile_randf
+        tile_randi""",
     "random": """
         pcg_hash rand_init randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
         sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
@@ -65,16 +73,23 @@ ALIASES = {
     "unot": "logical_not", "bit_count": "popcount", "matmul": "mul", "div_approx": "div", "inverse_approx": "inverse",
 }  # fmt: skip
 
-UPDATING: dict[str, tuple[int | str, ...]] = dict.fromkeys(
-    """transform_set_translation transform_set_rotation randi randu randf randn sample_triangle sample_unit_ring
-    sample_unit_disk sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
-    sample_unit_square sample_unit_cube sample_cdf """.split(),
-    (0,),
-)
+_CHANGED = {  # the parameters that a call changes, by position and by name
+    (0, "state"): """randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
+        sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
+        sample_unit_square sample_unit_cube sample_cdf""",
+    (0, "xform"): "transform_set_translation transform_set_rotation",
+    (1, 2, 3, "U", "sigma", "V"): "svd2 svd3",
+    (1, 2, "Q", "R"): "qr3",
+    (1, 2, "Q", "d"): "eig3",
+}  # fmt: skip
+
+UPDATING: dict[str, tuple[int | str, ...]] = {n: which for which, names in _CHANGED.items() for n in names.split()}
 """Builtins that give variables passed to them new values, and which arguments these are: by position and by name."""
 UPDATING.update(
-    tile_assign=(0, "dst"), tile_matmul=(2, "out"), tile_sort=(0, 1, "keys", "values"), tile_axpy=(2, "dest")
-)
+    tile_assign=(0, "dst"), tile_matmul=(2, "out"), tile_sort=(0, 1, "keys", "values"), tile_axpy=(2, "dest"),
+    tile_scatter_add=(0, "a"), tile_scatter_masked=(0, "a"), tile_cholesky_inplace=(0, "A"),
+    tile_cholesky_solve_inplace=(1, "y"), tile_lower_solve_inplace=(1, "y"), tile_upper_solve_inplace=(1, "z"),
+)  # fmt: skip
 
 HIDDEN = frozenset("eq ne lt le gt ge logical_not bitand bitor bitxor shl shr popcount matmul".split())
 PUBLIC: tuple[str, ...] = tuple(sorted({*MODULES, *ALIASES} - HIDDEN))
