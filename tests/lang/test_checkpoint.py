@@ -125,16 +125,17 @@ def test_what_cannot_run_again_is_kept(capsys):
 
 def test_the_split_reaches_as_far_as_binomials_say():
     def runs(steps: int, slots: int) -> int:
-        """How often the first step is run at most."""
+        """How often a step is run at most."""
         if steps <= max(slots, 1):
             return 1
         at = split(steps, slots)
         assert 0 < at < steps
         return max(1 + runs(at, slots), runs(steps - at, slots - 1))
 
-    for slots in (2, 3, 5):
+    for slots in (2, 3, 5, 20):
         for repeats in (1, 2, 3):
-            assert runs(comb(slots + repeats, slots), slots) <= repeats + 1
+            assert runs(comb(slots + repeats - 1, repeats), slots) == repeats
+            assert runs(comb(slots + repeats - 1, repeats) + 1, slots) == repeats + 1
 
 
 @pytest.mark.parametrize("checkpoint", [0, -1, True, "none", "5", "5 MiB", 2.5, None])

@@ -24,6 +24,7 @@ from .recorder import Recorder
 from .reverse import Pass, written_by
 from .undo import Bytes, Log, copied, grid, overwrite
 
+MOST_SLOTS = 400  # each may be a level of recursion
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
@@ -241,7 +242,7 @@ class ScheduledPass(Pass):
         if self.log.budget is None:
             return None
         state = max([segment.nbytes for segment in self.log.segments])
-        return max(2, (self.log.budget - self.log.saved_bytes) // max(state, 1))
+        return min(max(2, (self.log.budget - self.log.saved_bytes) // max(state, 1)), MOST_SLOTS)
 
     def undo(self, segment: Segment, end: int, undone: list[Segment], slots: int | None) -> None:
         """Bring memory to the start of ``segment``, and go back through it."""
@@ -315,15 +316,18 @@ class ScheduledPass(Pass):
 
 
 def split(steps: int, slots: int) -> int:
-    """After how many of ``steps`` to keep a state, with ``slots`` to keep, so that the fewest steps are run again.
+    """After how many of ``steps`` to keep a state, with ``slots`` to keep, so that none is run again more often than
+    it must.
 
-    Griewank and Walther, "Algorithm 799: revolve" (2000): with s states and r runs of each step, binomial(s + r, s)
-    steps can be gone back through: binomial(s + r - 1, s) before the state, the others behind it.
+    With s slots and r runs of each step at most b(s, r) steps can be gone back through. One run reaches b(s, 1) = s of
+    them, whose states are all kept; else those before the state are run once to get there, and those behind it have a
+    slot less: b(s, r) = b(s, r - 1) + b(s - 1, r) = binomial(s + r - 1, r). After Griewank and Walther, "Algorithm 799:
+    revolve" (2000).
     """
-    runs = 1
-    while comb(slots + runs, slots) < steps:
+    runs = 2
+    while comb(slots + runs - 1, runs) < steps:
         runs += 1
-    return min(comb(slots + runs - 1, slots), steps - 1)
+    return min(comb(slots + runs - 2, runs - 1), steps - 1)
 
 
 def _launch_again(plan: Plan, dim: Any, args: Sequence[Any]) -> None:
