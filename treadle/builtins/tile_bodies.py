@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from .language import atomic_add, max  # noqa: A004
+
 
 def fill(t, x):
     for k in range(t.size):
@@ -88,7 +90,7 @@ def store_row(a, t, at, i):
 def add_row(a, t, at, i):
     for c in range(t.shape[-1]):
         if i + c >= 0 and i + c < a.shape[0]:
-            atomic_add(a, i + c, t[at + c])  # noqa: F821
+            atomic_add(a, i + c, t[at + c])
 
 
 @cache

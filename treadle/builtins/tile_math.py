@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import ARITHMETIC, FLOATS, Matrix, Scalar, Tile, Type, i32
+from ..types.core import ARITHMETIC, FLOATS, Matrix, Scalar, Tile, Type, Vector, i32
 from ..types.core import tile as tile_of
 from ..types.spelling import spell
 from . import tile_bodies as bodies
 from .constructors import convert
-from .language import add, max, min  # noqa: A004
+from .language import add, div, max, min, mul  # noqa: A004
 from .patterns import Any, Known
 from .registry import Mismatch
 from .tile_matmul import product_of
@@ -22,16 +22,32 @@ OP, AXIS = Known("a function"), Known("a constant int")
 # -- operators ---------------------------------------------------------------------------------------------------------
 
 
-def _pairwise(op: str):
-    """A rule for an operator that works on the elements of two tiles of one shape."""
+def _pairwise(op: str, word: object, verb: str):
+    """A rule for the products or quotients of elements: of two tiles of one shape, or of one and a value for all."""
 
     def plan(given: Given) -> Plan:
-        t = given.tile("a")
-        if given["b"].type is not t:
-            raise Mismatch(f"both must be tiles of one shape and type, here are {spell(t)} and {given['b'].show()}")
-        if isinstance(t.item, Matrix) and op == "mul":
-            raise Mismatch("tiles of matrices have no product", "write wp.tile_map(wp.mul, a, b)")
-        return Plan(t, {"a": t, "b": t}, lambda b, v: b.one(op, (v["a"], v["b"]), t))
+        types = {name: given[name].type for name in "ab"}
+        shapes = {t.shape for t in types.values() if isinstance(t, Tile)}
+        items = [t.item if isinstance(t, Tile) else t for t in types.values()]
+        if len(shapes) != 1:
+            raise Mismatch("a tile goes with a tile of its shape")
+        if not all(isinstance(x, Scalar | Vector | Matrix) for x in items):
+            raise Mismatch("a tile goes with numbers, vectors and matrices")
+        if not any(isinstance(x, Scalar) for x in items):
+            raise Mismatch(f"Cannot {verb} {given['a'].show()} by {given['b'].show()}: at least one element type must be "
+                           "scalar", f"wp.tile_map(wp.{op}, a, b) takes what wp.{op} takes")  # fmt: skip
+        tiles = [tile_of(x, *shapes) for x in items]
+        direct = items[0] is items[1]
+        t = tiles[0] if direct else tile_of(result_of(given.context, bodies.prober(word, 2), tiles), *shapes)
+
+        def emit(b: Builder, v: dict[str, Value]) -> Value:
+            x, y = (v[n] if isinstance(types[n], Tile) else call(b, given.context, bodies.fill, blank(b, full), v[n])
+                    for n, full in zip("ab", tiles))  # fmt: skip
+            if direct:
+                return b.one(op, (x, y), t)
+            return call(b, given.context, bodies.mapper(word, 2), blank(b, t), x, y)
+
+        return Plan(t, types, emit)
 
     return plan
 
@@ -41,7 +57,7 @@ class _Product:
 
     def sig(a: Any, b: Any): ...
 
-    plan = staticmethod(_pairwise("mul"))
+    plan = staticmethod(_pairwise("mul", mul, "multiply"))
 
 
 class _Quotient:
@@ -49,7 +65,7 @@ class _Quotient:
 
     def sig(a: Any, b: Any): ...
 
-    plan = staticmethod(_pairwise("div"))
+    plan = staticmethod(_pairwise("div", div, "divide"))
 
 
 planned(_Product, "tile primitives", "mul")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from .language import matrix
+
 ROWS, COLUMNS = 4, 2  # of a block: 8 sums, 2 elements of b and one of a stay within 16 registers of a gang
 
 
@@ -18,7 +20,7 @@ def product_of(rows: int, columns: int) -> Callable:
         depth = a.shape[1]
         for i in range(rows // h):
             for j in range(columns // w):
-                block = matrix(shape=(h, w), dtype=out.dtype)  # noqa: F821
+                block = matrix(shape=(h, w), dtype=out.dtype)
                 for r in range(h):
                     for c in range(w):
                         block[r, c] = out[(i * h + r) * columns + j * w + c]

@@ -74,16 +74,13 @@ def planned(definition: type, group: str = "tile primitives", name: str | None =
 
 def _names(signature: Signature, args: list[Arg], kwargs: dict[str, Arg]) -> list[str]:
     """Per argument the name of its parameter; those of a parameter that takes many are numbered."""
-    names: list[str] = []
-    params = list(signature.params)
-    for k, _ in enumerate(args):
-        if k < len(params) and not params[k].variadic:
-            names.append(params[k].name)
-        elif params and params[-1].variadic or any(p.variadic for p in params):
-            names.append(f"{k}")
-        else:
-            raise Mismatch(f"{len(args)} arguments are too many")
-    known = {p.name for p in params}
+    params = signature.params
+    many = next((k for k, p in enumerate(params) if p.variadic), None)
+    by_place = params if many is None else params[:many]
+    if len(args) > len(by_place) and many is None:
+        raise Mismatch(f"{len(args)} arguments are too many")
+    names = [by_place[k].name if k < len(by_place) else f"{k}" for k in range(len(args))]
+    known = {p.name for p in params if not p.variadic}
     for key in kwargs:
         if key not in known:
             raise Mismatch(f"there is no parameter {key!r}")

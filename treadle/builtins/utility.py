@@ -108,6 +108,19 @@ class tid:
 
 
 @builtin("utility")
+class block_dim:
+    """How many threads a block has: 1 on a CPU, whatever a launch asks for."""
+
+    def sig() -> i32: ...
+
+    def known() -> int:
+        return 1
+
+    def emit(b, result):
+        return b.i32(1)
+
+
+@builtin("utility")
 class printf:
     """Print to standard output with a format as in C; the format is a constant.
 
