@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
-from tests.lang.tape_programs import Program
+from tests.lang.tape_programs import Program, act, f8, weigh
 from treadle.lang.checkpoint import split
 
 SCHEDULES = [1, 2, 3, "sqrt", "100B", "300B"]
@@ -25,6 +25,38 @@ def test_random_programs_have_the_same_bits(seeds):
             tape.backward(loss)
             assert b.grad.numpy().tobytes() == wanted, (seed, checkpoint)
             assert not b.numpy().any()
+
+
+def test_an_error_on_the_way_back_changes_nothing():
+    for seed in range(30):
+        program = Program(seed)
+        results = []
+        for checkpoint in ("all", *SCHEDULES):
+            a, w = wp.array(program.start, dtype=f8, requires_grad=True), wp.array(program.weights, dtype=f8)
+            loss, fails = wp.zeros(1, dtype=f8, requires_grad=True), [True]
+
+            def backward():
+                if fails[0]:
+                    raise KeyError("on the way")
+
+            with wp.Tape(checkpoint=checkpoint) as tape:
+                for number, action in enumerate(program.actions):
+                    if number == seed % len(program.actions):
+                        tape.record_func(backward, [])
+                    act(a, action)
+                wp.launch(weigh, dim=a.shape, inputs=[a, w], outputs=[loss])
+            a[1] = 5.0
+            held = a.numpy().tobytes()
+            for _ in range(2):
+                with pytest.raises(KeyError, match="on the way"):
+                    tape.backward(loss)
+                assert a.numpy().tobytes() == held
+            fails[0] = False
+            a.grad.zero_()
+            tape.backward(loss)
+            assert a.numpy().tobytes() == held
+            results.append(a.grad.numpy().tobytes())
+        assert results == results[:1] * len(results), seed
 
 
 @wp.kernel

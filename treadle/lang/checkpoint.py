@@ -281,18 +281,18 @@ class ScheduledPass(Pass):
         for op in self.log.ops[first:end]:
             for a in written_by(op):
                 log.cell(a)  # where something may be watched
-        self.left = 0
+        ahead = True
         try:
             self.forward(first, end, log)
+            ahead = False
             self.go_back(log.saved, first, end, self.retained)
         except BaseException:
-            for piece in reversed(log.saved[: self.left or len(log.saved)]):
+            for piece in reversed(log.saved if ahead else log.saved[: self.left]):
                 piece.swap()
             raise
 
     def forward(self, first: int, end: int, log: Any) -> None:
         """Run operations again, with ``log`` looking on."""
-        self.left = 0
         for k in range(first, end):
             op = self.log.ops[k]
             kept = self.log.printed.get(k)
@@ -312,7 +312,6 @@ class ScheduledPass(Pass):
                 op.run()
             log.after()
             log.ops.append(op)
-        self.left = len(log.saved)
 
 
 def split(steps: int, slots: int) -> int:

@@ -19,7 +19,7 @@ from .host_writes import HostWrite, add
 from .plan import Plan, Site, span_of
 from .undo import FOREIGN, Log
 
-MOST = 20_000  # launches of a kernel whose adjoint is remembered
+MOST = 10_000  # launches of a kernel whose adjoint is remembered
 
 
 class Reverse:
