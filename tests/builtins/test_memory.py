@@ -187,8 +187,8 @@ def test_lower_bound_is_that_of_numpy(width):
     x = np.linspace(-1, 21, 45, dtype=np.float32)
     o = wp.zeros((45, 2), dtype=int)
     wp.launch(k, dim=45, inputs=[wp.array(a, dtype=float), wp.array(x, dtype=float), o])
-    assert np.array_equal(o.numpy()[:, 0], np.searchsorted(a, x))
-    assert np.array_equal(o.numpy()[:, 1], np.clip(np.searchsorted(a, x), 2, 6))
+    assert np.array_equal(o.numpy()[:, 0], np.minimum(np.searchsorted(a, x), 9))
+    assert np.array_equal(o.numpy()[:, 1], np.clip(np.searchsorted(a, x), 2, 5))
 
 
 def test_structs_start_at_zero_with_arrays_of_no_elements():

@@ -128,3 +128,40 @@ def test_fields_may_have_the_names_of_attributes():
 def test_a_field_cannot_hide_what_structs_need(name):
     with pytest.raises(TypeError, match=f"field '{name}' of struct Odd: structs have an attribute of that name"):
         wp.struct(type("Odd", (), {"__annotations__": {name: int}, "__module__": __name__}))
+
+
+@wp.struct
+class Nothing:
+    pass
+
+
+@wp.struct
+class Around:
+    before: Nothing
+    count: int
+    after: Nothing
+
+
+@wp.func
+def one_more(nothing: Nothing, around: Around):
+    made = around
+    made.count += 1
+    return made
+
+
+@wp.kernel
+def with_nothing(nothing: Nothing, around: Around, many: wp.array(dtype=Around), empty: wp.array(dtype=Nothing)):
+    i = wp.tid()
+    made = one_more(Nothing(), around)
+    if i > 1:
+        made = one_more(nothing, made)
+    many[i] = made
+    empty[i] = made.after
+    many[i].count += Around(nothing, 3, empty[i]).count * 10
+
+
+def test_structs_without_fields():
+    around, many = Around(), wp.zeros(3, dtype=Around)
+    around.count = 5
+    wp.launch(with_nothing, dim=3, inputs=[Nothing(), around, many, wp.zeros(3, dtype=Nothing)])
+    assert [a.count for a in many.list()] == [36, 36, 37]

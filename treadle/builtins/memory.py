@@ -179,7 +179,7 @@ class array:
 
 @builtin("utility")
 class lower_bound:
-    """The first place in the sorted ``arr`` whose element is not below ``value``; its length if there is none.
+    """The first place in the sorted ``arr`` whose element is not below ``value``; its last place if there is none.
 
     The search may be limited to the places from ``arr_begin`` to ``arr_end`` - 1.
     """
@@ -190,11 +190,11 @@ class lower_bound:
 
 @builtin("utility", "lower_bound")
 class lower_bound_between:
-    """The first place from ``arr_begin`` to ``arr_end`` - 1 whose element is not below ``value``, else ``arr_end``."""
+    """The first place from ``arr_begin`` to ``arr_end`` - 1 whose element is not below ``value``, else the last one."""
 
     def body(arr: View(Scalar, 1, indexed=True), arr_begin: i32, arr_end: i32, value: Scalar) -> i32:
         low = arr_begin
-        high = arr_end
+        high = arr_end - 1
         while low < high:
             middle = low + (high - low) // 2
             if arr[middle] < value:

@@ -16,7 +16,7 @@ from math import prod
 from ..base.errors import InternalError
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
 from ..ir.walk import FUNCTIONS, ops_of, with_args
-from ..types.core import Matrix, Scalar, Type, Vector, View, b1, fixed, i32, view
+from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, b1, fixed, i32, view
 from ..types.layout import children, leaves
 
 __all__ = ["scalarize"]
@@ -61,7 +61,7 @@ def _shape(t: Type, rank: int) -> tuple[int, ...]:
 
 
 def _plain(t: Type) -> bool:
-    return isinstance(t, Scalar | View) or not (isinstance(t, Vector | Matrix) or children(t))
+    return isinstance(t, Scalar | View) or not (isinstance(t, Vector | Matrix | Struct) or children(t))
 
 
 class _Scalarizer:
