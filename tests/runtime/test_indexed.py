@@ -130,7 +130,9 @@ def test_elements_of_all_kinds():
 def test_copies():
     a, rows = grid(), ints(ROWS)
     x = a[rows]
-    for made in (x.contiguous(), clone(x), array(x, dtype=float)):
+    points = array(np.arange(6), dtype=vec3)
+    assert array(points[ints([1])]).list() == [vec3(3, 4, 5)]
+    for made in (x.contiguous(), clone(x), array(x), array(x, dtype=float)):
         assert type(made) is array and np.array_equal(made.numpy(), x.numpy()) and made.is_contiguous
     b = zeros((3, 5))
     copy(b, x)

@@ -529,6 +529,8 @@ def _gradient_of(a: array) -> array:
 
 def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) -> array:
     """An array of the elements of ``data``, sharing its memory where that is asked for and possible."""
+    if isinstance(getattr(data, "data", None), array):  # it is indexed
+        data, dtype = data.numpy(), data.dtype if dtype is Any else dtype
     if isinstance(data, array):
         same = dtype is Any or element(dtype) is data._element
         if same and not copy and device is data.device:
