@@ -4,7 +4,7 @@
 
 Constraints are off in both engines. They run in turns: treadle one launch a step, MuJoCo one ``rollout`` on
 ``--threads`` threads. The figure is the median over rounds; the check is the largest difference of a joint position
-after 200 steps.
+after 200 steps. The last case is the gradient of the gripper's height after 200 steps by all controls and masses.
 """
 
 from __future__ import annotations
@@ -75,6 +75,57 @@ class Race:
         return float(np.abs(self.d.qpos.numpy() - self.state[:, 1 : 1 + self.mjm.nq]).max())
 
 
+class Gradient:
+    """The gripper's place after 200 steps, and its gradient by all controls and link masses, in float32."""
+
+    def __init__(self, worlds: int):
+        mjm = load_arm()
+        self.m, self.d = mjw.put_model(mjm), mjw.make_data(mjm, worlds)
+        self.m.body_mass.requires_grad = True
+        points = np.random.default_rng(1).uniform(-0.3, 0.3, (4, worlds, mjm.nu)).astype(np.float32)
+        self.points = [wp.array(p, dtype=float, requires_grad=True) for p in points]
+        self.site, self.loss = mjm.site("gripperframe").id, wp.zeros(1, dtype=float, requires_grad=True)
+
+    def forward(self) -> None:
+        mjw.reset_data(self.m, self.d)
+        self.loss.zero_()
+        for points in self.points:
+            wp.copy(self.d.ctrl, points)
+            for _ in range(50):
+                mjw.step(self.m, self.d)
+        mjw.kinematics(self.m, self.d)
+        wp.launch(add_heights, dim=self.d.nworld, inputs=[self.d.site_xpos, self.site, self.loss])
+
+    def round(self) -> tuple[float, float, float]:
+        """Seconds of the steps, of the steps on a tape, and of the backward pass."""
+        start = time.perf_counter()
+        self.forward()
+        plain = time.perf_counter()
+        with wp.Tape() as tape:
+            self.forward()
+        taped = time.perf_counter()
+        tape.backward(self.loss)
+        end = time.perf_counter()
+        tape.zero()
+        tape.reset()
+        return plain - start, taped - plain, end - taped
+
+
+@wp.kernel
+def add_heights(site_xpos: wp.array2d(dtype=wp.vec3), site: int, loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, site_xpos[wp.tid(), site][2])
+
+
+def time_gradient(worlds: int, rounds: int) -> None:
+    race = Gradient(worlds)
+    race.round()  # compiles
+    plain, taped, backward = (statistics.median(each) for each in zip(*[race.round() for _ in range(rounds)]))
+    print(json.dumps({
+        "case": f"so101_{worlds}_gradient", "seconds": backward, "unit": "ms", "value": backward * 1e3,
+        "forward_ms": plain * 1e3, "forward_on_a_tape_ms": taped * 1e3, "backward_to_forward": backward / plain,
+    }), flush=True)  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=2048)
@@ -96,6 +147,7 @@ def main() -> None:
             "mujoco_rollout": 1 / theirs, "threads": args.threads, "times_faster": theirs / ours,
             "difference_after_200_steps": difference, "right": difference <= tolerance,
         }), flush=True)  # fmt: skip
+    time_gradient(args.worlds, 3 if args.quick else 7)
 
 
 if __name__ == "__main__":

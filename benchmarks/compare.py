@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SCRIPTS = ("stream", "compute", "scatter", "launch", "compile")
+SCRIPTS = ("stream", "compute", "scatter", "launch", "gradients", "compile")
 
 
 def run_script(python: str, script: str, module: str, extra: list[str]) -> list[dict]:

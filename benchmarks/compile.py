@@ -70,5 +70,11 @@ def hundred_lines() -> None:
     cold_and_warm("hundred_lines", "100-line kernel")
 
 
+@case
+def hundred_lines_gradient() -> None:
+    """The kernel and its adjoint: a launch on a tape, and the backward pass."""
+    cold_and_warm("hundred_lines_gradient", "100-line kernel and adjoint")
+
+
 if __name__ == "__main__":
     main()

@@ -1,5 +1,5 @@
 """compile_child.py MODULE KERNEL CACHE: time the first launch of one kernel in this process and print it as JSON, with
-``whole``: all since the import of the module began."""
+``whole``: all since the import of the module began. A KERNEL that ends in "gradient" is also gone back through."""
 
 import importlib
 import json
@@ -61,7 +61,7 @@ def wind(p: wp.vec3, t: float):
     return wp.vec3(3.0, 0.5, 0.0) * (1.0 - wp.exp(-0.5 * wp.max(p[2], 0.0))) + gust
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=which.endswith("gradient"))
 def hundred_lines(
     position: wp.array(dtype=wp.vec3),
     attitude: wp.array(dtype=wp.quat),
@@ -201,8 +201,18 @@ if which == "one_line":
     kernel, inputs = one_line, [wp.zeros(N, dtype=float, device="cpu")]
 else:
     kernel, inputs = hundred_lines, inputs_of_hundred_lines(N)
-start = time.perf_counter()
-wp.launch(kernel, dim=N, inputs=inputs, device="cpu")
+if which.endswith("gradient"):
+    for each in inputs:
+        if isinstance(each, wp.array):
+            each.requires_grad = True
+    start = time.perf_counter()
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel, dim=N, inputs=inputs, device="cpu")
+    tape.backward(inputs[-1])
+else:
+    start = time.perf_counter()
+    wp.launch(kernel, dim=N, inputs=inputs, device="cpu")
 end = time.perf_counter()
 first, whole = end - start, end - began
 result = inputs[-1].numpy()
