@@ -114,3 +114,10 @@ def test_effects_are_seen_through_calls():
     )
     assert has_effect(read(text))
     assert not has_effect(read(FUNCTIONS[: FUNCTIONS.index("function @1")]))
+
+
+def test_what_takes_back_what_nobody_put_there_never_runs():
+    """The branch that pushed never ran, so it went; the one that pops then holds nothing either."""
+    popping = "%9: f32, %10: f32 = pop site=3\n store %0, %1, %9\n yield"
+    text = after(f"%8: bool = gt %2, %3\n if %8 {{\n {popping}\n}} {{\n yield\n}}")
+    assert "pop" not in text and "%9: f32 = poison" in text and "%10: f32 = poison" not in text

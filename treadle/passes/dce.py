@@ -101,9 +101,10 @@ class _Sweeper:
         if i in kept:
             return
         kept.add(i)
-        given = self.given[site]
-        self.need(given)
-        self.mark((given.args[i],))
+        given = self.given.get(site)
+        if given is not None:  # else it was in a branch that never runs, and so is what takes it back
+            self.need(given)
+            self.mark((given.args[i],))
         if op.name == "recall":
             for other in self.taken[site]:
                 self.need(other)
@@ -168,7 +169,11 @@ class _Sweeper:
     def block(self, block: Block) -> Block:
         needed, out = self.needed, []
         for op in block.ops:
-            if op in needed:
+            if op not in needed:
+                continue
+            if op.name in ("pop", "recall") and op.attrs["site"] not in self.given:
+                out += [Op("poison", (), (r,), span=op.span) for r in op.results if r in self.live]
+            else:
                 out.append(self.shrink(op) if op.regions else self.short(op) if "site" in op.attrs else op)
         return with_ops(block, tuple(out))
 
