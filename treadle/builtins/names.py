@@ -36,10 +36,12 @@ _FILES = {  # in the order in which the overloads of one name are tried
         mul quat_identity quat_inverse quat_rotate quat_rotate_inv quat_from_axis_angle quat_to_axis_angle quat_rpy
         quat_to_matrix quat_from_matrix quat_slerp quat_twist quat_twist_angle quat_twist_angle_signed
         quat_between_vectors""",
+    "euler": """
+        quat_from_euler quat_to_euler quat_to_rpy""",
     "transforms": """
         mul transform_identity transform_get_translation transform_get_rotation transform_set_translation
         transform_set_rotation transform_multiply transform_inverse transform_point transform_vector
-        transform_to_matrix transform_from_matrix transform_compose""",
+        transform_to_matrix transform_from_matrix transform_compose transform_decompose""",
     "spatial": """
         spatial_top spatial_bottom spatial_dot spatial_cross spatial_cross_dual velocity_at_point transform_twist
         transform_wrench spatial_adjoint""",
@@ -60,7 +62,9 @@ _FILES = {  # in the order in which the overloads of one name are tried
     "random": """
         pcg_hash rand_init randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
         sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
-        sample_unit_square sample_unit_cube sample_cdf""",
+        sample_unit_square sample_unit_cube sample_cdf poisson""",
+    "noise": """
+        noise pnoise curlnoise""",
 }  # fmt: skip
 
 MODULES: dict[str, list[str]] = {}
@@ -76,11 +80,12 @@ ALIASES = {
 _CHANGED = {  # the parameters that a call changes, by position and by name
     (0, "state"): """randi randu randf randn sample_triangle sample_unit_ring sample_unit_disk
         sample_unit_sphere_surface sample_unit_sphere sample_unit_hemisphere_surface sample_unit_hemisphere
-        sample_unit_square sample_unit_cube sample_cdf""",
+        sample_unit_square sample_unit_cube sample_cdf poisson""",
     (0, "xform"): "transform_set_translation transform_set_rotation",
     (1, 2, 3, "U", "sigma", "V"): "svd2 svd3",
     (1, 2, "Q", "R"): "qr3",
     (1, 2, "Q", "d"): "eig3",
+    (1, 2, "axis", "angle"): "quat_to_axis_angle",
 }  # fmt: skip
 
 UPDATING: dict[str, tuple[int | str, ...]] = {n: which for which, names in _CHANGED.items() for n in names.split()}

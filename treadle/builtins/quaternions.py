@@ -137,6 +137,18 @@ class quat_to_axis_angle:
         return normalize(u) * side, 2.0 * atan2(length(u), w * side)
 
 
+@builtin("quaternion math", "quat_to_axis_angle")
+class quat_to_axis_angle_into:
+    """The same, written to the variables ``axis`` and ``angle``."""
+
+    updates = ("axis", "angle")
+
+    def sig(quat: Quat(Float), axis: Vec(3, Float), angle: Float) -> None: ...
+
+    def body(quat, axis, angle):
+        return quat_to_axis_angle(quat)
+
+
 @builtin("quaternion math")
 class quat_rpy:
     """The rotation by ``roll`` about x, then ``pitch`` about y, then ``yaw`` about z (radians, fixed axes).

@@ -7,13 +7,15 @@ import math
 
 from ..types.core import f32, i32, u32
 from ..types.core import vector as vector_type
-from ..types.values import int32, uint32
-from .language import cbrt, cos, log, lower_bound, sin, sqrt, vector
+from ..types.values import float64, int32, uint32
+from .language import abs, cbrt, cos, exp, floor, log, lower_bound, max, sin, sqrt, vector, where
 from .patterns import View
 from .registry import builtin
 
 TAU = 2.0 * math.pi
 UNIT = 1.0 / 16777216.0  # 2⁻²⁴: 24 random bits become a float32 below 1
+ONE_12TH, ONE_360TH, ONE_1260TH = (float64(1.0 / n) for n in (12, 360, 1260))  # of Stirling's series
+HALF_LOG_TAU = float64(0.5 * math.log(TAU))
 
 vec2, vec3 = vector_type(2, f32), vector_type(3, f32)
 
@@ -143,6 +145,76 @@ class randn:
     def body(state):
         size = sqrt(-2.0 * log(randf(state) + UNIT))  # of a number above 0
         return size * cos(TAU * randf(state)), state
+
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+
+
+def by_product(state, lam):
+    """A Poisson number: how many random numbers have a product above ``e^-lam`` (D. Knuth, "The Art of Computer
+    Programming" 2, 3.4.1). For small ``lam``."""
+    least = exp(-lam)
+    product = randf(state)
+    n = uint32(0)
+    while product > least:
+        product = product * randf(state)
+        n += uint32(1)
+    return n, state
+
+
+def log_probability(k, lam):
+    """The logarithm of the probability of ``k`` ≥ 0, by Stirling's series of ``log k!``, in float64.
+
+    With ``m`` = k + 1 the series in ``1/m`` has an error below 1e-6 for all ``m`` ≥ 2; 0 and 1 are exact.
+    """
+    m = max(k, float64(1.0)) + float64(1.0)
+    r = float64(1.0) / m
+    series = r * (ONE_12TH - r * r * (ONE_360TH - r * r * ONE_1260TH))
+    factorial = (m - float64(0.5)) * log(m) - m + HALF_LOG_TAU + series
+    return k * log(lam) - lam - where(k > float64(1.0), factorial, float64(0.0))
+
+
+def by_rejection(state, lam):
+    """A Poisson number by transformed rejection (W. Hörmann, "The transformed rejection method for generating Poisson
+    random variables", 1993, algorithm PTRS). For ``lam`` ≥ 10."""
+    root = sqrt(lam)
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    inverse = 1.1239 + 1.1328 / (b - 3.4)
+    likely = 0.9277 - 3.6224 / (b - 2.0)
+    k = 0.0
+    waiting = True
+    while waiting:
+        u = randf(state) - 0.5
+        v = randf(state)
+        tail = 0.5 - abs(u)
+        k = floor((2.0 * a / tail + b) * u + lam + 0.43)
+        if tail >= 0.07 and v <= likely:
+            waiting = False
+        elif k >= 0.0 and (tail >= 0.013 or v <= tail):
+            density = log(v) + log(inverse) - log(a / (tail * tail) + b)
+            waiting = float64(density) > log_probability(float64(k), float64(lam))
+    return uint32(k), state
+
+
+@builtin("random")
+class poisson:
+    """A random count with the mean ``lam`` ≥ 0 (Poisson's distribution), as uint32; moves ``state`` on if ``lam`` > 0.
+
+    The derivative is 0.
+    """
+
+    updates = ("state",)
+
+    def sig(state: u32, lam: f32) -> u32: ...
+
+    def body(state, lam):
+        n = uint32(0)
+        if lam >= 10.0:
+            n, state = by_rejection(state, lam)
+        elif lam > 0.0:
+            n, state = by_product(state, lam)
+        return n, state
 
 
 # -- points, evenly distributed ----------------------------------------------------------------------------------------

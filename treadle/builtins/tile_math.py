@@ -34,8 +34,10 @@ def _pairwise(op: str, word: object, verb: str):
         if not all(isinstance(x, Scalar | Vector | Matrix) for x in items):
             raise Mismatch("a tile goes with numbers, vectors and matrices")
         if not any(isinstance(x, Scalar) for x in items):
-            raise Mismatch(f"Cannot {verb} {given['a'].show()} by {given['b'].show()}: at least one element type must be "
-                           "scalar", f"wp.tile_map(wp.{op}, a, b) takes what wp.{op} takes")  # fmt: skip
+            raise Mismatch(
+                f"Cannot {verb} {given['a'].show()} by {given['b'].show()}: at least one element type must be scalar",
+                f"wp.tile_map(wp.{op}, a, b) takes what wp.{op} takes",
+            )
         tiles = [tile_of(x, *shapes) for x in items]
         direct = items[0] is items[1]
         t = tiles[0] if direct else tile_of(result_of(given.context, bodies.prober(word, 2), tiles), *shapes)

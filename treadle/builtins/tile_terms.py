@@ -13,7 +13,7 @@ from ..types.core import Matrix, Scalar, Tile, Tuple, Type, Vector, i32, tile
 from ..types.promotion import adapts, literal_type
 from ..types.spelling import spell
 from .constructors import convert
-from .registry import EMPTY, Arg, Match, Mismatch, Result, Signature, builtin, default_arg
+from .registry import EMPTY, Arg, Match, Mismatch, Result, Signature, builtin
 
 
 @dataclass(frozen=True, slots=True)

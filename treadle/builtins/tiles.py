@@ -11,7 +11,7 @@ from math import prod
 
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import INTS, Indexed, Matrix, Scalar, Tile, Type, Vector, View, f32, i32, matrix, vector
+from ..types.core import INTS, Indexed, Matrix, Scalar, Tile, Type, View, f32, i32, matrix, vector
 from ..types.core import tile as tile_of
 from ..types.promotion import literal_type
 from ..types.spelling import spell
@@ -310,7 +310,9 @@ def _four(numbers: tuple[int, ...], filler: int) -> tuple[int, ...]:
     return (filler,) * (4 - len(numbers)) + tuple(numbers)
 
 
-def moved(b: Builder, given: Given, source: Value, t: Tile, steps: tuple[int, ...], first: Value | None = None) -> Value:
+def moved(
+    b: Builder, given: Given, source: Value, t: Tile, steps: tuple[int, ...], first: Value | None = None
+) -> Value:
     """A tile ``t`` whose element (i, j …) is element first + i * steps[0] + … of ``source``."""
     body = bodies.mover(_four(t.shape, 1), _four(steps, 0))
     return call(b, given.context, body, blank(b, t), source, b.i32(0) if first is None else first)

@@ -4,7 +4,11 @@ from ..types.core import Type
 from ..types.core import transformation as transform_type
 from .constructors import identity_transform
 from .language import (
+    cross,
+    dot,
+    length,
     matrix,
+    matrix_from_cols,
     quat_from_matrix,
     quat_inverse,
     quat_rotate,
@@ -12,6 +16,7 @@ from .language import (
     quaternion,
     transformation,
     vector,
+    where,
 )
 from .patterns import Float, Known, Mat, Quat, Transform, Vec
 from .quaternions import float_type
@@ -234,3 +239,34 @@ class transform_compose:
             0.0, 0.0, 0.0, 1.0,
             shape=(4, 4),
         )  # fmt: skip
+
+
+def direction(column, size, instead):
+    """A column of length ``size`` made a unit vector; ``instead`` if it is zero."""
+    return where(size > 0.0, column / where(size > 0.0, size, 1.0), instead)
+
+
+@builtin("transformations")
+class transform_decompose:
+    """Position, rotation and scale of a 4 × 4 matrix that scales, then turns, then moves: ``p, q, s = …``.
+
+    The scale along x is negative if the matrix mirrors, so that ``transform_compose`` gives it back. A scale may be 0;
+    the other two then tell the rotation.
+
+    >>> wp.transform_decompose(wp.mat44(2.0, 0.0, 0.0, 1.0, 0.0, 3.0, 0.0, 1.0, 0.0, 0.0, 4.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+    (vec3f([1.0, 1.0, 1.0]), quatf([0.0, 0.0, 0.0, 1.0]), vec3f([2.0, 3.0, 4.0]))
+    """
+
+    def body(m: Mat(4, 4, Float)) -> (Vec(3, Float), Quat(Float), Vec(3, Float)):
+        a = vector(m[0, 0], m[1, 0], m[2, 0])
+        b = vector(m[0, 1], m[1, 1], m[2, 1])
+        c = vector(m[0, 2], m[1, 2], m[2, 2])
+        side = where(dot(a, cross(b, c)) < 0.0, -1.0, 1.0)
+        size = vector(length(a), length(b), length(c))
+        none = a * 0.0
+        x, y, z = direction(a * side, size[0], none), direction(b, size[1], none), direction(c, size[2], none)
+        x = direction(a * side, size[0], cross(y, z))
+        y = direction(b, size[1], cross(z, x))
+        z = direction(c, size[2], cross(x, y))
+        turn = quat_from_matrix(matrix_from_cols(x, y, z))
+        return vector(m[0, 3], m[1, 3], m[2, 3]), turn, vector(size[0] * side, size[1], size[2])

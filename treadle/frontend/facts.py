@@ -56,7 +56,12 @@ class Facts:
     ``updating``: the names under which the function calls builtins that change arguments, and which these are.
     """
 
-    def __init__(self, tree: ast.FunctionDef, names: Names = NONE, updating: Mapping[str, tuple[int | str, ...]] | None = None):
+    def __init__(
+        self,
+        tree: ast.FunctionDef,
+        names: Names = NONE,
+        updating: Mapping[str, tuple[int | str, ...]] | None = None,
+    ):
         self.names, self.updating = names, updating or {}
         self.updated: set[ast.expr] = set()
         self.of: dict[ast.stmt, BlockFacts] = {}

@@ -17,7 +17,7 @@ from ..types.core import Matrix, Scalar, Tile, Type, Vector, b1, fixed, i32, vec
 __all__ = ["LARGEST", "place_large"]
 
 LARGEST = 36  # scalars of a composite that is still held in registers: a 6 × 6 matrix
-UNROLLED = 16  # rounds of a loop over components that are written one after the other
+UNROLLED = 16  # components of a tile that are copied or computed one after the other, without a loop
 
 
 def is_large(t: Type) -> bool:
@@ -80,10 +80,6 @@ class _Placer:
 
     def each(self, count: int, write: Any, *carried: Value) -> tuple[Value, ...]:
         """A loop over ``count`` indices; ``write(index, carried…)`` makes its body and gives what it hands on."""
-        if count <= UNROLLED and not carried:
-            for k in range(count):
-                write(self.number(k))
-            return ()
         index, inner = Value(i32), tuple([Value(c.type) for c in carried])
         bounds = (self.number(0), self.number(count), self.number(1))
         outer, self.out = self.out, []
@@ -91,12 +87,20 @@ class _Placer:
         body, self.out = Block((index, *inner), tuple(self.out), handed), outer
         return self.op("for", (*bounds, *carried), tuple([c.type for c in carried]), (body,))
 
+    def components(self, count: int, write: Any) -> None:
+        """``write`` for each component of a value; those of a small tile one after the other."""
+        if count > UNROLLED:
+            self.each(count, write)
+            return
+        for k in range(count):
+            write(self.number(k))
+
     def read(self, array: Value, index: Value) -> Value:
         return self.one("load", (array, index), array.type.elem)
 
     def copy(self, source: Value, target: Value, count: int) -> None:
         if source is not target:
-            self.each(count, lambda k: self.op("store", (target, k, self.read(source, k))))
+            self.components(count, lambda k: self.op("store", (target, k, self.read(source, k))))
 
     # ---- values and arrays
 
@@ -134,7 +138,7 @@ class _Placer:
     # ---- walking
 
     def block(self, block: Block, finish: Any = None, lent: set[Value] | None = None) -> Block:
-        """``block`` with large values in arrays; ``finish`` hands on its yields. ``lent``: outer values it may change."""
+        """``block`` with large values in arrays. ``finish`` hands on its yields; it may change the outer values ``lent``."""
         saved = self.out, self.last, self.mine, self.at
         self.out, self.last, self.mine = [], {}, {*block.params, *(lent or ())}
         for k, op in enumerate(block.ops):
@@ -242,7 +246,7 @@ class _Placer:
             inner = tuple([a if x is None else self.read(x, k) for a, x in zip(args, arrays)])
             self.op("store", (target, k, self.one(op.name, inner, r.type.elem, **op.attrs)))
 
-        self.each(r.type.n, body)
+        self.components(r.type.n, body)
         return None
 
     def compare(self, op: Op) -> None:
