@@ -177,6 +177,22 @@ def test_arrays_without_a_gradient_on_the_way_cut_nothing():
     assert y.grad is None and z.grad is None
 
 
+def test_parts_of_arrays_without_a_gradient():
+    x, out, y = arr([1.0, 2.0]), arr([0.0]), arr([5.0] * 4, grad=False)
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y[1:3]])
+        wp.launch(squares, dim=4, inputs=[y], outputs=[out])
+        wp.launch(squares, dim=2, inputs=[y[2:]], outputs=[out])
+    tape.backward(out)
+    assert x.grad.list() == [40.0, 160.0]
+    overlap = wp.array(ptr=x.ptr + 4, shape=2, dtype=float)  # one element of x, and what follows it
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=1, inputs=[overlap], outputs=[out])
+        wp.launch(squares, dim=2, inputs=[x], outputs=[out])
+    with pytest.raises(KernelGradientError, match="lies partly over an array that has a gradient"):
+        tape.backward(out)
+
+
 def test_arrays_in_structs():
     @wp.struct
     class Pair:

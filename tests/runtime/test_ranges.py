@@ -27,6 +27,8 @@ def test_every_question_agrees_with_a_set_of_integers():
             asked = {*range(low, high)}
             assert ranges.meets(low, high) == bool(asked & wanted)
             assert ranges.holds(low, high) == (asked <= wanted)
+            around = ranges.around(low)
+            assert around is None if low not in wanted else around in found and around[0] <= low < around[1]
             assert {x for a, b in ranges.within(low, high) for x in range(a, b)} == asked & wanted
             assert {x for a, b in ranges.outside(low, high) for x in range(a, b)} == asked - wanted
 

@@ -123,6 +123,7 @@ class Hidden:
         self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
         for op in ops:
             self.follow(op)
+        self.round_off([a for op in ops for a in _arrays_of(op) if a._grad is None])
         self.blocks = {low: allocate(high - low, True) for low, high in self.ranges}
         self.made: dict[bytes, array] = {}
 
@@ -142,6 +143,14 @@ class Hidden:
             both = [site.of(args) for site in pair]
             if None not in both and any(a._grad is not None or self.knows(a) for a in both):
                 self.add(both)
+
+    def round_off(self, arrays: list[array]) -> None:
+        """Let each of ``arrays`` that depends on an input in part do so in whole, so that it has one gradient."""
+        arrays = [*{a._desc: a for a in arrays}.values()]
+        known = -1
+        while known != self.ranges.nbytes:
+            known = self.ranges.nbytes
+            self.add([a for a in arrays if self.ranges.meets(*span_of(a))])
 
     def add(self, arrays: list[array | None]) -> None:
         """Those of ``arrays`` that have no gradient get one."""
@@ -173,10 +182,10 @@ class Hidden:
         for begin, end, owner in self.owned.values() if self.mine.meets(low, high) else ():
             if begin <= low and high <= end:
                 return owner._grad.ptr + a.ptr - owner.ptr
-        for begin, end in self.ranges.within(low, high):
-            if (begin, end) == (low, high):
-                first = next(start for start, stop in self.ranges if start <= low < stop)
-                return self.blocks[first][2] + a.ptr - first
+        around = self.ranges.around(low)
+        if around is not None and high <= around[1]:
+            return self.blocks[around[0]][2] + a.ptr - around[0]
+        if self.knows(a):
             raise KernelGradientError(
                 f"{a!r} lies partly over an array that has a gradient", hint="give both a gradient, or make it a view"
             )

@@ -45,6 +45,11 @@ class Ranges:
         i = bisect_right(self.lows, low) - 1
         return i >= 0 and high <= self.highs[i]
 
+    def around(self, address: int) -> Range | None:
+        """The range that holds the byte at ``address``."""
+        i = bisect_right(self.lows, address) - 1
+        return (self.lows[i], self.highs[i]) if i >= 0 and address < self.highs[i] else None
+
     def within(self, low: int, high: int) -> list[Range]:
         """The parts of ``[low, high)`` that are in the set, in order."""
         lows, highs = self.lows, self.highs
