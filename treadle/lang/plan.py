@@ -14,8 +14,9 @@ import numpy as np
 
 from ..runtime import array_views as views
 from ..runtime.array import array
+from ..runtime.indexed import indexedarray
 from ..runtime.memory import span
-from ..types.core import Matrix, Scalar, Struct, Type, Vector, View
+from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View
 from ..types.layout import is_composite, leaves, pack
 
 if TYPE_CHECKING:
@@ -108,19 +109,21 @@ def _asks(bounds: list[Any]) -> bool:
 class Plan:
     """One overload of a kernel, as tapes see it.
 
-    ``plain``: arguments are arrays, numbers and vectors, so that native launchers may take them. ``arrays``: positions
-    of its arrays. ``vectors``: of host vectors, which their owner may change later. ``reads``, ``boxed``: sites whose
-    whole content, or some boxes of it, must stay known; ``writes``: sites that are written. ``pairs``: of launches
-    with tangents, the sites of arrays with those of their tangents: either has a gradient if the other has.
+    ``plain``: arguments are arrays, numbers and vectors; ``native``: or indexed arrays, so that native launchers may
+    take them. ``arrays``: positions of its arrays. ``vectors``: of host vectors, which their owner may change later.
+    ``reads``, ``boxed``: sites whose whole content, or some boxes of it, must stay known; ``writes``: sites that are
+    written. ``pairs``: of launches with tangents, the sites of arrays with those of their tangents: either has a
+    gradient if the other has.
     """
 
-    __slots__ = ("arrays", "boxed_at", "floats", "floats_at", "kernel", "overload", "pairs", "plain", "prints",
-                 "reads_at", "reverses", "sites", "types", "vectors", "writes", "writes_at")  # fmt: skip
+    __slots__ = ("arrays", "boxed_at", "floats", "floats_at", "kernel", "native", "overload", "pairs", "plain",
+                 "prints", "reads_at", "reverses", "sites", "types", "vectors", "writes", "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
         self.kernel, self.overload, self.types = kernel, overload, overload.types
         self.sites = _sites(kernel, overload.types, meta["touched"])
-        self.plain = not any(isinstance(t, Struct) for t in self.types)
+        structs = [t for t in self.types if isinstance(t, Struct)]
+        self.plain, self.native = not structs, all([isinstance(t, Indexed) for t in structs])
         self.arrays = tuple([s.k for s in self.sites]) if self.plain else ()
         self.vectors = tuple([k for k, t in enumerate(self.types) if is_composite(t)])
         at = [(s.k if self.plain else len(self.types) + n, s) for n, s in enumerate(self.sites)]
@@ -232,7 +235,7 @@ def plan_of(kernel: Kernel, overload: Overload, program: Any) -> Plan:
     plan = overload.plan
     if plan is None:
         plan = overload.plan = Plan(kernel, overload, program.entry.meta)
-    if plan.plain and len(kernel.overloads) == 1:
+    if plan.native and len(kernel.overloads) == 1:
         kernel.plan = plan
     return plan
 
@@ -241,13 +244,13 @@ def plan_for(kernel: Kernel, args: Sequence[Any]) -> Plan | None:
     """The plan of the overload that takes ``args``, which must be exactly of its types; None where that is unclear."""
     if kernel.plan is not None:
         return kernel.plan
-    types = [getattr(arg, "type", None) if type(arg) is array else None for arg in args]
+    types = [getattr(arg, "type", None) if type(arg) in (array, indexedarray) else None for arg in args]
     found = [overload for overload in kernel.overloads.values() if _alike(overload.types, types)]
     plan = found[0].plan if len(found) == 1 else None
-    return plan if plan is not None and plan.plain else None
+    return plan if plan is not None and plan.native else None
 
 
 def _alike(wanted: Sequence[Type], given: Sequence[Type | None]) -> bool:
     return len(wanted) == len(given) and all(
-        a is b if isinstance(a, View) else b is None for a, b in zip(wanted, given, strict=True)
+        a is b if isinstance(a, View | Indexed) else b is None for a, b in zip(wanted, given, strict=True)
     )
