@@ -392,6 +392,9 @@ class _Accumulate:
                 x = convert(build, v[name], out.item)
                 if given[name].literal and given[name].value == 1.0:
                     continue
+                if name == "beta" and given[name].literal and given[name].value == 0.0:  # even if out is not a number
+                    target = call(build, given.context, bodies.fill, blank(build, out), build.const(0.0, out.item))
+                    continue
                 if name == "alpha":
                     left = call(build, given.context, bodies.scaled, left, x)
                 else:

@@ -19,6 +19,7 @@ from . import tile_bodies as bodies
 from .constructors import convert, zero
 from .patterns import Any, Known
 from .registry import Mismatch
+from .tile_parts import four, placed, steps_of, taken
 from .tile_terms import (
     Given,
     Plan,
@@ -301,23 +302,6 @@ class tile_atomic_add:
 # -- parts and other shapes --------------------------------------------------------------------------------------------
 
 
-def _steps(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How many elements lie between neighbours along each axis."""
-    return tuple([prod(shape[k + 1 :]) for k in range(len(shape))])
-
-
-def _four(numbers: tuple[int, ...], filler: int) -> tuple[int, ...]:
-    return (filler,) * (4 - len(numbers)) + tuple(numbers)
-
-
-def moved(
-    b: Builder, given: Given, source: Value, t: Tile, steps: tuple[int, ...], first: Value | None = None
-) -> Value:
-    """A tile ``t`` whose element (i, j …) is element first + i * steps[0] + … of ``source``."""
-    body = bodies.mover(_four(t.shape, 1), _four(steps, 0))
-    return call(b, given.context, body, blank(b, t), source, b.i32(0) if first is None else first)
-
-
 def _first(b: Builder, at: list[Value], steps: tuple[int, ...]) -> Value:
     """The number of the element at indices ``at``."""
     found = b.i32(0)
@@ -337,7 +321,7 @@ class tile_view:
     def plan(given: Given) -> Plan:
         t, rank = given.tile("t"), len(given.tile("t").shape)
         types = {**_types(given, rank), "t": t}
-        steps = _steps(t.shape)
+        steps = steps_of(t.shape)
         if given.value("shape") is not None:
             shape = shape_of(given)
             if len(shape) != rank or any(n > m for n, m in zip(shape, t.shape)):
@@ -352,8 +336,8 @@ class tile_view:
             made, steps = tile_of(t.item, t.shape[fixed:]), steps[fixed:]
 
         def emit(b: Builder, values: dict[str, Value]) -> Value:
-            first = _first(b, places(b, given, values, "offset", rank), _steps(t.shape))
-            return moved(b, given, values["t"], made, steps, first)
+            first = _first(b, places(b, given, values, "offset", rank), steps_of(t.shape))
+            return taken(b, given.context, values["t"], made, steps, first)
 
         return Plan(made, types, emit)
 
@@ -374,9 +358,8 @@ class tile_assign:
             raise Mismatch(f"argument 'src' must be a part of {spell(t)}, it is {spell(src)}")
 
         def emit(b: Builder, values: dict[str, Value]) -> Value:
-            first = _first(b, places(b, given, values, "offset", rank), _steps(t.shape))
-            body = bodies.placer(_four(src.shape, 1), _four(_steps(t.shape), 0))
-            return call(b, given.context, body, values["dst"], values["src"], first)
+            first = _first(b, places(b, given, values, "offset", rank), steps_of(t.shape))
+            return placed(b, given.context, values["dst"], values["src"], steps_of(t.shape), first)
 
         return Plan(None, _types(given, rank, dst=t, src=src), emit)
 
@@ -434,7 +417,7 @@ class tile_transpose:
         if len(t.shape) != 2:
             raise Mismatch(f"argument 'a' must have two dimensions, it is {spell(t)}")
         made = tile_of(t.item, t.shape[::-1])
-        return Plan(made, {"a": t}, lambda b, values: moved(b, given, values["a"], made, (1, t.shape[1])))
+        return Plan(made, {"a": t}, lambda b, v: taken(b, given.context, v["a"], made, (1, t.shape[1]), b.i32(0)))
 
 
 @planned
@@ -449,12 +432,12 @@ class tile_broadcast:
     @staticmethod
     def plan(given: Given) -> Plan:
         t, shape = given.tile("a"), shape_of(given)
-        have = _four(t.shape, 1)[4 - len(shape) :]
+        have = four(t.shape, 1)[4 - len(shape) :]
         if len(t.shape) > len(shape) or any(n not in (1, m) for n, m in zip(have, shape)):
             raise Mismatch(f"{spell(t)} cannot be broadcast to the shape {shape}")
-        steps = tuple(0 if n == 1 else s for n, s in zip(have, _steps(have)))
+        steps = tuple(0 if n == 1 else s for n, s in zip(have, steps_of(have)))
         made = tile_of(t.item, shape)
-        return Plan(made, {"a": t}, lambda b, values: moved(b, given, values["a"], made, steps))
+        return Plan(made, {"a": t}, lambda b, v: taken(b, given.context, v["a"], made, steps, b.i32(0)))
 
 
 @planned
@@ -492,7 +475,7 @@ class tile_extract:
         def emit(b: Builder, values: dict[str, Value]) -> Value:
             at = [convert(b, values[name], i32) for name in names]
             inner = (t.item.cols, 1) if isinstance(t.item, Matrix) else (1,)
-            steps = (*[s * t.width for s in _steps(t.shape)], *inner)
+            steps = (*[s * t.width for s in steps_of(t.shape)], *inner)
             first, width = _first(b, at, steps), 1 if isinstance(item, Scalar) else item.n
             parts = [b.one("add", (first, b.i32(k)), i32) for k in range(width)]
             found = tuple([b.one("pick", (values["a"], k), t.elem) for k in parts])

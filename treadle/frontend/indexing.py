@@ -37,68 +37,14 @@ from .constants import Constant, Operand, constant_of, describe, parts_of
 from .control import operand_type
 from .environment import ADJOINT, Broken
 from .expressions import RULES
-from .slicing import Slicing, below
-
-
-class Reference:
-    """Something that can be read, and perhaps written."""
-
-    __slots__ = ()
-
-
-class Given(Reference):
-    """The value of an expression; it cannot be written."""
-
-    __slots__ = ("operand",)
-
-    def __init__(self, operand: Operand):
-        self.operand = operand
-
-
-class Local(Reference):
-    """A variable."""
-
-    __slots__ = ("name", "node")
-
-    def __init__(self, name: str, node: ast.Name):
-        self.name, self.node = name, node
-
-
-class Memory(Reference):
-    """An element of a view, or a part of one; a view of fewer dimensions while indices are missing."""
-
-    __slots__ = ("indices", "view")
-
-    def __init__(self, view: Value, indices: tuple[Value, ...]):
-        self.view, self.indices = view, indices
-
-    @property
-    def complete(self) -> bool:
-        return len(self.indices) == self.view.type.ndim
-
-
-class Part(Reference):
-    """Part number ``index`` of another reference, or the component at run-time ``indices``."""
-
-    __slots__ = ("index", "indices", "parent", "type")
-
-    def __init__(self, parent: Reference, type: Type, index: int | None, indices: tuple[Value, ...] = ()):
-        self.parent, self.type, self.index, self.indices = parent, type, index, indices
-
-
-class Several(Reference):
-    """References read and written together as one vector or matrix. ``row``: of which matrix it is which row."""
-
-    __slots__ = ("parts", "row", "type")
-
-    def __init__(self, parts: list[Reference], type: Type, row: tuple[Reference, Matrix, int | Value] | None = None):
-        self.parts, self.type, self.row = parts, type, row
-
+from .references import Given, Local, Memory, Part, Reference, Several, Window
+from .slicing import below
+from .tiles import Tiling
 
 COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
-class Indexing(Slicing):
+class Indexing(Tiling):
     """Translation of subscripts and attributes."""
 
     def _access(self, node: ast.Subscript | ast.Attribute) -> Operand:
@@ -128,7 +74,7 @@ class Indexing(Slicing):
                 return operand_type(self.variable(ref.node))
             case Memory():
                 return ref.view.type.elem if ref.complete else below(ref.view.type, len(ref.indices))
-            case Part() | Several():
+            case Part() | Several() | Window():
                 return ref.type
         raise TypeError(ref)
 
@@ -153,6 +99,8 @@ class Indexing(Slicing):
             case Several():
                 values = tuple(self.value(self.read(p, node), node) for p in ref.parts)
                 return self.here(node).one("make", values, ref.type)
+            case Window():
+                return self.read_window(ref, node)
         raise TypeError(ref)
 
     def write(self, ref: Reference, x: Operand, node: ast.AST) -> None:
@@ -181,6 +129,8 @@ class Indexing(Slicing):
                     values = self.here(node).parts(self.typed(x, ref.type, node, "the part"))
                 for part, value in zip(ref.parts, values, strict=True):
                     self.write(part, value, node)
+            case Window():
+                self.write_window(ref, x, node)
             case Memory():
                 self.fail(
                     node, f"{ref.view.type.ndim} indices are needed to store an element, here are {len(ref.indices)}"
@@ -258,17 +208,6 @@ class Indexing(Slicing):
         names = ["shape", "ndim", "dtype", "size", *(["ptr"] if isinstance(t, View) else [])]
         what = f"an {'indexed array' if isinstance(t, Indexed) else 'array'} has no attribute {name!r} in kernels"
         self.fail(node, what, f"it has {', '.join(names)}", KernelAttributeError)
-
-    def _tile_attribute(self, t: Tile, name: str, node: ast.Attribute) -> Operand:
-        """A fact of a tile; all are known."""
-        if name == "shape":
-            return tuple(Constant(n, i32, True) for n in t.shape)
-        if name == "dtype":
-            return Constant(t.item, None)
-        if name not in ("ndim", "size"):
-            self.fail(node, f"{spell(t)} has no attribute {name!r}", "it has shape, ndim, dtype, size",
-                      KernelAttributeError)  # fmt: skip
-        return Constant(len(t.shape) if name == "ndim" else t.n // t.width, i32, True)
 
     def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
         if t.tag == "transform":
@@ -497,68 +436,6 @@ class Indexing(Slicing):
         b = self.here(node)
         at = tuple(b.i32(k) if isinstance(k, int) else k for k in (r, c))
         return self._at_run_time(base, t, at, node)
-
-
-    # -- tiles ---------------------------------------------------------------------------------------------------------
-
-    def _tile_part(self, base: Reference, t: Tile, items: list[ast.expr], node: ast.Subscript) -> Reference:
-        """``t[i, j]`` an element, ``t[i, j, c]`` a component of one, ``t[i]`` a tile of what is there.
-
-        In bodies of builtins one index counts all elements, row by row.
-        """
-        if any(isinstance(i, ast.Slice) for i in items):
-            self.fail(node, f"{spell(t)} takes no slices", "write wp.tile_view(t, offset=…, shape=…)")
-        shape = (t.n // t.width,) if self.builtin else t.shape
-        given = [self._place(i, n, t, node) for i, n in zip(items, shape, strict=False)]
-        if len(items) < len(shape):
-            at = tuple(Constant(k, i32, True) if isinstance(k, int) else k for k in given)
-            view = self.builtin_call("tile_view", [self.read(base, node), at], {}, node, [node, node])
-            return Given(self.operand_of(view, node))
-        flat: int | Value = 0
-        for k, n in zip(given, shape, strict=True):
-            flat = self._sum(self._times(flat, n, node), k, node)
-        if isinstance(t.item, Scalar):
-            element: Reference = self._scalar_of(base, t, flat, node)
-        else:
-            first = self._times(flat, t.width, node)
-            cells = [self._scalar_of(base, t, self._sum(first, k, node), node) for k in range(t.width)]
-            element = Several(cells, t.item)
-        rest = items[len(shape) :]
-        if not rest:
-            return element
-        if isinstance(t.item, Matrix):
-            return self._matrix_part(element, t.item, rest, node)
-        if isinstance(t.item, Vector):
-            return self._component(element, t.item, rest, node)
-        self.fail(node, f"{spell(t)} takes {len(shape)} indices, here are {len(items)}")
-
-    def _place(self, item: ast.expr, n: int, t: Tile, node: ast.Subscript) -> int | Value:
-        """An index of a tile, below ``n``."""
-        k = self.operand(item)
-        if isinstance(k, Constant):
-            return self._static_index(k, n, item)
-        index = self.index_type(self.value(k, item), item)
-        if not self.builtin:
-            self._demand_inside(index, n, t, node)
-        return index if index.type is i32 else self.here(node).one("cast", (index,), i32)
-
-    def _scalar_of(self, base: Reference, t: Tile, flat: int | Value, node: ast.AST) -> Reference:
-        """Scalar number ``flat`` of a tile."""
-        return self.part(base, flat, node) if isinstance(flat, int) else Part(base, t.elem, None, (flat,))
-
-    def _sum(self, a: int | Value, k: int | Value, node: ast.AST) -> int | Value:
-        if isinstance(a, int) and isinstance(k, int):
-            return a + k
-        if a == 0 or k == 0:
-            return k if a == 0 else a
-        b = self.here(node)
-        return b.one("add", tuple(b.i32(x) if isinstance(x, int) else x for x in (a, k)), i32)
-
-    def _times(self, a: int | Value, n: int, node: ast.AST) -> int | Value:
-        if isinstance(a, int) or n == 1:
-            return a * n if isinstance(a, int) else a
-        b = self.here(node)
-        return b.one("mul", (a, b.i32(n)), i32)
 
 
 def _each(pick: range | Value) -> list[int] | list[Value]:

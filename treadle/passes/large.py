@@ -138,7 +138,7 @@ class _Placer:
     # ---- walking
 
     def block(self, block: Block, finish: Any = None, lent: set[Value] | None = None) -> Block:
-        """``block`` with large values in arrays. ``finish`` hands on its yields; it may change the outer values ``lent``."""
+        """``block`` with large values in arrays. ``finish`` hands on its yields; outer values ``lent`` may change."""
         saved = self.out, self.last, self.mine, self.at
         self.out, self.last, self.mine = [], {}, {*block.params, *(lent or ())}
         for k, op in enumerate(block.ops):
