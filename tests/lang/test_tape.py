@@ -1,5 +1,6 @@
 """``wp.Tape``: what is recorded, what its gradients are, what memory holds afterwards, and what is refused."""
 
+import doctest
 import gc
 import warnings
 
@@ -607,3 +608,9 @@ def test_arrays_over_the_same_address_are_one_memory():
     wanted = 10.0 * (x + x * x) * (1.0 + 2.0 * x) + 2.0 * np.array([100.0, 1000.0])
     assert base.grad.list() == [10.0, *wanted]
     assert base.list() == [1.0, 0.0, 0.0]
+
+
+def test_the_docstring_does_what_it_says():
+    from treadle.lang import tape
+
+    assert doctest.testmod(tape).failed == 0

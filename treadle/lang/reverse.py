@@ -17,7 +17,7 @@ from ..runtime.ranges import Ranges
 from ..types.core import Indexed, Struct
 from .host_writes import HostWrite, add
 from .plan import Plan, Site, span_of
-from .undo import FOREIGN, Log
+from .undo import FOREIGN, Log, gapless
 
 MOST = 10_000  # launches of a kernel whose adjoint is remembered
 
@@ -269,14 +269,16 @@ class Pass:
         left = [site for site, a in results if site.loads or not _covered(site, a, dims)]
         if not results:
             return None, left
-        spans = [(site, span_of(a)) for site, a in arrays if a is not None]
-        aliased = any(
-            one.writes and one is not other and low < end and begin < high
-            for one, (low, high) in spans for other, (begin, end) in spans
-        )  # fmt: skip
         names = tuple([site.name for site, _ in active])
-        program = plan.overload.adjoint(dims, names, aliased).program
-        key = names, aliased, program.meets(program.pack(args))
+        key = names, False, False
+        if not _apart([a for _, a in arrays if a is not None]):
+            spans = [(site, span_of(a)) for site, a in arrays if a is not None]
+            aliased = any(
+                one.writes and one is not other and low < end and begin < high
+                for one, (low, high) in spans for other, (begin, end) in spans
+            )  # fmt: skip
+            program = plan.overload.adjoint(dims, names, aliased).program
+            key = names, aliased, program.meets(program.pack(args))
         found = plan.reverses.get(key)
         if found is None:
             found = plan.reverses[key] = Reverse(plan, *key, dims)
@@ -393,6 +395,20 @@ def written_by(op: Any) -> list[array]:
     if type(op) is tuple:
         return op[0].written(op[2])
     return [op.dest] if isinstance(op, HostWrite) else op.arrays()
+
+
+def _apart(arrays: list[array]) -> bool:
+    """Whether it is plain that no two of ``arrays`` and their gradients, nor elements of one, lie over each other."""
+    spans = []
+    for a in arrays:
+        nbytes = gapless(a)
+        if nbytes < 0:
+            return False
+        spans.append((a.ptr, a.ptr + nbytes))
+        if a._grad is not None:
+            spans.append((a._grad.ptr, a._grad.ptr + nbytes))
+    spans.sort()
+    return all([end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])])
 
 
 def _covered(site: Site, a: array, dims: tuple[int, ...]) -> bool:
