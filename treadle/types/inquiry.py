@@ -22,6 +22,8 @@ _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "array": ("an array", lambda t: isinstance(t, View | Array | Fixed | Indexed)),
 }
 
+_ARRAYS = ("array", "fixedarray", "indexedarray")  # what the classes of arrays are called
+
 
 def type_meant(c: Any) -> Type | None:
     """The type that a class names, or None."""
@@ -54,7 +56,7 @@ def _of_class(kind: str) -> Callable[[Any], bool]:
     def ask(t: Any) -> bool:
         found = type_meant(t)
         if found is None and kind == "array":
-            return getattr(t, "__treadle_builtin__", "") in ("array", "fixedarray", "indexedarray") and isinstance(t, type)
+            return isinstance(t, type) and getattr(t, "__treadle_builtin__", "") in _ARRAYS
         return found is not None and holds(found)
 
     ask.__doc__ = f"Whether the class ``t`` is that of {phrase}."
