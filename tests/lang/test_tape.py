@@ -610,6 +610,17 @@ def test_arrays_over_the_same_address_are_one_memory():
     assert base.list() == [1.0, 0.0, 0.0]
 
 
+def test_views_from_before_an_array_got_its_gradient():
+    base, out = arr([1.0, 2.0, 3.0], grad=False), arr([0.0])
+    early = base[1:]
+    base.requires_grad = True
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=2, inputs=[early], outputs=[out])
+        early.zero_()
+    tape.backward(out)
+    assert base.grad.list() == [0.0, 20.0, 30.0] and base.list() == [1.0, 0.0, 0.0] and early.grad is None
+
+
 def test_the_docstring_does_what_it_says():
     from treadle.lang import tape
 

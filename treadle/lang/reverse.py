@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import KernelGradientError
 from ..runtime import fast
-from ..runtime.array import array, build
+from ..runtime.array import array, build, graded_late
 from ..runtime.indexed import indexedarray
 from ..runtime.launch import normal_dims
 from ..runtime.memory import allocate
@@ -116,10 +116,9 @@ class Hidden:
     def __init__(self, ops: list[Any]):
         self.ranges = Ranges()
         self.owned: dict[bytes, tuple[int, int, array]] = {}
-        for op in ops:
-            for a in _arrays_of(op):
-                if a._grad is not None and a._desc not in self.owned:
-                    self.owned[a._desc] = (*span_of(a), a)
+        for a in [a for op in ops for a in _arrays_of(op)] + [*graded_late]:
+            if a._grad is not None and a._desc not in self.owned:
+                self.owned[a._desc] = (*span_of(a), a)
         self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
         for op in ops:
             self.follow(op)
@@ -218,7 +217,8 @@ class Pass:
         self.silent: set[str] = set()  # kernels on the way whose backward is switched off
         self.allowed: dict[Plan, bool] = {}
         self.left = 0
-        if any(_bare(op) for op in log.ops):
+        late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
+        if any(_bare(op, late) for op in log.ops):
             self.hidden = Hidden(log.ops)
         for op in log.ops:
             self.steps.append(self.prepared(op) if type(op) is tuple else op)
@@ -419,22 +419,27 @@ def _covered(site: Site, a: array, dims: tuple[int, ...]) -> bool:
     )  # fmt: skip
 
 
-def _bare(op: Any) -> bool:
-    """Whether ``op`` works on an array without a gradient that may need one: it writes it, or the array is over foreign
-    memory and may show what another shows."""
+def _bare(op: Any, late: set[int]) -> bool:
+    """Whether ``op`` works on an array without a gradient that may need one: it writes it, or the array may show what
+    another shows, since its memory is foreign or among ``late``, where arrays got gradients after they were made."""
     if type(op) is tuple:
         plan, _, args = op
         if plan.pairs:
             return True
         for site in plan.floats:
             a = args[site.k] if not site.fields else site.of(args)
-            if a is not None and a._grad is None and (site.writes or a._memory.__class__ in FOREIGN):
+            if a is not None and a._grad is None and (site.writes or _shown(a, late)):
                 return True
         return False
     if not isinstance(op, HostWrite):
         return False
-    shown = [a for a in op.arrays() if a._grad is None and type(a._memory) in FOREIGN]
+    shown = [a for a in op.arrays() if a._grad is None and _shown(a, late)]
     return bool(shown) or (op.source is not None and op.dest._grad is None)
+
+
+def _shown(a: array, late: set[int]) -> bool:
+    memory = a._memory
+    return memory.__class__ in FOREIGN or id(memory) in late
 
 
 def with_field(struct: Any, fields: list[str], value: Any) -> Any:

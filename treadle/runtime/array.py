@@ -102,7 +102,7 @@ class array:
         if grad is not None:
             made.grad = grad
         elif requires_grad:
-            made.requires_grad = True
+            made._adopt(_gradient_of(made))
         if retain_grad:
             made.retain_grad = True
         return made
@@ -405,6 +405,7 @@ class array:
         if grad.strides != self.strides or grad.component_stride != self.component_stride:
             raise ArrayError(f"the gradient must have the strides of its array, {self.strides}, not {grad.strides}")
         self._adopt(grad)
+        graded_late.add(self)
 
     def _adopt(self, grad: array) -> None:
         self._grad = grad
@@ -421,6 +422,7 @@ class array:
             self.grad = None
         elif self._grad is None:
             self._adopt(_gradient_of(self))
+            graded_late.add(self)
 
     def _describe(self) -> None:
         """Write ``_desc`` anew. The id of a view type is its address: view types are memoised and never freed."""
@@ -428,6 +430,9 @@ class array:
         self._desc = _PACK[len(self.shape)](id(self.type), self.ptr, 0 if grad is None else grad.ptr, *self.shape,
                                             *self.strides, self.component_stride)  # fmt: skip
 
+
+# Arrays that were given a gradient after they were made: views taken before that have none, and yet show the same.
+graded_late: weakref.WeakSet[array] = weakref.WeakSet()
 
 # What the methods do that write, as functions that a tape can run again.
 
