@@ -325,7 +325,10 @@ class Expressions(Control):
             if isinstance(target, ast.Name) and target.id in self.env or isinstance(target, ast.Attribute):
                 if target not in self.facts.updated:
                     self.fail(target, f"{match.name} changes its argument", "call it by its own name")
+                before = self.env.get(target.id) if isinstance(target, ast.Name) else None
                 self.assign(target, new, target)
+                if before is not None:
+                    self.changed(target.id, before, target)
         return parts[:count] if count > 1 else parts[0] if count else None
 
 

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .groups import groups, last_name
+
 Names = frozenset[str]
 NONE: Names = frozenset()
 
@@ -53,6 +55,7 @@ class Facts:
     ``locals``: every name the function assigns. ``of[s]``: :class:`BlockFacts` of statement ``s``. ``after[s]``: names
     live after ``s``. ``head[s]``: names live at the head of loop ``s``. ``updated``: arguments that calls change.
 
+    ``groups``: for variables that may be parts of others all that may share elements with them.
     ``updating``: the names under which the function calls builtins that change arguments, and which these are.
     """
 
@@ -61,7 +64,9 @@ class Facts:
         tree: ast.FunctionDef,
         names: Names = NONE,
         updating: Mapping[str, tuple[int | str, ...]] | None = None,
+        tiles: bool = False,
     ):
+        self.groups = groups(tree) if tiles else {}
         self.names, self.updating = names, updating or {}
         self.updated: set[ast.expr] = set()
         self.of: dict[ast.stmt, BlockFacts] = {}
@@ -85,8 +90,12 @@ class Facts:
             case ast.Assign():
                 for target in s.targets:
                     _assign(target, facts)
+                    if isinstance(target, ast.Subscript | ast.Attribute):
+                        self._shared(target, facts)
             case ast.AugAssign() | ast.AnnAssign():
                 _assign(s.target, facts)
+                if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
+                    self._shared(s.target, facts)
             case ast.Return():
                 facts.returns = True
             case ast.Break():
@@ -116,10 +125,16 @@ class Facts:
                 continue
             for node in ast.walk(part):
                 if isinstance(node, ast.Call):
-                    for target in _arguments_at(node, self.updating.get(_last_name(node.func), ())):
+                    for target in _arguments_at(node, self.updating.get(last_name(node.func), ())):
                         if root_name(target) in self.names:
                             self.updated.add(target)
                             _assign(target, facts)
+                            self._shared(target, facts)
+
+    def _shared(self, target: ast.expr, facts: BlockFacts) -> None:
+        """What shares elements with the variable below ``target`` may change with it."""
+        for name in self.groups.get(root_name(target) or "", ()):
+            facts.touches.setdefault(name, []).append(target)
 
     def loop_exits(self, s: ast.For | ast.While) -> BlockFacts:
         """The exits in the body of loop ``s``: its own breaks and continues, and returns."""
@@ -195,6 +210,8 @@ class Facts:
         if found is None:
             names: set[str] = set()
             _loads(node, names)
+            for group in [self.groups[name] for name in names if name in self.groups]:
+                names |= group
             found = self._reads[node] = frozenset(names)
         return found
 
@@ -224,10 +241,6 @@ def _arguments_at(call: ast.Call, places: tuple[int | str, ...]) -> list[ast.exp
     """The arguments of ``call`` at these positions, or by these names."""
     named = [k.value for k in call.keywords if k.arg in places]
     return [call.args[k] for k in places if isinstance(k, int) and k < len(call.args)] + named
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _arguments(tree: ast.FunctionDef) -> list[ast.arg]:

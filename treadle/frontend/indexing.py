@@ -109,7 +109,9 @@ class Indexing(Tiling):
             case Local():
                 if ref.name.startswith(ADJOINT):
                     x = self.typed(x, self.type_of(ref), node, f"wp.adjoint[{ref.name[len(ADJOINT):]}]")
+                before = self.env.get(ref.name)
                 self.bind(ref.name, x, node)
+                self.changed(ref.name, before, node)
             case Memory() if ref.complete:
                 v = self.typed(x, ref.view.type.elem, node, "the element")
                 self.here(node).op("store", (ref.view, *ref.indices, v))

@@ -79,8 +79,9 @@ class Source:
         """The line of the ``def``."""
         return Span(self.file, self.tree.lineno, self.tree.col_offset, self.tree.col_offset + 4 + len(self.tree.name))
 
-    def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]]]:
-        """The function's own variables, and the names by which it may call builtins that change arguments; which."""
+    def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]], bool]:
+        """The function's own variables, the names by which it may call builtins that change arguments (which), and
+        whether it works on tiles."""
         code, captured = self.code, self.closure if self.code.co_freevars else {}
         called = {name: UPDATING[name] for name in code.co_names if name in UPDATING}
         for name in (*code.co_names, *code.co_freevars):
@@ -88,7 +89,8 @@ class Source:
             word = getattr(found, "__treadle_builtin__", None)
             if word in UPDATING:
                 called[name] = UPDATING[word]
-        return frozenset([*code.co_varnames, *code.co_cellvars]), called
+        tiles = any([name.startswith("tile_") for name in (*code.co_names, *code.co_freevars)])
+        return frozenset([*code.co_varnames, *code.co_cellvars]), called, tiles
 
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in order.

@@ -57,6 +57,8 @@ class Statements(Loops):
             self.fail(s.value, "this call returns nothing", "give the function a return statement")
         for target in targets:
             self.assign(target, x, s)
+        if self.facts.groups and len(targets) == 1 and isinstance(targets[0], ast.Name):
+            self.linked(targets[0].id, s.value)
         return True
 
     def assign(self, target: ast.expr, x: Operand, s: ast.stmt) -> None:
@@ -130,8 +132,9 @@ class Statements(Loops):
     def _augmented(self, s: ast.AugAssign, live: Names) -> Flow:
         target, kind = s.target, type(s.op)
         if isinstance(target, ast.Name):
-            x = self.variable(target)
+            x, before = self.variable(target), self.env.get(target.id)
             self.bind(target.id, self.operator(s.op, x, self.expression(s.value), s), target)
+            self.changed(target.id, before, s)
             return True
         ref = self.reference(target)
         x = self.expression(s.value)

@@ -10,6 +10,7 @@ from ..builtins.tile_parts import gathered, placed, taken
 from ..ir.node import Value
 from ..types.core import Matrix, Scalar, Tile, Vector, b1, i32, tile
 from ..types.spelling import spell
+from .aliases import Aliasing
 from .constants import Constant, Operand, describe
 from .context import context_of
 from .references import Given, Part, Reference, Several, Window
@@ -18,7 +19,7 @@ from .slicing import Slicing
 Place = int | Value | slice
 
 
-class Tiling(Slicing):
+class Tiling(Slicing, Aliasing):
     """Translation of what is specific to tiles."""
 
     def _tile_attribute(self, t: Tile, name: str, node: ast.Attribute) -> Operand:
@@ -155,14 +156,19 @@ class Tiling(Slicing):
 
     def read_window(self, ref: Window, node: ast.AST) -> Value:
         """A copy of a part of a tile."""
-        source = self.value(self.read(ref.parent, node), node)
-        return taken(self.here(node), context_of(self.options.gradient), source, ref.type, ref.steps, ref.first)
+        return self.part_of(ref, self.value(self.read(ref.parent, node), node), node)
 
     def write_window(self, ref: Window, x: Operand, node: ast.AST) -> None:
         """Change a part of a tile to the tile ``x``."""
         v = self.value(x, node)
         if v.type is not ref.type:
             self.fail(node, f"the part is {spell(ref.type)}, it cannot become {describe(x)}")
-        target = self.value(self.read(ref.parent, node), node)
-        made = placed(self.here(node), context_of(self.options.gradient), target, v, ref.steps, ref.first)
-        self.write(ref.parent, made, node)
+        self.write(ref.parent, self.with_part(ref, self.value(self.read(ref.parent, node), node), v, node), node)
+
+    def part_of(self, ref: Window, whole: Value, node: ast.AST) -> Value:
+        """The part ``ref`` of ``whole``."""
+        return taken(self.here(node), context_of(self.options.gradient), whole, ref.type, ref.steps, ref.first)
+
+    def with_part(self, ref: Window, whole: Value, part: Value, node: ast.AST) -> Value:
+        """``whole`` with its part ``ref`` changed to ``part``."""
+        return placed(self.here(node), context_of(self.options.gradient), whole, part, ref.steps, ref.first)
