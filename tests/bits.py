@@ -29,6 +29,8 @@ import tour
 
 import treadle as wp
 
+from . import bits_slots
+
 Program = Callable[[], dict[str, np.ndarray]]
 
 
@@ -328,6 +330,7 @@ PROGRAMS: dict[str, Program] = {
     "restart": restart,
     "functions": functions,
     "collatz": collatz,
+    **bits_slots.PROGRAMS,
 }
 if importlib.util.find_spec("mujoco"):
     PROGRAMS["arms"] = arms

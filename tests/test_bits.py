@@ -113,6 +113,34 @@ def test_seats_are_given_by_cell_in_thread_order():
     assert all((found["seat"][cell == c] == np.arange((cell == c).sum())).all() for c in range(cells))
 
 
+def test_loops_that_add_to_a_table_add_the_right_numbers():
+    from tests import bits_slots
+
+    for case in ((), (70, 33), (2_011, bits_slots.BEYOND)):  # the last one without slots
+        want = bits_slots.mixed_expected(*case)
+        assert np.allclose(bits_slots.mixed(*case)["table"], want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def test_gradients_of_bodies_are_right_on_both_sides_of_the_size_rule():
+    """With few threads the gradient is too large for slots: the kernel is the same, and what it adds is."""
+    from tests import bits_slots
+
+    x, seed = bits_slots.normal(300, 3), bits_slots.normal(300, 3, seed=6)
+    d = x[None].astype(float) - x[:, None]
+    r2 = (d * d).sum(2, keepdims=True) + 0.01
+    for n in (300, 1):
+        along = (d * seed[:n, None]).sum(2, keepdims=True) if n == 300 else (d[:1] * seed[0]).sum(2, keepdims=True)
+        each = seed[:n, None] * r2[:n] ** -1.5 - 3.0 * along * d[:n] * r2[:n] ** -2.5
+        want = each.sum(0)
+        want[:n] -= each.sum(1)
+        array = bits_slots.wp.array(x, dtype=bits_slots.wp.vec3, requires_grad=True)
+        f = bits_slots.wp.zeros(n, dtype=bits_slots.wp.vec3, requires_grad=True)
+        with bits_slots.wp.Tape() as tape:
+            bits_slots.wp.launch(bits_slots.forces_kernel, dim=n, inputs=[array, f, 300])
+        tape.backward(grads={f: bits_slots.wp.array(seed[:n], dtype=bits_slots.wp.vec3)})
+        assert np.allclose(array.grad.numpy(), want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+
+
 def test_programs_take_every_order():
     """The comparisons above mean little for kernels that run on one worker in any case."""
     from tests import bits

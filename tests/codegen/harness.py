@@ -17,6 +17,7 @@ from treadle.ir.builder import Builder
 from treadle.ir.node import Block, Func, Value
 from treadle.types.core import Matrix, Scalar, Struct, Vector, View, b1, i32, view
 from treadle.types.layout import leaves, offsets, pack
+from treadle.types.records import SLOTS
 
 WIDTHS = (1, 4, 8, 16)
 
@@ -125,7 +126,7 @@ class Entry:
             out[at : at + len(data)] = data
         return ctypes.create_string_buffer(bytes(out), max(size, 8))
 
-    def __call__(self, dims, *args, begin: int = 0, end: int | None = None) -> int:
+    def __call__(self, dims, *args, begin: int = 0, end: int | None = None, slots: bool = False) -> int:
         dims = tuple(dims) if isinstance(dims, tuple | list) else (dims,)
         size = int(np.prod(dims))
         shape = [*dims, *[1] * (5 - len(dims))][:4]
@@ -133,7 +134,7 @@ class Entry:
             size, *shape, ctypes.addressof(self.stop), ctypes.addressof(self.fault), ctypes.addressof(self.log), 0, 0
         )
         buffer = self.arguments(args)
-        private = _Private(self.binary.meta["atomics"], self.func.signature, args)
+        private = _Private(self.binary.meta["atomics"], args, slots)
         status = self.call(
             ctypes.addressof(buffer), ctypes.addressof(launch), begin, size if end is None else end, private.address
         )
@@ -143,17 +144,20 @@ class Entry:
 
 class _Private:
     """Private memory of one chunk, as the launch driver makes it: copies and counters are the arrays themselves, sums
-    are merged by halves."""
+    are merged by halves, slots too where the launch has some."""
 
-    def __init__(self, items, signature, args):
+    def __init__(self, items, args, slots):
         self.items, self.sums = items, []
         pointers = []
         for item in items:
+            kept = None
             if item["kind"] in ("copy", "count"):
-                array = args[item["path"][0]]
-                array = array[item["path"][-1] == "grad"] if isinstance(array, tuple) else array
-                pointers.append(array.ctypes.data)
-                self.sums.append(None)
+                pointers.append(_target(item, args).ctypes.data)
+            elif item["kind"] == "slots":
+                array = _target(item, args)
+                if slots:
+                    kept = array, np.full((array.size, SLOTS), -0.0, array.dtype)
+                pointers.append(kept[1].ctypes.data if slots else 0)
             else:
                 t = np.dtype(
                     {"f": "f4", "i": "i4"}[item["scalar"][0]] if item["scalar"][1:] == "32" else item["scalar"][0] + "8"
@@ -161,8 +165,9 @@ class _Private:
                 area = np.zeros(64 + 64 * 8, np.uint8)
                 part = area[64 : 64 + 64 * t.itemsize].view(t)
                 part[:] = identity(item["op"], t)
-                self.sums.append((area, part))
+                kept = area, part
                 pointers.append(area.ctypes.data)
+            self.sums.append(kept)
         self.pointers = np.array(pointers or [0], np.int64)
         self.address = self.pointers.ctypes.data
 
@@ -171,17 +176,28 @@ class _Private:
             if found is None:
                 continue
             area, part = found
+            apply = {"add": np.add, "min": np.minimum, "max": np.maximum}[item["op"]]
+            if item["kind"] == "slots":
+                area += _folded(np.add, part.T).reshape(area.shape)
+                continue
             address = int(area[:8].view(np.int64)[0])
             if not address:
                 continue
-            apply = {"add": np.add, "min": np.minimum, "max": np.maximum}[item["op"]]
-            half = 32
-            while half:
-                part[:half] = apply(part[:half], part[half : 2 * half])
-                half //= 2
             kind = ctypes.c_float if part.dtype == np.float32 else np.ctypeslib.as_ctypes_type(part.dtype)
             target = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (1,))
-            target[0] = apply(target[0], part[0])
+            target[0] = apply(target[0], _folded(apply, part))
+
+
+def _target(item, args) -> np.ndarray:
+    array = args[item["path"][0]]
+    return array[item["path"][-1] == "grad"] if isinstance(array, tuple) else array
+
+
+def _folded(apply, parts: np.ndarray):
+    """``parts`` put together by halves."""
+    while len(parts) > 1:
+        parts = apply(parts[: len(parts) // 2], parts[len(parts) // 2 :])
+    return parts[0]
 
 
 def identity(op: str, t: np.dtype):

@@ -13,7 +13,7 @@ from treadle.runtime import native
 from treadle.runtime.device import get_device
 from treadle.runtime.launch import Program
 from treadle.types.core import f32, i32, i64, view
-from treadle.types.records import FAULT, LAUNCH
+from treadle.types.records import FAULT, LAUNCH, SLOTS
 
 native.provide(lambda: room, lambda: host_target().key())
 
@@ -114,6 +114,31 @@ def histogram_and_total(weight: float = 1.0) -> Program:
     fact = {"op": "add", "scalar": "f32"}
     atomics = [{"kind": "copy", "path": [1], **fact}, {"kind": "sum", "path": [2], **fact}]
     return program(c, "both", (VI32, V32, V32), {"weight": weight, "atomics": atomics})
+
+
+def slotted(weight: float = 1.0, rounds: int = 2, out=V32) -> Program:
+    """``out[0] += x[i]; out[i % len(out)] += 1`` in slots where the launch has some, and ``out[i % len(out)] += 1`` on
+    copies where it has not; ``out`` may be any view of f32 with one dimension."""
+    c = entry("slotted")
+    x, data, n = c.load("ptr", "%args"), c.load("ptr", "%args", VIEW), c.load("i64", "%args", VIEW + 16)
+    stride, copy, slots = c.load("i64", "%args", VIEW + 24), c.load("ptr", "%priv"), c.load("ptr", "%priv", 8)
+    shift = c.op("sub", "i64", *(c.cast("ptrtoint", "ptr", p, "i64") for p in (copy, data)))
+    has = c.op("icmp ne", "ptr", slots, "null")
+    with c.for_("%end", "%begin") as i:
+        place = c.op("mul", "i64", c.op("urem", "i64", i, n), stride)
+        own = c.op("shl", "i64", c.op("and", "i64", i, SLOTS - 1), 2)
+        with c.if_(has):
+            value = c.load("float", x, c.op("shl", "i64", i, 2))
+            for at, amount in ((0, value), (c.op("mul", "i64", place, SLOTS), "1.0")):
+                slot = c.at(c.at(slots, at), own)
+                c.store("float", c.op("fadd", "float", c.load("float", slot), amount), slot)
+        with c.if_(c.op("xor", "i1", has, "true")):
+            slot = c.at(c.at(data, place), shift)
+            c.store("float", c.op("fadd", "float", c.load("float", slot), "1.0"), slot)
+    c.ret(0)
+    fact = {"op": "add", "scalar": "f32", "path": [1], "rounds": rounds}
+    atomics = [{"kind": "copy", **fact}, {"kind": "slots", **fact}]
+    return program(c, "slotted", (V32, out), {"weight": weight, "atomics": atomics})
 
 
 def counters(weight: float, counting_weight: float = 0.0, n=VI64, rounds: int = 1, fails: int = -1) -> Program:

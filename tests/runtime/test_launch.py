@@ -12,6 +12,7 @@ from treadle.runtime.array import array
 from treadle.runtime.construct import empty, zeros
 from treadle.runtime.launch import normal_dims
 from treadle.types.core import f32, i64, view
+from treadle.types.records import SLOTS
 
 HEAVY = 1e6  # ns a thread: every launch is worth the workers
 
@@ -133,6 +134,55 @@ def test_copies_reach_backwards_for_negative_strides():
     target = zeros(100)[::-1]
     kernels.histogram(HEAVY, view(f32, 1, (None,))).run([where, array(np.ones(size, np.float32)), target], (size,))
     assert (target.numpy() == 1000).all()
+
+
+@pytest.mark.parametrize(("size", "length"), [(100, 3), (5000, 100), (60_000, 1000)])
+def test_slots_have_the_same_bits_for_any_workers(size, length):
+    x, found = np.random.default_rng(6).standard_normal(size).astype(np.float32), set()
+    for weight in (1e-3, HEAVY):
+        for n in (1, 2, 3, 7):
+            config.workers = n
+            out = zeros(length)
+            kernels.slotted(weight).run([array(x), out], (size,))
+            found.add(out.numpy().tobytes())
+    config.workers = None
+    assert len(found) == 1
+    exact = np.bincount(np.arange(size) % length).astype(float)
+    exact[0] += x.astype(np.float64).sum()
+    assert np.abs(np.frombuffer(found.pop(), np.float32) - exact).max() < 2e-3
+
+
+def test_slots_follow_the_documented_tree():
+    x, out = np.random.default_rng(7).standard_normal(256).astype(np.float32), zeros(8)
+    kernels.slotted(rounds=2).run([array(x), out], (256,))  # four chunks of 64 threads
+    sums = np.full((4, SLOTS), -0.0, np.float32)
+    for i, v in enumerate(x):
+        sums[i // 64, i % SLOTS] += v
+        sums[i // 64, i % SLOTS] += np.float32(i % 8 == 0)
+    tree = sums[0] + sums[1] + sums[2] + sums[3]
+    while len(tree) > 1:
+        tree = tree[: len(tree) // 2] + tree[len(tree) // 2 :]
+    assert out.numpy()[0] == tree[0] and out.list()[1:] == [32.0] * 7
+
+
+@pytest.mark.parametrize(("size", "length", "rounds"), [(100, 300, 2), (100, 200, 1), (2_000_000, 2_000_000, 1000)])
+def test_there_are_no_slots_for_few_updates_or_large_targets(size, length, rounds):
+    """The kernel then leaves ``x`` out."""
+    out = zeros(length)
+    kernels.slotted(HEAVY, rounds).run([array(np.ones(size, np.float32)), out], (size,))
+    assert (out.numpy() == np.bincount(np.arange(size) % length, minlength=length)).all()
+
+
+def test_slots_of_strided_targets_leave_gaps_alone_and_reach_backwards():
+    x, size = array(np.ones(10_000, np.float32)), 10_000
+    whole = array(np.full(300, 0x7FA00001, np.uint32)).view(float)
+    forward, back = whole[::3], zeros(100)[::-1]
+    forward.zero_()
+    for target in (forward, back):
+        kernels.slotted(HEAVY, out=view(f32, 1, (None,))).run([x, target], (size,))
+        assert target.list() == [size + 100.0] + [100.0] * 99
+    bits = whole.numpy().view(np.uint32)
+    assert (bits[1::3] == 0x7FA00001).all() and (bits[2::3] == 0x7FA00001).all()
 
 
 def test_a_target_as_large_as_the_launch_is_updated_in_place_in_thread_order():

@@ -147,7 +147,8 @@ class Program:
         elements = max(view.elem.size // scalar.size, 1)
         return (ATOMIC_KINDS[item["kind"]], leaf.offset, leaf.pointer, view.ndim, elements, scalar.size,
                 identity(item["op"], scalar), native.merge_function(item["op"], scalar), view.planar,
-                item.get("round", 0))  # fmt: skip
+                item.get("round", 0), item.get("rounds", 0),
+                native.fold_function(scalar) if item["kind"] == "slots" else 0)  # fmt: skip
 
     # Launching -------------------------------------------------------------------------------------------------------
 
@@ -315,7 +316,8 @@ def _extent_row(leaf: Leaf, kind: str = "data") -> tuple[int, ...]:
     """Where an array lies, as a row of ``ATOMIC``."""
     view = leaf.view
     size = view.elem.elem.size if view.planar else 1
-    return UPDATED_KINDS[kind], leaf.offset, leaf.pointer, view.ndim, view.elem.size // size, size, 0, 0, view.planar, 0
+    elements = view.elem.size // size
+    return UPDATED_KINDS[kind], leaf.offset, leaf.pointer, view.ndim, elements, size, 0, 0, view.planar, 0, 0, 0
 
 
 def _bytes_of(packed: bytearray, leaf: Leaf) -> tuple[int, int]:

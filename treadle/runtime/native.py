@@ -36,6 +36,9 @@ class Room(Protocol):
     def merge_binary(self, op: str, t: Scalar) -> Binary:
         """The function that merges private values."""
 
+    def fold_binary(self, t: Scalar) -> Binary:
+        """The function that adds up slots."""
+
     def launcher_binary(self) -> Binary:
         """The native launcher."""
 
@@ -150,3 +153,11 @@ def merge_function(op: str, t: Scalar) -> int:
     if found is None:
         found = _merges[op, t] = helper(f"merge-{op}-{t.name}", lambda: room().merge_binary(op, t))
     return found.addresses["treadle_merge"]
+
+
+def fold_function(t: Scalar) -> int:
+    """Address of the function that adds up the slots of float scalars."""
+    found = _merges.get(("fold", t))
+    if found is None:
+        found = _merges["fold", t] = helper(f"fold-{t.name}", lambda: room().fold_binary(t))
+    return found.addresses["treadle_fold"]

@@ -54,6 +54,7 @@ MAX_EXTENT = 2**31 - 1  # of a grid's axis: thread indices are int32
 STOPPED = 2  # what a launch answers when Ctrl-C ended it
 SUMS = 64  # partial results of a private sum, which begin SUMS_AT bytes behind the address that it belongs to
 SUMS_AT = 64
+SLOTS = 16  # private places of one scalar, by thread index modulo SLOTS: no gang that has them is wider
 
 # Where CPython keeps things inside its objects: ob_type; ob_size; the items of list, tuple and array.array; ob_fval;
 # ob_sval. The runtime compares them with objects whose content is known before native code relies on them.
@@ -80,13 +81,14 @@ PROGRAM = words(
     "last_min last_max next key rounds counting counting_workers apart napart draws simple"
 )
 
-# One private target of atomics: a sum (0), a copy (1) or counters of a round (2). `view` is its view's offset in the
-# arguments, `data` the offset of the pointer to its data or its gradient, `ndim` its rank, `elements` the scalars of an
-# element, `identity` the bits that leave values unchanged, `merge` the address of `void (dst, src, count)`. A copy of a
-# planar view reaches over its component stride.
-ATOMIC = words("kind view data ndim elements scalar_size identity merge planar round")
+# One private target of atomics: a sum (0), a copy (1), counters of a round (2) or slots (3). `view` is the offset of
+# its view in the arguments, `data` that of the pointer to its data or its gradient, `ndim` its rank, `elements` the
+# scalars of an element, `identity` the bits that leave values unchanged, `merge` the address of `void (dst, src,
+# count)`. A copy of a planar view reaches over its component stride. `rounds` of slots: how often a thread is assumed
+# to update them; of a copy not 0 if slots may take its place. `fold`: the address of `void (dst, slots, count)`.
+ATOMIC = words("kind view data ndim elements scalar_size identity merge planar round rounds fold")
 SIMPLE = 16
-ATOMIC_KINDS = {"sum": 0, "copy": 1, "count": 2}
+ATOMIC_KINDS = {"sum": 0, "copy": 1, "count": 2, "slots": 3}
 
 # Arrays that must not lie over each other stand in rows of the same kind, of which only what says where they lie has a
 # meaning; and, of arrays at `updated`, the kind: what is updated, gradients, and data that no gradient may lie over.

@@ -13,7 +13,7 @@ from treadle.codegen.native.text import Code
 from treadle.runtime.loader import link
 from treadle.types.core import SCALARS, b1, bf16, f16, f32, f64, i8, u16, u64
 from treadle.types.numbers import bf16_bits, bf16_values
-from treadle.types.records import identity
+from treadle.types.records import SLOTS, identity
 
 TRIPLES = [
     "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "arm64-apple-macosx14.0.0", "x86_64-pc-windows-msvc",
@@ -123,6 +123,24 @@ def test_merge_of_bfloat16_rounds_once(op):
         want = MEANING[op](bf16_values(a), bf16_values(b))
     run(a.ctypes.data, b.ctypes.data, 61)
     assert np.array_equal(bf16_values(a), bf16_values(bf16_bits(want)), equal_nan=True)
+
+
+@pytest.mark.parametrize("t", [f16, bf16, f32, f64], ids=str)
+def test_slots_are_folded_by_halves(t):
+    library = link(build.fold_binary(t))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(library.addresses["treadle_fold"])
+    rng = np.random.default_rng(9)
+    slots, into = rng.standard_normal((7, SLOTS)), rng.standard_normal(7)
+    if t is bf16:
+        pack, unpack = bf16_bits, bf16_values
+    else:
+        pack, unpack = (lambda x: np.asarray(x, f"f{t.size}"),) * 2
+    rounded = lambda x: unpack(pack(x))
+    parts, given, found = rounded(slots).T, pack(slots), pack(np.append(into, 1.0))
+    while len(parts) > 1:
+        parts = rounded(parts[: len(parts) // 2] + parts[len(parts) // 2 :])
+    run(found.ctypes.data, given.ctypes.data, 7)
+    assert np.array_equal(unpack(found)[:7], rounded(rounded(into) + parts[0])) and unpack(found)[7] == 1
 
 
 def test_nan_stays_in_a_target():

@@ -6,6 +6,7 @@ How a site is written follows from where it updates and what is done with its re
 * *sum*: an address that all threads share; 64 partial results by thread index modulo 64 in private memory;
 * *copy*: addresses that vary; lane after lane on a private copy of the array. Where rounding makes the order matter and
   a thread has several updates, they are held until the gang's end and applied thread by thread;
+* *copy* with *slots*: in loops, where a gang's lanes meet at one element after the other: see ``slots.py``;
 * *counted*: results of integer additions are used; on the chunk's copy of the counters, which holds what threads of
   earlier chunks leave there. A counting pass has summed that up: the same kernel without what counting needs not;
 * *serial*: results are used; on the array itself, in a kernel that runs in thread order.
@@ -26,8 +27,8 @@ from ...ir.walk import callees, ops_of
 from ...passes.counting import counting_pass
 from ...types.core import Scalar, i64
 from ...types.layout import leaves
-from ...types.records import SUMS, SUMS_AT
-from . import counted, held, memory, rows
+from ...types.records import SLOTS, SUMS, SUMS_AT
+from . import counted, held, memory, rows, slots
 from .lanewise import each_pointer
 from .scalar import Lower, from_memory, to_memory
 from .text import memory as memory_type
@@ -50,6 +51,7 @@ class Plan:
     param: int = -1
     grad: bool = False
     number: int = 0  # among the held sites
+    slots: int = -1  # the number of the item with a slot for each thread, if its array has one
     sure: bool = False  # it runs whenever the kernel does
     row: tuple[Op, ...] = ()  # all updates that it is written for, in the order of their places
     round: int = 0  # in which it is counted
@@ -80,6 +82,11 @@ class Planned:
     draws: bool = False
     alone: bool = False
     lanewise: set[Op] = field(default_factory=set)
+
+    @property
+    def widest(self) -> int:
+        """Lanes of a gang, at most: those that update slots have one each."""
+        return SLOTS if any(item["kind"] == "slots" for item in self.items) else 64
 
     @property
     def drawing(self) -> tuple[Func, ...]:
@@ -132,6 +139,8 @@ def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
     if any(s.loop and plans[s.op].how == "noted" for s in found.sites):
         for one in waiting:
             one.how = "listed"
+    if made.order == "free":
+        slots.choose(func, found, plans, made.items)
     rows.join(func, plans)
 
 
@@ -247,7 +256,10 @@ def _write(e: Emitter, op: Op, chosen: Plan) -> None:
     element, view = memory.access(e, op)
     values = [e.number(a) for a in op.args[1 + view.type.ndim :]]
     how = "own" if view.base is not None else chosen.how
-    _HOW[how](e, op, element, values, chosen)
+    if chosen.slots >= 0 and how != "own":
+        slots.write(e, (op,), element, values, chosen, lambda: _HOW[how](e, op, element, values, chosen))
+    else:
+        _HOW[how](e, op, element, values, chosen)
 
 
 def update(low: Lower, kind: str, old: X, values: list[X]) -> X:
@@ -274,7 +286,7 @@ def _own(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan
     e.settle(op.results[0], old)
 
 
-def _lane_values(e: Emitter, x: X, lane: int) -> X:
+def lane_values(e: Emitter, x: X, lane: int) -> X:
     if x.step == 0 and x.text is not None:
         return x
     kind = vector(register(x.type), e.width)
@@ -306,7 +318,7 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
     used = e.lanes.uses.get(result, 0) > 0
     kind, olds = vector(register(t), e.width), "poison"
     for lane, pointer in enumerate(each_pointer(e, pointers, t.size)):
-        old = change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
+        old = change(e, op, t, pointer, [lane_values(e, x, lane) for x in values])
         if used:
             olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")
     e.env[result] = X(t, None, olds, None) if used else e.zero(result)
@@ -399,7 +411,7 @@ def _lane_sums(e: Emitter, op: Op, base: str, place: str, t: Scalar, values: lis
         if e.mask is not None:
             runs = e.t.ins(f"extractelement {e.bits} {e.mask}, i64 {lane}")
             pointer = e.t.ins(f"select i1 {runs}, ptr {pointer}, ptr {e.dummy(t.size)}")
-        change(e, op, t, pointer, [_lane_values(e, x, lane) for x in values])
+        change(e, op, t, pointer, [lane_values(e, x, lane) for x in values])
 
 
 def _held(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: Plan) -> None:
@@ -419,15 +431,23 @@ def _hold(e: Emitter, ops: tuple[Op, ...], element: memory.Access, values: list[
 
 def _row(e: Emitter, plan: Plan) -> None:
     """Components of an element at once."""
-    ops, t = plan.row, plan.row[0].results[0].type
+    ops = plan.row
     element, _ = memory.access(e, ops[0])
     values = [e.number(op.args[-1]) for op in ops]
+    if plan.slots >= 0:
+        slots.write(e, ops, element, values, plan, lambda: _row_copy(e, element, values, plan))
+    else:
+        _row_copy(e, element, values, plan)
+
+
+def _row_copy(e: Emitter, element: memory.Access, values: list[X], plan: Plan) -> None:
+    ops, t = plan.row, plan.row[0].results[0].type
     if plan.how != "copy":
         _hold(e, ops, element, values, plan)
         return
     if not rows.whole(e, len(ops)):
-        for op in ops:
-            _write(e, op, plan)
+        for op, x in zip(ops, values, strict=True):
+            _copy(e, op, memory.access(e, op)[0], [x], plan)
         return
     element.at.scalars.append(_shift(e, plan).text)
     four = rows.columns(e, values)

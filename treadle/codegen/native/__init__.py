@@ -41,6 +41,13 @@ def merge_binary(op: str, t: Scalar) -> Binary:
     return merge_binary(op, t)
 
 
+def fold_binary(t: Scalar) -> Binary:
+    """The function that adds up the slots of ``t``."""
+    from .build import fold_binary
+
+    return fold_binary(t)
+
+
 def launcher_binary() -> Binary:
     """The native launcher."""
     from .build import launcher_binary

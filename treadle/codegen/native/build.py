@@ -9,7 +9,7 @@ from ...types.core import Scalar
 from ..llvm import parse, target_machine
 from .driver import driver
 from .launcher import launcher
-from .merge import merge
+from .merge import fold, merge
 from .pool import pool
 from .system import interrupt
 
@@ -53,6 +53,11 @@ def driver_binary() -> Binary:
 def merge_binary(op: str, t: Scalar) -> Binary:
     """The function that merges private values of ``op`` over ``t``; its symbol is ``treadle_merge``."""
     return build(merge(op, t, "treadle_merge"), ("treadle_merge",), 2)
+
+
+def fold_binary(t: Scalar) -> Binary:
+    """The function that adds up the slots of ``t``; its symbol is ``treadle_fold``."""
+    return build(fold(t, "treadle_fold"), ("treadle_fold",), 2)
 
 
 def launcher_binary() -> Binary:

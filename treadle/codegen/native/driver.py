@@ -7,7 +7,8 @@ private sums and copies, and the order in which they are merged. That is why res
 from __future__ import annotations
 
 from ...types.records import ATOMIC, ENV, FAULT, LAUNCH, POOL, PROGRAM, SIMPLE, STOPPED
-from .private import JOB, private
+from .job import JOB
+from .private import private
 from .text import Code, Var
 
 CHUNK = 64  # chunks are multiples of this many threads

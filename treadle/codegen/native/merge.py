@@ -7,6 +7,7 @@ counted becomes what it starts from.
 from __future__ import annotations
 
 from ...types.core import Scalar, bf16, f16, f32, f64
+from ...types.records import SLOTS
 from .text import Code
 
 LANES = 8
@@ -31,6 +32,39 @@ def merge(op: str, t: Scalar, name: str) -> str:
             if op == "count":
                 c.line(f"store {word} {a}, ptr {source}, align {t.size}")
     return c.text()
+
+
+def fold(t: Scalar, name: str) -> str:
+    """LLVM text of ``void name(ptr into, ptr slots, i64 count)``: of each of ``count`` scalars, add up the slots by
+    halves (i and i + 8, 4, 2, 1), and add that to the scalar."""
+    scalar = _FLOATS[t]
+    c = Code(name, "void", [("ptr", "into"), ("ptr", "slots"), ("i64", "count")])
+
+    def added(lanes: int, a: str, b: str) -> str:
+        return _apply_bf16(c, "add", lanes, a, b) if t is bf16 else _apply(c, "add", t, _many(scalar, lanes), a, b)
+
+    with c.for_("%count") as i:
+        at = c.at("%slots", c.op("mul", "i64", i, SLOTS * t.size))
+        whole, half = c.value(f"load <{SLOTS} x {scalar}>, ptr {at}, align {t.size}"), SLOTS // 2
+        while half:
+            kind = f"<{2 * half} x {scalar}>"
+            if half > 1:
+                low, high = (
+                    c.value(f"shufflevector {kind} {whole}, {kind} poison, <{half} x i32> <{picks}>")
+                    for picks in (_counted(0, half), _counted(half, 2 * half))
+                )
+            else:
+                low, high = (c.value(f"extractelement {kind} {whole}, i64 {k}") for k in (0, 1))
+            whole = added(half, low, high)
+            half //= 2
+        into = c.at("%into", c.op("mul", "i64", i, t.size))
+        old = c.value(f"load {scalar}, ptr {into}, align {t.size}")
+        c.line(f"store {scalar} {added(1, old, whole)}, ptr {into}, align {t.size}")
+    return c.text()
+
+
+def _counted(first: int, end: int) -> str:
+    return ", ".join([f"i32 {k}" for k in range(first, end)])
 
 
 def _many(kind: str, lanes: int) -> str:

@@ -9,16 +9,16 @@ of all copies. The first chunk needs none, it updates the target itself; with K 
 chunk after chunk, the sum so far takes the place of what a chunk added, and the target gets the last sum. With several
 rounds a later pass, and the real run, draw from a second copy, so that the first stays what it is. Launches too small,
 too few workers or K = 1: counters are used in place, in thread order; chunks are the same then.
+
+*Slots* take the place of a copy where threads make many updates: see ``slots.py``.
 """
 
 from __future__ import annotations
 
-from ...types.records import ATOMIC, ATOMIC_KINDS, ENV, PROGRAM, SUMS, SUMS_AT, Record, words
+from ...types.records import ATOMIC, ENV, PROGRAM, SUMS, SUMS_AT
+from . import slots
+from .job import JOB, item_at, items_of, job_field, kind_is, round64, view_parts
 from .text import Code, Var
-
-# What the tasks of one launch share; lies on the launcher's stack. `counted`: whether counters are copies; `pass`: the
-# round that is being counted, or `rounds` in the real run; `single`: whether threads run one by one.
-JOB: Record = words("entry args launch chunk size program private stride copies counted pass rounds single")
 
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
@@ -41,44 +41,17 @@ def private() -> str:
         + _merge_sum()
         + _merge_range()
         + _merge_strided()
+        + slots.slots()
         + _merge()
         + _restore()
         + _apart()
     )
 
 
-def _job(c: Code, name: str, t: str = "i64") -> str:
-    return c.load(t, "%job", JOB[name])
-
-
-def _items(c: Code, program: str) -> tuple[str, str]:
-    return c.load("i64", program, PROGRAM["natomics"]), c.load("ptr", program, PROGRAM["atomics"])
-
-
-def _round64(c: Code, n: str) -> str:
-    return c.op("and", "i64", c.op("add", "i64", n, 63), -64)
-
-
-def _item_at(c: Code, items: str, j: str) -> str:
-    return c.at(items, c.op("mul", "i64", j, ATOMIC.size))
-
-
-def _is(c: Code, item: str, kind: str) -> str:
-    return c.op("icmp eq", "i64", c.load("i64", item, ATOMIC["kind"]), ATOMIC_KINDS[kind])
-
-
 def _reserved(c: Code, nbytes: str) -> str:
     """Bytes that the counters of a chunk take: one copy, or two where there are several rounds."""
-    more = c.op("icmp sgt", "i64", _job(c, "rounds"), 1)
-    return c.op("shl", "i64", _round64(c, nbytes), c.cast("zext", "i1", more, "i64"))
-
-
-def _view_parts(c: Code, item: str, view: str) -> tuple[str, str, str]:
-    """Addresses of the shape and of the strides of a view in the arguments, and its component stride."""
-    ndim = c.load("i64", item, ATOMIC["ndim"])
-    shape = c.at(view, 16)
-    strides = c.at(shape, c.op("mul", "i64", ndim, 8))
-    return shape, strides, c.load("i64", strides, c.op("mul", "i64", ndim, 8))
+    more = c.op("icmp sgt", "i64", job_field(c, "rounds"), 1)
+    return c.op("shl", "i64", round64(c, nbytes), c.cast("zext", "i1", more, "i64"))
 
 
 def view_span() -> str:
@@ -86,7 +59,7 @@ def view_span() -> str:
     they begin, from the data pointer."""
     c = Code("view_span", "i64", [("ptr", "item"), ("ptr", "args"), ("ptr", "lowest")], "internal")
     view = c.at("%args", c.load("i64", "%item", ATOMIC["view"]))
-    shape, strides, component = _view_parts(c, "%item", view)
+    shape, strides, component = view_parts(c, "%item", view)
     elements, size = c.load("i64", "%item", ATOMIC["elements"]), c.load("i64", "%item", ATOMIC["scalar_size"])
     planar = c.op("icmp ne", "i64", c.load("i64", "%item", ATOMIC["planar"]), 0)
     step = c.select(planar, "i64", component, size)
@@ -111,7 +84,7 @@ def view_folds() -> str:
     """``@view_folds(item, args)``: whether elements of a view may lie over each other: a stride is smaller than what
     all dimensions with smaller ones reach over."""
     c = Code("view_folds", "i1", [("ptr", "item"), ("ptr", "args")], "internal")
-    shape, strides, _ = _view_parts(c, "%item", c.at("%args", c.load("i64", "%item", ATOMIC["view"])))
+    shape, strides, _ = view_parts(c, "%item", c.at("%args", c.load("i64", "%item", ATOMIC["view"])))
     ndim, scalar_size = c.load("i64", "%item", ATOMIC["ndim"]), c.load("i64", "%item", ATOMIC["scalar_size"])
     planar = c.op("icmp ne", "i64", c.load("i64", "%item", ATOMIC["planar"]), 0)
     whole = c.op("mul", "i64", scalar_size, c.load("i64", "%item", ATOMIC["elements"]))
@@ -159,40 +132,44 @@ def _fill() -> str:
 def _prepare() -> str:
     """``@prepare_private(job, i)``: fill the area of chunk i with identities; its address, or null if there is none."""
     c = Code("prepare_private", "ptr", [("ptr", "job"), ("i64", "i")], "internal")
-    memory = _job(c, "private", "ptr")
+    memory = job_field(c, "private", "ptr")
     with c.if_(c.op("icmp eq", "ptr", memory, "null")):
         c.ret("null")
-    program, args = _job(c, "program", "ptr"), _job(c, "args", "ptr")
-    count, items = _items(c, program)
-    area = c.at(memory, c.op("mul", "i64", "%i", _job(c, "stride")))
-    place = c.var("ptr", c.at(area, _round64(c, c.op("mul", "i64", count, 8))))
+    program, args = job_field(c, "program", "ptr"), job_field(c, "args", "ptr")
+    count, items = items_of(c, program)
+    area = c.at(memory, c.op("mul", "i64", "%i", job_field(c, "stride")))
+    place = c.var("ptr", c.at(area, round64(c, c.op("mul", "i64", count, 8))))
     # Chunk 0 updates the target itself: the others have copies, so nobody else touches it meanwhile.
-    copied = c.op("icmp sgt", "i64", _job(c, "copies"), 1)
+    copied = c.op("icmp sgt", "i64", job_field(c, "copies"), 1)
     own = c.op("and", "i1", copied, c.op("icmp ne", "i64", "%i", 0))
-    counted, real = _is_counted(c), c.op("icmp eq", "i64", _job(c, "pass"), _job(c, "rounds"))
+    counted, real = _is_counted(c), c.op("icmp eq", "i64", job_field(c, "pass"), job_field(c, "rounds"))
     fills = c.op("and", "i1", own, real)
     low = c.var("i64", 0)
     with c.for_(count) as j:
-        item, pointer = _item_at(c, items, j), c.op("mul", "i64", j, 8)
+        item, pointer = item_at(c, items, j), c.op("mul", "i64", j, 8)
         size, value = c.load("i64", item, ATOMIC["scalar_size"]), c.load("i64", item, ATOMIC["identity"])
         here = place.get()
-        with c.if_(_is(c, item, "sum")):
+        with c.if_(kind_is(c, item, "sum")):
             c.store("ptr", "null", here)
             sums, nbytes = c.at(here, SUMS_AT), c.op("mul", "i64", size, SUMS)
             c.call("void", "@fill", ("ptr", sums), ("i64", nbytes), ("i64", size), ("i64", value))
             c.store("ptr", here, area, pointer)
             place.set(c.at(here, SUM_BYTES))
-        with c.if_(c.op("xor", "i1", _is(c, item, "sum"), "true")):
+        with c.if_(c.op("xor", "i1", kind_is(c, item, "sum"), "true")):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
             target = c.load("ptr", args, c.load("i64", item, ATOMIC["data"]))
-            with c.if_(_is(c, item, "copy")):
+            with c.if_(kind_is(c, item, "copy")):
                 shifted = c.at(here, c.op("sub", "i64", 0, low.get()))
-                c.store("ptr", c.select(own, "ptr", shifted, target), area, pointer)
-                with c.if_(fills):
+                kept = c.op("xor", "i1", slots.replaced(c, item), "true")
+                c.store("ptr", c.select(c.op("and", "i1", own, kept), "ptr", shifted, target), area, pointer)
+                with c.if_(c.op("and", "i1", fills, kept)):
                     c.call("void", "@fill", ("ptr", here), ("i64", nbytes), ("i64", size), ("i64", value))
-                with c.if_(copied):
-                    place.set(c.at(here, _round64(c, nbytes)))
-            with c.if_(_is(c, item, "count")):
+                with c.if_(c.op("and", "i1", copied, kept)):
+                    place.set(c.at(here, round64(c, nbytes)))
+            with c.if_(kind_is(c, item, "slots")):
+                slots.prepare(c, item, here, nbytes, low.get(), c.at(area, pointer))
+                place.set(c.at(here, slots.reserved(c, nbytes)))
+            with c.if_(kind_is(c, item, "count")):
                 c.store("ptr", target, area, pointer)
                 with c.if_(counted):
                     used = _counters(c, item, here, nbytes)
@@ -203,18 +180,18 @@ def _prepare() -> str:
 
 
 def _is_counted(c: Code) -> str:
-    return c.op("icmp ne", "i64", _job(c, "counted"), 0)
+    return c.op("icmp ne", "i64", job_field(c, "counted"), 0)
 
 
 def _counters(c: Code, item: str, here: str, nbytes: str) -> str:
     """Prepare the counters of a chunk for this pass: zero in their own round, what they start from in later ones."""
-    number, now = c.load("i64", item, ATOMIC["round"]), _job(c, "pass")
+    number, now = c.load("i64", item, ATOMIC["round"]), job_field(c, "pass")
     used = c.var("ptr", here)
     with c.if_(c.op("icmp eq", "i64", number, now)):
         c.line(f"call void @llvm.memset.p0.i64(ptr {here}, i8 0, i64 {nbytes}, i1 false)")
-    several = c.op("icmp sgt", "i64", _job(c, "rounds"), 1)
+    several = c.op("icmp sgt", "i64", job_field(c, "rounds"), 1)
     with c.if_(c.op("and", "i1", several, c.op("icmp slt", "i64", number, now))):
-        second = c.at(here, _round64(c, nbytes))
+        second = c.at(here, round64(c, nbytes))
         c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {second}, ptr {here}, i64 {nbytes}, i1 false)")
         used.set(second)
     return used.get()
@@ -224,43 +201,53 @@ def _plan() -> str:
     """``@plan_private(job)``: decide K, set the job's chunk, stride and copies, and return the bytes of all areas. With
     K = 1, and where counters of several rounds have gaps between them, nothing is counted."""
     c = Code("plan_private", "i64", [("ptr", "job")], "internal")
-    program, args, size = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "size")
-    count, items = _items(c, program)
-    sums = c.var("i64", _round64(c, c.op("mul", "i64", count, 8)))
+    program, args, size = job_field(c, "program", "ptr"), job_field(c, "args", "ptr"), job_field(c, "size")
+    count, items = items_of(c, program)
+    most = c.call("i64", "@plan_slots", ("ptr", "%job"))
+    slotted = c.op("icmp ne", "i64", job_field(c, "slotted"), 0)
+    sums = c.var("i64", round64(c, c.op("mul", "i64", count, 8)))
     copies, counters, scalars, low = c.var("i64", 0), c.var("i64", 0), c.var("i64", 0), c.var("i64", 0)
     any_copy, any_count = c.var("i1", "false"), c.var("i1", "false")
     with c.for_(count) as j:
-        item = _item_at(c, items, j)
-        summed = _is(c, item, "sum")
+        item = item_at(c, items, j)
+        summed = kind_is(c, item, "sum")
         with c.if_(summed):
             sums.set(c.op("add", "i64", sums.get(), SUM_BYTES))
         with c.if_(c.op("xor", "i1", summed, "true")):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            with c.if_(kind_is(c, item, "slots")):
+                sums.set(c.op("add", "i64", sums.get(), slots.reserved(c, nbytes)))
+            kept = c.op("xor", "i1", slots.replaced(c, item), "true")
             more = c.op("sdiv", "i64", nbytes, c.load("i64", item, ATOMIC["scalar_size"]))
-            scalars.set(c.op("add", "i64", scalars.get(), more))
-            with c.if_(_is(c, item, "copy")):
-                copies.set(c.op("add", "i64", copies.get(), _round64(c, nbytes)))
+            with c.if_(c.op("and", "i1", kind_is(c, item, "copy"), kept)):
+                scalars.set(c.op("add", "i64", scalars.get(), more))
+                copies.set(c.op("add", "i64", copies.get(), round64(c, nbytes)))
                 any_copy.set("true")
-            with c.if_(_is(c, item, "count")):
+            with c.if_(kind_is(c, item, "count")):
+                scalars.set(c.op("add", "i64", scalars.get(), more))
                 counters.set(c.op("add", "i64", counters.get(), _reserved(c, nbytes)))
                 any_count.set("true")
-                rounds = c.op("icmp sgt", "i64", _job(c, "rounds"), 1)
+                rounds = c.op("icmp sgt", "i64", job_field(c, "rounds"), 1)
                 with c.if_(c.op("and", "i1", rounds, c.op("xor", "i1", _dense(c, item, args, nbytes), "true"))):
                     c.store("i64", 0, "%job", JOB["counted"])
+    k = c.var("i64", most)
     with c.if_(c.op("or", "i1", any_copy.get(), any_count.get())):
-        k = _how_many(c, size, scalars, c.op("add", "i64", copies.get(), counters.get()), any_copy.get())
-        split = c.op("icmp sgt", "i64", k, 1)
+        copied = _how_many(c, size, scalars, c.op("add", "i64", copies.get(), counters.get()), any_copy.get())
+        fewer = c.op("and", "i1", slotted, c.op("icmp slt", "i64", most, copied))
+        k.set(c.select(fewer, "i64", most, copied))
+        split = c.op("icmp sgt", "i64", k.get(), 1)
         with c.if_(split):
-            even = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", k, 1)), k)
-            c.store("i64", c.op("and", "i64", c.op("add", "i64", even, 63), -64), "%job", JOB["chunk"])
             sums.set(c.op("add", "i64", sums.get(), copies.get()))
             with c.if_(_is_counted(c)):
                 sums.set(c.op("add", "i64", sums.get(), counters.get()))
         with c.if_(c.op("xor", "i1", split, "true")):
             c.store("i64", 0, "%job", JOB["counted"])
-        c.store("i64", c.select(split, "i64", k, 0), "%job", JOB["copies"])
+        c.store("i64", c.select(split, "i64", k.get(), 0), "%job", JOB["copies"])
+    with c.if_(c.op("or", "i1", slotted, c.op("icmp sgt", "i64", k.get(), 1))):
+        even = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", k.get(), 1)), k.get())
+        c.store("i64", round64(c, even), "%job", JOB["chunk"])
     c.store("i64", sums.get(), "%job", JOB["stride"])
-    chunk = _job(c, "chunk")
+    chunk = job_field(c, "chunk")
     n = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", chunk, 1)), chunk)
     c.ret(c.op("mul", "i64", n, sums.get()))
     return c.text()
@@ -340,26 +327,26 @@ def _merge_range() -> str:
     has ``entry`` the merge function, ``args`` the target, ``launch`` the copy of chunk 0, ``chunk`` the scalar's size,
     ``size`` the number of scalars, ``copies`` the number of chunks, ``pass`` the first of them to merge."""
     c = Code("merge_range", "i32", [("ptr", "job"), ("i64", "r")], "internal")
-    size, total = _job(c, "chunk"), _job(c, "size")
+    size, total = job_field(c, "chunk"), job_field(c, "size")
     begin = c.op("mul", "i64", "%r", RANGE)
     left = c.op("sub", "i64", total, begin)
     count = c.select(c.op("icmp slt", "i64", left, RANGE), "i64", left, RANGE)
     offset = c.op("mul", "i64", begin, size)
-    into, first = c.at(_job(c, "args", "ptr"), offset), c.at(_job(c, "launch", "ptr"), offset)
-    with c.for_(_job(c, "copies"), _job(c, "pass")) as i:
-        source = c.at(first, c.op("mul", "i64", i, _job(c, "stride")))
-        _merge_call(c, _job(c, "entry", "ptr"), into, source, count)
+    into, first = c.at(job_field(c, "args", "ptr"), offset), c.at(job_field(c, "launch", "ptr"), offset)
+    with c.for_(job_field(c, "copies"), job_field(c, "pass")) as i:
+        source = c.at(first, c.op("mul", "i64", i, job_field(c, "stride")))
+        _merge_call(c, job_field(c, "entry", "ptr"), into, source, count)
     c.ret(0)
     return c.text()
 
 
 def _merge_strided() -> str:
-    """``@merge_strided(item, args, copy)``: element by element where a target has gaps. ``copy`` is shifted so that it
-    takes the place of the data pointer."""
-    c = Code("merge_strided", "void", [("ptr", "item"), ("ptr", "args"), ("ptr", "copy")], "internal")
-    shape, strides, component = _view_parts(c, "%item", c.at("%args", c.load("i64", "%item", ATOMIC["view"])))
+    """``@merge_strided(item, args, copy, merge, times)``: element by element where a target has gaps. ``copy`` is
+    shifted so that it takes the place of the data pointer; it is ``times`` as long as the target."""
+    params = [("ptr", "item"), ("ptr", "args"), ("ptr", "copy"), ("ptr", "merge"), ("i64", "times")]
+    c = Code("merge_strided", "void", params, "internal")
+    shape, strides, component = view_parts(c, "%item", c.at("%args", c.load("i64", "%item", ATOMIC["view"])))
     ndim, elements = c.load("i64", "%item", ATOMIC["ndim"]), c.load("i64", "%item", ATOMIC["elements"])
-    merge = c.load("ptr", "%item", ATOMIC["merge"])
     data = c.load("ptr", "%args", c.load("i64", "%item", ATOMIC["data"]))
     total = c.var("i64", 1)
     with c.for_(ndim) as axis:
@@ -378,7 +365,7 @@ def _merge_strided() -> str:
             rest.set(c.op("sdiv", "i64", rest.get(), extent))
         with c.for_(pieces) as piece:
             at = c.op("add", "i64", offset.get(), c.op("mul", "i64", piece, component))
-            _merge_call(c, merge, c.at(data, at), c.at("%copy", at), length)
+            _merge_call(c, "%merge", c.at(data, at), c.at("%copy", c.op("mul", "i64", at, "%times")), length)
     return c.text()
 
 
@@ -387,25 +374,32 @@ def _merge() -> str:
     not negative, have the counters of that round start where earlier chunks end."""
     params = [("ptr", "job"), ("ptr", "pool"), ("i1", "held"), ("i64", "n"), ("i64", "round")]
     c = Code("merge_private", "void", params, "internal")
-    program, args, memory = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "private", "ptr")
-    count, items = _items(c, program)
-    place = c.var("ptr", c.at(memory, _round64(c, c.op("mul", "i64", count, 8))))
-    copied = c.op("icmp sgt", "i64", _job(c, "copies"), 1)
+    program, args, memory = job_field(c, "program", "ptr"), job_field(c, "args", "ptr"), job_field(c, "private", "ptr")
+    count, items = items_of(c, program)
+    place = c.var("ptr", c.at(memory, round64(c, c.op("mul", "i64", count, 8))))
+    copied = c.op("icmp sgt", "i64", job_field(c, "copies"), 1)
     counted, real = _is_counted(c), c.op("icmp slt", "i64", "%round", 0)
     low = c.var("i64", 0)
     with c.for_(count) as j:
-        item, here = _item_at(c, items, j), place.get()
-        with c.if_(_is(c, item, "sum")):
+        item, here = item_at(c, items, j), place.get()
+        with c.if_(kind_is(c, item, "sum")):
             with c.if_(real):
-                stride = _job(c, "stride")
+                stride = job_field(c, "stride")
                 c.call("void", "@merge_sum", ("ptr", item), ("ptr", here), ("i64", stride), ("i64", "%n"))
             place.set(c.at(here, SUM_BYTES))
-        with c.if_(c.op("and", "i1", copied, _is(c, item, "copy"))):
+        with c.if_(kind_is(c, item, "slots")):
+            nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
+            with c.if_(c.op("icmp ne", "i64", job_field(c, "slotted"), 0)):
+                given = _merge_args(item, here, nbytes, low.get(), 0)[:-1]
+                c.call("void", "@merge_slots", *given, ("i1", _dense(c, item, args, nbytes)))
+            place.set(c.at(here, slots.reserved(c, nbytes)))
+        kept = c.op("xor", "i1", slots.replaced(c, item), "true")
+        with c.if_(c.op("and", "i1", c.op("and", "i1", copied, kept), kind_is(c, item, "copy"))):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
             with c.if_(real):
                 c.call("void", "@merge_copies", *_merge_args(item, here, nbytes, low.get(), 1))
-            place.set(c.at(here, _round64(c, nbytes)))
-        with c.if_(c.op("and", "i1", counted, _is(c, item, "count"))):
+            place.set(c.at(here, round64(c, nbytes)))
+        with c.if_(c.op("and", "i1", counted, kind_is(c, item, "count"))):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
             with c.if_(c.op("icmp eq", "i64", c.load("i64", item, ATOMIC["round"]), "%round")):
                 c.call("void", "@merge_copies", *_merge_args(item, here, nbytes, low.get(), 0))
@@ -425,13 +419,15 @@ def _merge_args(*values: str | int) -> list[tuple[str, str | int]]:
 def _merge_copies() -> str:
     """``@merge_copies``: the copies of one item, from chunk ``first`` on; ``here`` is that of chunk 0."""
     c = Code("merge_copies", "void", _COPIES, "internal")
-    args, stride = _job(c, "args", "ptr"), _job(c, "stride")
+    args, stride = job_field(c, "args", "ptr"), job_field(c, "stride")
     dense = _dense(c, "%item", args, "%nbytes")
     with c.if_(c.op("xor", "i1", dense, "true")):
         with c.for_("%n", "%first") as i:
             source = c.at("%here", c.op("mul", "i64", i, stride))
             shifted = c.at(source, c.op("sub", "i64", 0, "%low"))
-            c.call("void", "@merge_strided", ("ptr", "%item"), ("ptr", args), ("ptr", shifted))
+            merge = c.load("ptr", "%item", ATOMIC["merge"])
+            c.call("void", "@merge_strided", ("ptr", "%item"), ("ptr", args), ("ptr", shifted), ("ptr", merge),
+                   ("i64", 1))  # fmt: skip
         c.ret()
     inner, size = c.stack(JOB.size), c.load("i64", "%item", ATOMIC["scalar_size"])
     scalars = c.op("sdiv", "i64", "%nbytes", size)
@@ -456,20 +452,20 @@ def _merge_copies() -> str:
 def _restore() -> str:
     """``@restore_counters(job)``: what the first chunk starts from is what the counters were before the launch."""
     c = Code("restore_counters", "void", [("ptr", "job")], "internal")
-    program, args, memory = _job(c, "program", "ptr"), _job(c, "args", "ptr"), _job(c, "private", "ptr")
-    count, items = _items(c, program)
-    place = c.var("ptr", c.at(memory, _round64(c, c.op("mul", "i64", count, 8))))
+    program, args, memory = job_field(c, "program", "ptr"), job_field(c, "args", "ptr"), job_field(c, "private", "ptr")
+    count, items = items_of(c, program)
+    place = c.var("ptr", c.at(memory, round64(c, c.op("mul", "i64", count, 8))))
     low = c.var("i64", 0)
     with c.for_(count) as j:
-        item, here = _item_at(c, items, j), place.get()
-        with c.if_(_is(c, item, "sum")):
+        item, here = item_at(c, items, j), place.get()
+        with c.if_(kind_is(c, item, "sum")):
             place.set(c.at(here, SUM_BYTES))
-        with c.if_(c.op("xor", "i1", _is(c, item, "sum"), "true")):
+        with c.if_(c.op("xor", "i1", kind_is(c, item, "sum"), "true")):
             nbytes = c.call("i64", "@view_span", ("ptr", item), ("ptr", args), ("ptr", low.slot))
-            with c.if_(_is(c, item, "copy")):
-                place.set(c.at(here, _round64(c, nbytes)))
-            with c.if_(_is(c, item, "count")):
-                with c.if_(c.op("icmp slt", "i64", c.load("i64", item, ATOMIC["round"]), _job(c, "pass"))):
+            with c.if_(kind_is(c, item, "copy")):
+                place.set(c.at(here, round64(c, nbytes)))
+            with c.if_(kind_is(c, item, "count")):
+                with c.if_(c.op("icmp slt", "i64", c.load("i64", item, ATOMIC["round"]), job_field(c, "pass"))):
                     target = c.at(c.load("ptr", args, c.load("i64", item, ATOMIC["data"])), low.get())
                     c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {here}, i64 {nbytes}, i1 false)")
                 place.set(c.at(here, _reserved(c, nbytes)))
