@@ -165,6 +165,90 @@ def test_shapes():
     np.testing.assert_array_equal(out[16:20, :3], np.repeat(changed[:, 5:6], 3, axis=1))
 
 
+def test_parts_by_slices_and_lists():
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=float), listed: wp.array(dtype=int), out: wp.array2d(dtype=float)):
+        i = wp.tid()
+        t = wp.tile_load(a, shape=(6, 8))
+        wp.tile_store(out, t[1:5:2, :])
+        t[i] = t[3]
+        t[4:, 2:4] = t[:2, ::-4]
+        t[-1][1] = 50.0
+        wp.tile_store(out, t, offset=(2, 0))
+        chosen = wp.tile_load(listed, shape=3)
+        wp.tile_store(out, t[chosen, :], offset=(8, 0))
+        wp.tile_store(out, t[:, 2:3], offset=(11, 0))
+
+    a, listed = rows(6, 8), np.array([2, -1, 0], np.int32)
+    out = wp.zeros((17, 8), dtype=float)
+    wp.launch_tiled(kernel, dim=1, inputs=[wp.array(a), wp.array(listed), out], block_dim=4)
+    found, t = out.numpy(), a.copy()
+    np.testing.assert_array_equal(found[:2], t[1:5:2])
+    t[0] = t[3]
+    t[4:, 2:4] = t[:2, ::-4]
+    t[-1][1] = 50
+    np.testing.assert_array_equal(found[2:8], t)
+    np.testing.assert_array_equal(found[8:11], t[[2, -1, 0]])
+    np.testing.assert_array_equal(found[11:, :1], t[:, 2:3])
+
+
+def test_views_share_elements_with_what_they_are_taken_from():
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
+        i = wp.tid()
+        t = wp.tile_load(a, shape=(6, 8))
+        v = wp.tile_view(t, offset=(1, i), shape=(2, 8))
+        r = t[4]
+        copy = t
+        turned = wp.tile_transpose(t)
+        v[0, 1] = 5.0
+        wp.tile_assign(v, wp.tile_zeros(shape=(1, 2), dtype=float), offset=(1, 3))
+        t[4, 2] = 9.0
+        turned[7, 5] = -3.0
+        for q in range(3):
+            w = t[q]
+            w[q] = 11.0
+            w += w
+        wp.tile_store(out, t)
+        wp.tile_store(out, wp.tile_reshape(r, (1, 8)), offset=(6, 0))
+        wp.tile_store(out, copy, offset=(7, 0))
+        wp.tile_store(out, wp.tile_transpose(turned), offset=(13, 0))
+
+    a = rows(6, 8)
+    (out,) = run(kernel, 1, a, out=[(19, 8)])
+    t = a.copy()
+    t[1, 1], t[2, 3:5], t[4, 2], t[5, 7] = 5.0, 0.0, 9.0, -3.0
+    for q in range(3):
+        t[q, q] = 11.0
+        t[q] *= 2
+    np.testing.assert_array_equal(out, [*t, t[4], *a, *t])
+
+
+def test_sharing_across_loops_is_refused():
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=float)):
+        t = wp.tile_load(a, shape=(6, 8))
+        v = t[1:3]
+        for q in range(wp.tid()):
+            t[q, 0] = 3.0
+        wp.tile_store(a, v)
+
+    assert "'v' (tile(dtype=float32, shape=(2, 8))) was a part of 't'" in refused(kernel, wp.zeros((6, 8), dtype=float))
+
+
+def test_printing(capfd):
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=float)):
+        t = wp.tile_load(a, shape=(2, 3))
+        print(t)
+        print(t[1])
+
+    wp.launch_tiled(kernel, dim=1, inputs=[wp.array(np.arange(6, dtype=np.float32).reshape(2, 3))], block_dim=4)
+    said = capfd.readouterr().out
+    assert said == "[[0 1 2]\n [3 4 5]] = tile(shape=(2,3), storage=register)\n" \
+                   "[3 4 5] = tile(shape=(3), storage=register)\n"  # fmt: skip
+
+
 def test_tiles_made_of_the_threads_own_values():
     @wp.kernel
     def kernel(out: wp.array2d(dtype=float)):

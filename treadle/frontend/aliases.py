@@ -1,9 +1,9 @@
 """Variables that share elements: ``v = wp.tile_view(t, …)`` and ``v = t[2:4]`` are parts of ``t``, not copies.
 
-Tiles are values here, so sharing is kept up by hand: where a statement changes elements of ``t``, what is known to be a
-part of it is taken anew, and where it changes elements of ``v``, they are put back into ``t``. What nobody reads later is
-dropped with all other dead code. Behind a branch or a loop the translator no longer knows whether they share; changing
-one of them there is an error.
+Tiles are values here, so sharing is kept up by hand: where a statement changes elements of ``t``, what is known to be
+a part of it is taken anew, and where it changes elements of ``v``, they are put back into ``t``. What nobody reads
+later is dropped with all other dead code. Behind a branch or a loop the translator no longer knows whether they share;
+changing one of them there is an error.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .environment import Variable
 from .expressions import Expressions
 from .groups import VIEWS, last_name
 from .references import Local, Reference, Window
+
 
 class Link(NamedTuple):
     """What variable a tile is a part of. ``take`` makes the part of the whole, ``put`` a whole with another part."""

@@ -348,7 +348,9 @@ class Loops(Calls):
         """Whether a store to one of ``targets`` changes the variable, not memory that it leads to."""
         v = self.env.get(name)
         t = None if v is None else operand_type(v.operand)
-        return t is not None and not isinstance(t, View | Indexed) and any(not self._through_view(t, target) for target in targets)
+        if t is None or isinstance(t, View | Indexed):
+            return False
+        return any(not self._through_view(t, target) for target in targets)
 
     def _through_view(self, t: Type, target: ast.expr) -> bool:
         steps = []

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ..ir.node import Value
-from ..types.core import STR, Matrix, Scalar, Tuple, Vector, b1, i32, i64, u64
+from ..types.core import STR, Matrix, Scalar, Tile, Tuple, Vector, b1, i32, i64, u64
 from ..types.spelling import spell
 from .arguments import Binding
 from .constants import Constant, Operand
@@ -47,6 +47,8 @@ class Printing(Binding):
             narrow = t.bits < 32
             return (f"%{'ll' if t.bits > 32 else ''}{'d' if t.is_signed else 'u'}",
                     [b.one("cast", (v,), i32) if narrow else v if t.bits == 32 or t is wide else v])  # fmt: skip
+        if isinstance(t, Tile):
+            return self._tile(v, t, node)
         if isinstance(t, Matrix):
             parts = [self._printed(p, node) for p in b.parts(v)]
             rows = [" ".join(f for f, _ in parts[r * t.cols : (r + 1) * t.cols]) for r in range(t.rows)]
@@ -55,6 +57,17 @@ class Printing(Binding):
             parts = [self._printed(p, node) for p in b.parts(v)]
             return " ".join(f for f, _ in parts), [p for _, ps in parts for p in ps]
         self.fail(node, f"print cannot show {spell(t)}", "print its parts")
+
+    def _tile(self, v: Value, t: Tile, node: ast.expr) -> tuple[str, list[Value]]:
+        """A tile as NumPy shows arrays, with its shape."""
+        parts = [self._printed(p, node) for p in self.here(node).parts(v)]
+        cells = ["(" * (t.width > 1) + " ".join(f for f, _ in parts[k : k + t.width]) + ")" * (t.width > 1)
+                 for k in range(0, t.n, t.width)]  # fmt: skip
+        for depth, n in reversed(list(enumerate(t.shape))):
+            between = " " if depth == len(t.shape) - 1 else "\n" * (len(t.shape) - 1 - depth) + " " * (depth + 1)
+            cells = ["[" + between.join(cells[k : k + n]) + "]" for k in range(0, len(cells), n)]
+        shape = ",".join(map(str, t.shape))
+        return f"{cells[0]} = tile(shape=({shape}), storage=register)", [p for _, ps in parts for p in ps]
 
     def _printf(self, node: ast.Call) -> None:
         """C's ``printf``: the format is a constant."""

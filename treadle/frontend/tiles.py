@@ -150,7 +150,7 @@ class Tiling(Slicing, Aliasing):
         if more or any(k != slice(None) for i, k in enumerate(given) if i != axis):
             self.fail(node, "beside a tile of indices there can be only full slices, ':'")
         if len(listed.type.shape) != 1 or not (isinstance(listed.type.item, Scalar) and listed.type.item.is_int):
-            self.fail(node, f"a list of indices must be a tile of integers with one dimension, not {spell(listed.type)}")
+            self.fail(node, f"a list of indices must be a tile of integers of one dimension, not {spell(listed.type)}")
         source = self.value(self.read(base, node), node)
         return gathered(self.here(node), context_of(self.options.gradient), source, listed, axis)
 

@@ -24,9 +24,9 @@ OPTIONS: dict[str, Any] = {
 }
 # Options of the field that change nothing on this target; accepted so that programs run unchanged.
 ACCEPTED = frozenset({
-    "cuda_output", "cpu_compiler_flags", "optimization_level", "compile_time_trace", "enable_mathdx_gemm", "enable_mathdx_solver",
-    "enable_mathdx_fft", "strip_hash",
-    "line_directives", "enable_assertions", "deterministic", "deterministic_max_records", "deterministic_debug",
+    "cuda_output", "cpu_compiler_flags", "optimization_level", "compile_time_trace", "enable_mathdx_gemm",
+    "enable_mathdx_solver", "enable_mathdx_fft", "strip_hash", "line_directives", "enable_assertions",
+    "deterministic", "deterministic_max_records", "deterministic_debug",
 })  # fmt: skip
 
 
