@@ -189,6 +189,10 @@ class Scheduled(Recorder):
             self.printed[len(self.ops)] = Kept(plan.written(args))
         super().launched(plan, dim, args)
 
+    def failed(self, written: list[array]) -> None:
+        super().failed(written)
+        self.seen, self.segments[-1].done = {id(None)}, {id(None)}  # its arrays may go, and others have their ids
+
     def host_write(self, dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
         if source is not None:
             self.reads(source)

@@ -36,10 +36,10 @@ class Recorder(Log):
                 args[k] = _own(args[k])
         self.ops.append((plan, dim if type(dim) is int else tuple(dim), args))
 
-    def failed(self) -> None:
+    def failed(self, written: list[array]) -> None:
         """The launch ended with an error; what it wrote until then can be undone."""
         self.after()
-        self.ops.append(Kept())
+        self.ops.append(Kept(written if self.keeps_contents else None))
 
     # ---- writes from the host
 

@@ -342,7 +342,7 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     if done is NotImplemented:
         return done
     if recorder is not None:
-        recorder.failed()
+        recorder.failed(plan.written(args))
     raise fast.error(done)
 
 
@@ -362,7 +362,7 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
         run()
     except BaseException:
         if recorder is not None:
-            recorder.failed()
+            recorder.failed(written)
         raise
     finally:
         for other, met in others:
