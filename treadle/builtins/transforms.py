@@ -4,6 +4,7 @@ from ..types.core import Type
 from ..types.core import transformation as transform_type
 from .constructors import identity_transform
 from .language import (
+    copysign,
     cross,
     dot,
     length,
@@ -261,8 +262,8 @@ class transform_decompose:
         a = vector(m[0, 0], m[1, 0], m[2, 0])
         b = vector(m[0, 1], m[1, 1], m[2, 1])
         c = vector(m[0, 2], m[1, 2], m[2, 2])
-        side = where(dot(a, cross(b, c)) < 0.0, -1.0, 1.0)
         size = vector(length(a), length(b), length(c))
+        side = copysign(1.0, dot(a, cross(b, c)))
         none = a * 0.0
         x, y, z = direction(a * side, size[0], none), direction(b, size[1], none), direction(c, size[2], none)
         x = direction(a * side, size[0], cross(y, z))
