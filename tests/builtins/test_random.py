@@ -1,9 +1,14 @@
 """Random numbers: the published generator, its known values, and even distributions."""
 
+import math
+
 import numpy as np
 import pytest
 
 import treadle as wp
+from treadle.types.core import i32, u32
+
+from .kernels import run
 
 
 def pcg(state: np.ndarray) -> np.ndarray:
@@ -119,3 +124,31 @@ def test_points_are_evenly_distributed(name, size, mean, second):
         assert p[:, 2].min() >= 0
     if "triangle" in name:
         assert p.min() >= 0 and p.sum(1).max() <= 1 + 1e-6
+
+
+RATES = [0.01, 0.5, 3.0, 9.9, 10.0, 12.0, 42.0, 1000.0, 1e6]
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_poisson_numbers_have_their_distribution(rate):
+    n = 100_000
+    (found,) = run([f"wp.poisson(s, {rate})"], [(i32, np.arange(n))], [u32], before="s = wp.rand_init(3, x0)")
+    found = found.astype(np.float64)
+    error = 5 * np.sqrt(rate / n)
+    assert abs(found.mean() - rate) < error
+    assert abs(found.var() / rate - 1) < 5 * np.sqrt((2 + 1 / rate) / n)
+    ks = np.arange(int(max(0, rate - 6 * rate**0.5)), int(rate + 6 * rate**0.5) + 2)
+    log_factorial = np.array([math.lgamma(k + 1) for k in ks])
+    wanted = n * np.exp(ks * np.log(rate) - rate - log_factorial)
+    counts = np.array([(found == k).sum() for k in ks]) if len(ks) < 500 else wanted
+    some = wanted > 10
+    chi = ((counts - wanted)[some] ** 2 / wanted[some]).sum()
+    assert chi < some.sum() + 5 * np.sqrt(2 * some.sum()) + 5
+
+
+def test_the_rate_zero_gives_zero_and_leaves_the_state():
+    state = np.arange(100).astype(np.uint32)
+    found, after = run(["n", "s"], [(u32, state)], [u32, u32], before="s = x0; n = wp.poisson(s, 0.0)")
+    assert not found.any() and np.array_equal(after, state)
+    found, after = run(["n", "s"], [(u32, state)], [u32, u32], before="s = x0; n = wp.poisson(s, 2.0)")
+    assert (after != state).all()
