@@ -36,6 +36,30 @@ def test_gradients_in_single_precision(name):
     assert wp.autograd.gradcheck(run, inputs=arrays, eps=2e-3, atol=4e-3, rtol=2e-2, show_summary=False)
 
 
+# ---- loops whose bounds lie far apart
+
+
+@wp.kernel
+def squares_by_steps(x: wp.array(dtype=float), y: wp.array(dtype=float), start: int, stop: int, step: int):
+    t = wp.tid()
+    for _ in range(start, stop, step):
+        y[t] = y[t] + x[t] * x[t]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step"),
+    [(0, 10, 2**31 - 1), (0, 10, 3), (0, 9, 3), (3, -8, -(2**31)), (3, -8, -5), (-(2**31), 2**31 - 1, 2**30), (5, 3, 2)],
+)
+def test_long_steps_are_counted(start, stop, step):
+    x, y = wp.array([1.0, 2.0], dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares_by_steps, dim=2, inputs=[x, y, start, stop, step])
+    trips = len(range(start, stop, step))
+    np.testing.assert_array_equal(y.numpy(), [trips, 4.0 * trips])
+    tape.backward(grads={y: wp.ones(2, dtype=float)})
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0 * trips, 4.0 * trips])
+
+
 # ---- arrays of structs, arrays in structs, planes
 
 

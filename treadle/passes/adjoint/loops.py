@@ -43,7 +43,7 @@ def run_loop(r: Reverser, op: Op) -> None:
         else:
             r.b.ops.append(Op(op.name, args, results, op.attrs, (region,), op.span))
             if _known_trips(r, op) is None:
-                r.scopes[-1].trips[op] = _trips(r, args)
+                r.scopes[-1].trips[op] = _trips(r, op)
         r.scopes[-1].now.update(zip(op.results, results))
 
 
@@ -75,25 +75,25 @@ def _known_trips(r: Reverser, op: Op) -> int | None:
     return len(range(start, stop, step)) if step else 0
 
 
-def _trips(r: Reverser, args: tuple[Value, ...]) -> Value:
-    """How often a ``for`` without a stay flag runs: max(0, ceil((stop - start) / step)), and 0 for a step of 0."""
-    start, stop, step = args[:3]
-    t, b = start.type, r.b
-    known = {v: o.attrs["value"] for o in b.ops if o.name == "const" for v in o.results}
-    zero, distance = b.const(0, t), b.one("sub", (stop, start), t)
-    if known.get(step) == 1:
-        return _narrow(r, b.one("max", (distance, zero), t))
-    one = b.const(1, t)
-    up = b.one("gt", (step, zero), b1)
-    size = b.one("select", (up, step, b.one("neg", (step,), t)), t)
-    way = b.one("select", (up, distance, b.one("neg", (distance,), t)), t)
-    whole = b.one("floordiv", (b.one("add", (way, b.one("sub", (size, one), t)), t), b.one("max", (size, one), t)), t)
-    runs = b.one("bitand", (b.one("gt", (way, zero), b1), b.one("ne", (step, zero), b1)), b1)
-    return _narrow(r, b.one("select", (runs, whole, zero), t))
-
-
-def _narrow(r: Reverser, n: Value) -> Value:
-    return n if n.type is i32 else r.b.one("cast", (n,), i32)
+def _trips(r: Reverser, op: Op) -> Value:
+    """How often a ``for`` without a stay flag runs: 1 + floor((stop - start ∓ 1) / step) if the step leads from start
+    towards stop, else 0; in 64 bits, since distances may leave 32."""
+    b, maker, bounds = r.b, r.facts.makers.get(op.args[2]), r.all_now(op.args[:3])
+    if maker is not None and maker.name == "const" and maker.attrs["value"] == 1:
+        (start, stop, _), t = bounds, bounds[0].type
+        distance = b.one("sub", (stop, start), t)
+        count = b.one("select", (b.one("lt", (start, stop), b1), distance, b.const(0, t)), t)
+        return count if t is i32 else b.one("cast", (count,), i32)
+    start, stop, step = [v if v.type is i64 else b.one("cast", (v,), i64) for v in bounds]
+    zero, one, minus = b.const(0, i64), b.const(1, i64), b.const(-1, i64)
+    up, down = b.one("gt", (step, zero), b1), b.one("lt", (step, zero), b1)
+    runs = b.one("bitor", (b.one("bitand", (up, b.one("lt", (start, stop), b1)), b1),
+                           b.one("bitand", (down, b.one("gt", (start, stop), b1)), b1)), b1)  # fmt: skip
+    towards = b.one("select", (up, one, minus), i64)
+    size = b.one("select", (runs, step, one), i64)
+    steps = b.one("floordiv", (b.one("sub", (b.one("sub", (stop, start), i64), towards), i64), size), i64)
+    count = b.one("select", (runs, b.one("add", (steps, one), i64), zero), i64)
+    return b.one("cast", (count,), i32)
 
 
 def reverse_loop(r: Reverser, op: Op) -> None:
