@@ -68,7 +68,7 @@ class Segment:
         met = touched.within(low, high)
         for begin, end in met:
             for first, last in self.covered.outside(begin, end):
-                self.saved.append(Bytes(0, first, copied(first, last), owner))
+                self.saved.append(Bytes(0, first, last - first, owner))
                 self.covered.add(first, last)
         return bool(met)
 
@@ -77,7 +77,7 @@ class Segment:
         for piece in later.saved:
             low = piece.address
             for first, last in self.covered.outside(low, low + piece.nbytes):
-                self.saved.append(Bytes(0, first, piece.data[first - low : last - low], piece.owner))
+                self.saved.append(Bytes(0, first, last - first, piece.owner, piece.data[first - low : last - low]))
         for low, high in later.covered:
             self.covered.add(low, high)
         for low, high in later.written:

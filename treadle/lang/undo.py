@@ -8,6 +8,7 @@ write, going forward again brings everything back to where it was, since a swap 
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,32 +18,53 @@ from ..runtime.array import array
 from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
 from .plan import Part, Plan, Site, span_of
+from .slabs import room
 
 BLOCK = 64  # bytes that are compared, and kept, together
 SMALL = 256  # up to so many bytes are kept without comparing
 
 FOREIGN = (Borrowed, type(None))  # what the memory of arrays is whose bytes others may show as well
 
+ASIDE = 1 << 15  # bytes that are exchanged at a time: they stay in the nearest cache
+
 _string_at, _memmove = ctypes.string_at, ctypes.memmove
 
 
+class _Aside(threading.local):
+    """Room for an exchange; one a thread, since copying lets other threads run."""
+
+    def __init__(self):
+        self.room = ctypes.create_string_buffer(ASIDE)
+
+
+_aside = _Aside()
+
+
 class Bytes:
-    """Bytes that lay at ``address`` before the operation number ``position``. ``owner`` keeps the memory alive."""
+    """The ``nbytes`` bytes that lay at ``address`` before the operation number ``position``, kept at ``at`` in a slab.
+    ``owner`` keeps the memory alive."""
 
-    __slots__ = ("address", "data", "owner", "position")
+    __slots__ = ("address", "at", "nbytes", "owner", "position", "slab")
 
-    def __init__(self, position: int, address: int, data: bytes, owner: Any):
-        self.position, self.address, self.data, self.owner = position, address, data, owner
+    def __init__(self, position: int, address: int, nbytes: int, owner: Any, data: bytes | None = None):
+        """``data``: the bytes, if they are not those that lie there now."""
+        self.position, self.address, self.nbytes, self.owner = position, address, nbytes, owner
+        self.at, self.slab = room(nbytes)
+        _memmove(self.at, address if data is None else data, nbytes)
 
     @property
-    def nbytes(self) -> int:
-        return len(self.data)
+    def data(self) -> bytes:
+        """A copy of the bytes that are kept."""
+        return _string_at(self.at, self.nbytes)
 
     def swap(self) -> None:
         """Exchange them with what lies there now."""
-        data = self.data
-        self.data = _string_at(self.address, len(data))
-        _memmove(self.address, data, len(data))
+        aside = _aside.room
+        for low in range(0, self.nbytes, ASIDE):
+            count, here, kept = min(ASIDE, self.nbytes - low), self.address + low, self.at + low
+            _memmove(aside, here, count)
+            _memmove(here, kept, count)
+            _memmove(kept, aside, count)
 
     def put(self, data: bytes) -> None:
         """Write ``data`` there."""
@@ -168,7 +190,7 @@ class Log:
         nbytes = gapless(a)
         if nbytes < 0:
             return False
-        self.saved.append(Bytes(len(self.ops), a.ptr, _string_at(a.ptr, nbytes), a))
+        self.saved.append(Bytes(len(self.ops), a.ptr, nbytes, a))
         if not keeps:
             del self.cells[key]
             self.seen.discard(id(a))
@@ -185,19 +207,18 @@ class Log:
                 self.saved.append(Elements(len(self.ops), elements))
             return
         for begin, end in self.watched.within(low, high):
-            data = _string_at(begin, end - begin)
             if sure or end - begin <= SMALL:
-                self.saved.append(Bytes(len(self.ops), begin, data, owner))
+                self.saved.append(Bytes(len(self.ops), begin, end - begin, owner))
                 if not keeps:
                     self.forget(owner, begin, end)
             else:
-                self.pending.append((begin, end, data, owner, keeps))
+                self.pending.append((begin, end, _string_at(begin, end - begin), owner, keeps))
 
     def after(self) -> None:
         """The write is done: of what was to be compared, keep the blocks that changed."""
         for begin, end, data, owner, keeps in self.pending:
             for low, high in _changed(data, _string_at(begin, end - begin)):
-                self.saved.append(Bytes(len(self.ops), begin + low, data[low:high], owner))
+                self.saved.append(Bytes(len(self.ops), begin + low, high - low, owner, data[low:high]))
                 if not keeps:
                     self.forget(owner, begin + low, begin + high)
         self.pending.clear()

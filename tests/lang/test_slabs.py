@@ -1,0 +1,50 @@
+"""Memory of tapes: pieces that do not meet, and slabs that are used again."""
+
+import ctypes
+import gc
+
+import numpy as np
+
+from treadle.lang import slabs
+from treadle.lang.slabs import LINE, SLAB, room
+from treadle.lang.undo import ASIDE, Bytes
+
+
+def test_pieces_do_not_meet():
+    pieces = [room(n) for n in (1, 64, 65, 1000, SLAB, 3 * SLAB, 0, 7)]
+    for k, ((at, _), n) in enumerate(zip(pieces, (1, 64, 65, 1000, SLAB, 3 * SLAB, 0, 7), strict=True)):
+        assert at % LINE == 0
+        ctypes.memset(at, k, n)
+    for k, ((at, slab), n) in enumerate(zip(pieces, (1, 64, 65, 1000, SLAB, 3 * SLAB, 0, 7), strict=True)):
+        assert ctypes.string_at(at, n) == bytes([k]) * n
+        assert slab.memory.ctypes.data <= at and at + n <= slab.end
+
+
+def test_a_slab_is_used_again_when_its_pieces_have_gone():
+    _, big = room(SLAB + 1)
+    memory = big.memory
+    del big, _
+    gc.collect()
+    assert room(SLAB + 1)[1].memory is memory
+
+
+def test_idle_slabs_are_not_hoarded(monkeypatch):
+    monkeypatch.setattr(slabs, "KEPT", 0)
+    _, big = room(5 * SLAB)
+    size = len(big.memory) - LINE
+    before = len(slabs._idle.get(size, ()))
+    del big, _
+    assert len(slabs._idle.get(size, ())) == before
+
+
+def test_exchange_of_pieces_longer_than_what_is_moved_at_a_time():
+    rng = np.random.default_rng(0)
+    for n in (0, 1, ASIDE - 1, ASIDE, 3 * ASIDE + 5):
+        memory = rng.integers(0, 256, n, np.uint8)
+        first = memory.copy()
+        piece = Bytes(0, memory.ctypes.data, n, memory)
+        memory[...] = second = rng.integers(0, 256, n, np.uint8)
+        piece.swap()
+        assert (memory == first).all() and piece.data == second.tobytes() and piece.nbytes == n
+        piece.swap()
+        assert (memory == second).all()

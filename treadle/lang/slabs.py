@@ -1,0 +1,52 @@
+"""Where tapes keep what they save: memory that is handed on from tape to tape.
+
+Memory fresh from the system costs more to touch for the first time than a copy into it. So pieces are cut from slabs,
+and a slab whose pieces have all gone is kept for the next one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["Slab", "room"]
+
+SLAB = 1 << 20  # bytes of a slab; larger pieces have one of their own
+KEPT = 256 << 20  # bytes of idle slabs that are not given back to the system
+LINE = 64
+
+_idle: dict[int, list[np.ndarray]] = {}  # by size
+
+
+class Slab:
+    """Memory from which pieces are cut, from address ``at`` up to ``end``. It lives as long as any of them."""
+
+    __slots__ = ("at", "end", "memory")
+
+    def __init__(self, size: int):
+        idle = _idle.get(size)
+        self.memory = idle.pop() if idle else np.empty(size + LINE, np.uint8)
+        self.at = -(-self.memory.ctypes.data // LINE) * LINE
+        self.end = self.at + size
+
+    def __del__(self, idle: dict[int, list[np.ndarray]] = _idle) -> None:
+        size = len(self.memory) - LINE
+        if sum([len(each) * kind for kind, each in idle.items()]) + size <= KEPT:
+            idle.setdefault(size, []).append(self.memory)
+
+
+_slab: Slab | None = None  # the one that pieces are cut from now
+
+
+def room(nbytes: int) -> tuple[int, Slab]:
+    """The address of ``nbytes`` bytes that nobody else uses while the slab is held."""
+    global _slab
+    size = -(-nbytes // LINE) * LINE
+    if size > SLAB:
+        own = Slab(size)
+        return own.at, own
+    slab = _slab
+    if slab is None or slab.at + size > slab.end:
+        slab = _slab = Slab(SLAB)
+    at = slab.at
+    slab.at = at + size
+    return at, slab
