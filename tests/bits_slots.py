@@ -72,6 +72,33 @@ def vectors(n: int = 5_003) -> Found:
 
 
 @wp.kernel
+def beside_kernel(
+    x: wp.array(dtype=float), where: wp.array(dtype=int), table: wp.array(dtype=wp.vec3), other: wp.array(dtype=float),
+    total: wp.array(dtype=float), count: wp.array(dtype=int),
+):
+    i = wp.tid()
+    for k in range(wp.len(table)):
+        wp.atomic_add(table, k, wp.vec3(x[i], 0.1, float(k)) * x[i])
+    wp.atomic_add(other, where[i], x[i])
+    wp.atomic_add(other, where[i] // 2, 0.3)
+    wp.atomic_add(total, 0, x[i])
+    wp.atomic_add(count, where[i], 1)
+
+
+def beside() -> Found:
+    """Slots beside copies and sums, with few threads (copies are refused) and with many."""
+    found = {}
+    for n in (700, 40_003):
+        where = wp.array(np.random.default_rng(33).integers(0, 90, n).astype(np.int32))
+        table, other = wp.zeros(21, dtype=wp.vec3), wp.zeros(90, dtype=float)
+        total, count = wp.zeros(1, dtype=float), wp.zeros(90, dtype=int)
+        wp.launch(beside_kernel, dim=n, inputs=[wp.array(normal(n)), where, table, other, total, count])
+        arrays = {"table": table, "other": other, "total": total, "count": count, "where": where}
+        found |= {f"{name} {n}": a.numpy() for name, a in arrays.items()}
+    return found
+
+
+@wp.kernel
 def grid_kernel(x: wp.array2d(dtype=float), table: wp.array2d(dtype=float), flat: wp.array(dtype=float)):
     i, j = wp.tid()
     for k in range(table.shape[0]):
@@ -159,6 +186,7 @@ PROGRAMS = {
     "mixed places": mixed,
     "few threads": lambda: mixed(70, 33),
     "vectors in loops": vectors,
+    "slots beside copies": beside,
     "grids": grids,
     "gradients": gradients,
     "beyond slots": beyond,

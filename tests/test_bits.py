@@ -121,6 +121,19 @@ def test_loops_that_add_to_a_table_add_the_right_numbers():
         assert np.allclose(bits_slots.mixed(*case)["table"], want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
 
 
+def test_slots_copies_and_sums_do_not_disturb_each_other():
+    from tests import bits_slots
+
+    found = bits_slots.beside()
+    for n in (700, 40_003):
+        x, where = bits_slots.normal(n).astype(float), found[f"where {n}"]
+        table = np.stack([(x[:, None] * np.stack([x, 0.1 + 0 * x, k + 0 * x], 1)).sum(0) for k in range(21)])
+        other = np.bincount(where, x, 90) + 0.3 * np.bincount(where // 2, minlength=90)
+        for name, want in (("table", table), ("other", other), ("total", [x.sum()])):
+            assert np.allclose(found[f"{name} {n}"], want, rtol=1e-4, atol=1e-2), name
+        assert (found[f"count {n}"] == np.bincount(where, minlength=90)).all()
+
+
 def test_gradients_of_bodies_are_right_on_both_sides_of_the_size_rule():
     """With few threads the gradient is too large for slots: the kernel is the same, and what it adds is."""
     from tests import bits_slots
