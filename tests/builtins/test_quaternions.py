@@ -70,3 +70,21 @@ def test_small_twists_keep_their_digits():
     axis = wp.vec3(0.0, 0.0, 1.0)
     for angle in (1e-4, 5e-4, 2.0, 6.0):
         assert abs(wp.quat_twist_angle(axis, wp.quat_from_axis_angle(axis, angle)) - angle) < 2e-6 * angle
+
+
+@PRECISIONS
+def test_axis_and_angle_are_written_to_variables(t):
+    q, v = quaternion(t), vector(3, t)
+    turns = unit(random((4,), t, 5))
+    written = "n = x1; a = x2; wp.quat_to_axis_angle(x0, n, a); m, b = wp.quat_to_axis_angle(x0)"
+    empty = [(v, np.zeros((COUNT, 3), turns.dtype)), (t, np.zeros(COUNT, turns.dtype))]
+    found = run(["n", "a", "m", "b"], [(q, turns), *empty], [v, t, v, t], before=written)
+    assert np.array_equal(found[0], found[2]) and np.array_equal(found[1], found[3]) and found[1].all()
+
+
+@PRECISIONS
+def test_rotations_are_found_in_larger_matrices(t):
+    turns = np.zeros((COUNT, 4, 4), random((1,), t).dtype)
+    turns[:, :3, :3] = rotation(unit(random((4,), t, 6)))
+    (found,) = run(["wp.quat_from_matrix(x0)"], [(matrix(4, 4, t), turns)], [quaternion(t)])
+    near(rotation(found), turns[:, :3, :3], t)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import treadle as wp
-from treadle.types.core import f32, matrix, transformation, vector
+from treadle.types.core import f32, matrix, quaternion, transformation, vector
 
 from .kernels import run
 from .samples import COUNT, PRECISIONS, near, random, rotation, unit
@@ -46,3 +46,24 @@ def test_transforms(t):
     wanted = [m @ n, np.linalg.inv(m), point, point - a[:, :3], point, m, m * scale]
     for f, w in zip(found, wanted, strict=True):
         near(f, w, t)
+
+
+@PRECISIONS
+def test_matrices_are_taken_apart_and_put_together(t):
+    q, v, m = quaternion(t), vector(3, t), matrix(4, 4, t)
+    turn, place, scale = unit(random((4,), t, 1)), random((3,), t, 2), random((3,), t, 3)
+    scale[:3] = np.abs(scale[:3])
+    for k in range(3):  # a scale of 0: the rotation follows from the others
+        scale[3 + k] = np.abs(scale[3 + k])
+        scale[3 + k, k] = 0
+    composed = "wp.transform_compose(x0, x1, x2)"
+    found = run(
+        ["p", "r", "s", composed, "wp.transform_compose(p, r, s)"], [(v, place), (q, turn), (v, scale)],
+        [v, q, v, m, m], before=f"p, r, s = wp.transform_decompose({composed})",
+    )  # fmt: skip
+    assert np.array_equal(found[0], place)
+    near(np.abs(found[2]), np.abs(scale), t)
+    near(found[4], found[3], t)
+    kept = (scale >= 0).all(axis=1)  # others are one of four rotations
+    near(rotation(found[1])[kept], rotation(turn)[kept], t)
+    assert kept.sum() > 6 and (found[2][:, 1:] >= 0).all()

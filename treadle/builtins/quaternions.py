@@ -230,6 +230,19 @@ class quat_from_matrix:
         return normalize(quaternion(x, y, z, w))
 
 
+@builtin("quaternion math", "quat_from_matrix")
+class quat_from_matrix4:
+    """The rotation in the upper left of a 4 × 4 matrix.
+
+    >>> wp.quat_from_matrix(wp.identity(n=4, dtype=float))
+    quatf([0.0, 0.0, 0.0, 1.0])
+    """
+
+    def body(mat: Mat(4, 4, Float)) -> Quat(Float):
+        x, y, z = mat[0], mat[1], mat[2]
+        return quat_from_matrix(matrix(x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2], shape=(3, 3)))
+
+
 @builtin("quaternion math")
 class quat_slerp:
     """The rotation a share ``t`` of the way from ``a`` to ``b``, along the shorter arc and at constant speed.

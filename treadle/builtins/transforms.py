@@ -214,13 +214,7 @@ class transform_from_matrix:
     """
 
     def body(mat: Mat(4, 4, Float)) -> Transform(Float):
-        turn = matrix(
-            mat[0, 0], mat[0, 1], mat[0, 2],
-            mat[1, 0], mat[1, 1], mat[1, 2],
-            mat[2, 0], mat[2, 1], mat[2, 2],
-            shape=(3, 3),
-        )  # fmt: skip
-        return transformation(vector(mat[0, 3], mat[1, 3], mat[2, 3]), quat_from_matrix(turn))
+        return transformation(vector(mat[0, 3], mat[1, 3], mat[2, 3]), quat_from_matrix(mat))
 
 
 @builtin("transformations")
