@@ -77,6 +77,7 @@ def test_random_tiles_are_the_numbers_of_the_generator():
         wp.tile_store(f, wp.tile_randf(shape=10, rng=rng), offset=i * 20)
         wp.tile_store(f, wp.tile_randf(shape=(10,), rng=rng, min=-1.0, max=1.0), offset=i * 20 + 10)
         wp.tile_store(n, wp.tile_randi(shape=10, rng=rng, min=3, max=6), offset=i * 10)
+        wp.randi(rng)
         for k in range(10):
             plain[i * 10 + k] = wp.randf(rng)
 

@@ -58,6 +58,8 @@ _FILES = {  # in the order in which the overloads of one name are tried
         tile_lower_solve_inplace tile_upper_solve tile_upper_solve_inplace""",
     "tile_fft": """
         tile_fft tile_ifft""",
+    "tile_stacks": """
+        tile_stack tile_stack_push tile_stack_pop tile_stack_clear tile_stack_count""",
     "tile_indexed": """
         tile_load_indexed tile_store_indexed tile_atomic_add_indexed tile_scatter_add tile_scatter_masked tile_randf
         tile_randi""",
@@ -94,7 +96,8 @@ UPDATING: dict[str, tuple[int | str, ...]] = {n: which for which, names in _CHAN
 """Builtins that give variables passed to them new values, and which arguments these are: by position and by name."""
 UPDATING.update(
     tile_assign=(0, "dst"), tile_matmul=(2, "out"), tile_sort=(0, 1, "keys", "values"), tile_axpy=(2, "dest"),
-    tile_fft=(0, "inout"), tile_ifft=(0, "inout"), tile_scatter_add=(0, "a"), tile_scatter_masked=(0, "a"), tile_cholesky_inplace=(0, "A"),
+    tile_stack_push=(0, "s"), tile_stack_pop=(0, "s"), tile_stack_clear=(0, "s"), tile_fft=(0, "inout"),
+    tile_ifft=(0, "inout"), tile_scatter_add=(0, "a"), tile_scatter_masked=(0, "a"), tile_cholesky_inplace=(0, "A"),
     tile_cholesky_solve_inplace=(1, "y"), tile_lower_solve_inplace=(1, "y"), tile_upper_solve_inplace=(1, "z"),
 )  # fmt: skip
 

@@ -323,6 +323,16 @@ def scaled(t, x):
     return t
 
 
+def faded(t, x):
+    """As scaled, but 0 makes zero of everything, of what is not a number too."""
+    for k in range(t.size):
+        y = t.dtype(0)
+        if x != t.dtype(0):
+            y = t[k] * x
+        t[k] = y
+    return t
+
+
 def add_to_diagonal(t, d):
     for k in range(d.size):
         t[k * d.size + k] += d[k]

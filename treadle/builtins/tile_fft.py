@@ -32,8 +32,8 @@ def turned(a, angle):
 
 @cache
 def stage(rows: int, n: int, radix: int, before: int, sign: int) -> Callable:
-    """One step of Stockham's transform, which needs no reordering (Van Loan, Computational Frameworks for the Fast Fourier
-    Transform, 1.7): ``before`` is the product of the radices so far. With m = n / before / radix it takes
+    """One step of Stockham's transform, which needs no reordering (Van Loan, Computational Frameworks for the Fast
+    Fourier Transform, 1.7). ``before`` is the product of the radices so far. With m = n / before / radix it takes
     x[q + before (p + m k)] for k < radix to y[q + before (radix p + j)]: their transform, turned by p j / (m radix)."""
     left = n // before
     m = left // radix

@@ -273,25 +273,32 @@ class tile_scatter_masked:
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 
+# The generator makes one step first, as that of the field does for the thread that it is in.
+
+
 def fill_randf(t, state):
+    randi(state)
     for k in range(t.size):
         t[k] = randf(state)
     return t
 
 
 def fill_randf_between(t, state, low, high):
+    randi(state)
     for k in range(t.size):
         t[k] = randf(state, low, high)
     return t
 
 
 def fill_randi(t, state):
+    randi(state)
     for k in range(t.size):
         t[k] = randi(state)
     return t
 
 
 def fill_randi_between(t, state, low, high):
+    randi(state)
     for k in range(t.size):
         t[k] = randi(state, low, high)
     return t

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
 from ..types.core import ARITHMETIC, FLOATS, Matrix, Scalar, Tile, Type, Vector, i32
@@ -34,9 +35,11 @@ def _pairwise(op: str, word: object, verb: str):
         if not all(isinstance(x, Scalar | Vector | Matrix) for x in items):
             raise Mismatch("a tile goes with numbers, vectors and matrices")
         if not any(isinstance(x, Scalar) for x in items):
-            raise Mismatch(
-                f"Cannot {verb} {given['a'].show()} by {given['b'].show()}: at least one element type must be scalar",
-                f"wp.tile_map(wp.{op}, a, b) takes what wp.{op} takes",
+            what = "element type must be scalar" if all(isinstance(t, Tile) for t in types.values()) else (
+                "operand must be a scalar type")  # fmt: skip
+            raise KernelTypeError(
+                f"Cannot {verb} {given['a'].show()} by {given['b'].show()}: at least one {what}",
+                hint=f"wp.tile_map(wp.{op}, a, b) takes what wp.{op} takes",
             )
         tiles = [tile_of(x, *shapes) for x in items]
         direct = items[0] is items[1]
@@ -392,13 +395,10 @@ class _Accumulate:
                 x = convert(build, v[name], out.item)
                 if given[name].literal and given[name].value == 1.0:
                     continue
-                if name == "beta" and given[name].literal and given[name].value == 0.0:  # even if out is not a number
-                    target = call(build, given.context, bodies.fill, blank(build, out), build.const(0.0, out.item))
-                    continue
                 if name == "alpha":
                     left = call(build, given.context, bodies.scaled, left, x)
                 else:
-                    target = call(build, given.context, bodies.scaled, target, x)
+                    target = call(build, given.context, bodies.faded, target, x)
             return call(build, given.context, product_of(a.shape[0], b.shape[1]), left, v["b"], target)
 
         return Plan(None, {**types, **scale}, emit)

@@ -11,7 +11,7 @@ from math import prod
 
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import INTS, Indexed, Matrix, Scalar, Tile, Type, View, f32, i32, matrix, vector
+from ..types.core import ARITHMETIC, INTS, Indexed, Matrix, Scalar, Tile, Type, View, f32, i32, matrix, vector
 from ..types.core import tile as tile_of
 from ..types.promotion import literal_type
 from ..types.spelling import spell
@@ -150,11 +150,12 @@ class tile_arange:
         floats = any(isinstance(k, float) for k in known)
         typed = next((a.type for a in numbers if not a.literal), None)
         item = item_of(given) if given.value("dtype") else typed or (f32 if floats else literal_type(0))
-        if not isinstance(item, Scalar):
-            raise Mismatch(f"argument 'dtype' must be a scalar type, not {spell(item)}")
-        count = max(0, int(-((start - stop) // step)))
-        if not count:
-            raise Mismatch("this range is empty")
+        if item not in ARITHMETIC:
+            raise Mismatch(f"argument 'dtype' must be a numeric scalar dtype, not {spell(item)}")
+        count = -((start - stop) // step)
+        if not 0 < count < 2**31:
+            raise Mismatch("this range is empty" if count <= 0 else "this range has too many numbers")
+        count = int(count)
         t, number = tile_of(item, (count,)), float if item.is_float else int
 
         def emit(b: Builder, values: dict[str, Value]) -> Value:
@@ -327,6 +328,10 @@ class tile_view:
             if len(shape) != rank or any(n > m for n, m in zip(shape, t.shape)):
                 raise Mismatch(f"argument 'shape' must be that of a part of {spell(t)}, not {shape}")
             made = tile_of(t.item, shape)
+            known = given.value("offset")
+            for k, n, m in zip(known if isinstance(known, tuple) else (), shape, t.shape):
+                if not 0 <= k <= m - n:
+                    raise Mismatch(f"a part of shape {shape} from {known} on is out of bounds of {spell(t)}")
         else:
             kind = given["offset"].type
             items = getattr(kind, "items", None) or getattr(kind, "n", None)
@@ -354,12 +359,16 @@ class tile_assign:
     def plan(given: Given) -> Plan:
         t, src = given.tile("dst"), given.tile("src")
         rank = len(t.shape)
-        if src.item is not t.item or len(src.shape) != rank or any(n > m for n, m in zip(src.shape, t.shape)):
+        numbers = isinstance(src.item, Scalar) and isinstance(t.item, Scalar)
+        if src.item is not t.item and not numbers or len(src.shape) != rank or any(n > m for n, m in zip(src.shape, t.shape)):
             raise Mismatch(f"argument 'src' must be a part of {spell(t)}, it is {spell(src)}")
 
         def emit(b: Builder, values: dict[str, Value]) -> Value:
             first = _first(b, places(b, given, values, "offset", rank), steps_of(t.shape))
-            return placed(b, given.context, values["dst"], values["src"], steps_of(t.shape), first)
+            part = values["src"]
+            if src.item is not t.item:
+                part = call(b, given.context, bodies.convert, blank(b, tile_of(t.item, src.shape)), part)
+            return placed(b, given.context, values["dst"], part, steps_of(t.shape), first)
 
         return Plan(None, _types(given, rank, dst=t, src=src), emit)
 
@@ -399,7 +408,10 @@ class tile_squeeze:
         if axis is None:
             gone = {k for k, n in enumerate(shape) if n == 1}
         else:
-            gone = {k % len(shape) for k in (axis if isinstance(axis, tuple | list) else (axis,))}
+            asked = axis if isinstance(axis, tuple | list) else (axis,)
+            if not all(isinstance(k, int) and -len(shape) <= k < len(shape) for k in asked):
+                raise Mismatch(f"argument 'axis' must name some of the {len(shape)} axes, not {axis!r}")
+            gone = {k % len(shape) for k in asked}
         if any(shape[k] != 1 for k in gone):
             raise Mismatch(f"only dimensions of one element can go, not {sorted(gone)} of {shape}")
         return _reshaped(given, tuple(n for k, n in enumerate(shape) if k not in gone) or (1,))

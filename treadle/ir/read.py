@@ -115,6 +115,10 @@ class _Reader:
             elem = None if self.took("any") else self.type()
             self.take(",")
             t = core.array(elem, int(self.take()), word != "array")
+        elif word == "stack":
+            elem = self.type()
+            self.take(",")
+            t = core.tile_stack(elem, int(self.take()))
         elif word in ("fixed", "tile"):
             elem = self.type()
             self.take(",")

@@ -10,10 +10,10 @@ from functools import cache
 from math import prod
 
 __all__ = [
-    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "VOID", "STR", "Array", "Fixed", "FunctionType", "Indexed", "Matrix",
-    "Scalar", "Struct", "Tile", "Tuple", "Type", "Vector", "View", "any_layout", "array", "b1", "bf16", "f16", "f32",
-    "f64", "fixed", "i8", "i16", "i32", "i64", "indexed", "matrix", "quaternion", "tile", "transformation",
-    "tuple_of", "u8", "u16", "u32", "u64", "vector", "view",
+    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "STR", "VOID", "Array", "Fixed", "FunctionType", "Indexed", "Matrix",
+    "Scalar", "Struct", "Tile", "TileStack", "Tuple", "Type", "Vector", "View", "any_layout", "array", "b1", "bf16",
+    "f16", "f32", "f64", "fixed", "i16", "i32", "i64", "i8", "indexed", "matrix", "quaternion", "tile", "tile_stack",
+    "transformation", "tuple_of", "u16", "u32", "u64", "u8", "vector", "view",
 ]  # fmt: skip
 
 
@@ -153,6 +153,26 @@ class Tile(Vector):
     def width(self) -> int:
         """The scalars of an element."""
         return 1 if isinstance(self.item, Scalar) else self.item.n
+
+
+class TileStack(Tile):
+    """A stack of a block: ``capacity`` elements, and behind them one whose first scalar says how many there are."""
+
+    __slots__ = ()
+
+    def __init__(self, item: Type, capacity: int):
+        super().__init__(item, (capacity + 1,))
+        self.name = f"stack<{item.name},{capacity}>"
+
+    @property
+    def capacity(self) -> int:
+        return self.shape[0] - 1
+
+
+@cache
+def tile_stack(item: Type, capacity: int) -> TileStack:
+    """The type of stacks of elements as tiles have them."""
+    return TileStack(item, capacity)
 
 
 @cache

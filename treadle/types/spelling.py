@@ -12,6 +12,7 @@ from .core import (
     Scalar,
     Struct,
     Tile,
+    TileStack,
     Tuple,
     Type,
     Vector,
@@ -46,6 +47,8 @@ def spell(t: Type | None) -> str:
         return "None"
     if isinstance(t, Scalar):
         return SCALAR_NAMES[t]
+    if isinstance(t, TileStack):
+        return f"tile_stack(capacity={t.capacity}, dtype={spell(t.item)})"
     if isinstance(t, Tile):
         return f"tile(dtype={spell(t.item)}, shape={t.shape})"
     if isinstance(t, Vector):
