@@ -359,8 +359,8 @@ class tile_assign:
     def plan(given: Given) -> Plan:
         t, src = given.tile("dst"), given.tile("src")
         rank = len(t.shape)
-        numbers = isinstance(src.item, Scalar) and isinstance(t.item, Scalar)
-        if src.item is not t.item and not numbers or len(src.shape) != rank or any(n > m for n, m in zip(src.shape, t.shape)):
+        fits = src.item is t.item or isinstance(src.item, Scalar) and isinstance(t.item, Scalar)
+        if not fits or len(src.shape) != rank or any(n > m for n, m in zip(src.shape, t.shape)):
             raise Mismatch(f"argument 'src' must be a part of {spell(t)}, it is {spell(src)}")
 
         def emit(b: Builder, values: dict[str, Value]) -> Value:
