@@ -48,7 +48,8 @@ def squares_by_steps(x: wp.array(dtype=float), y: wp.array(dtype=float), start: 
 
 @pytest.mark.parametrize(
     ("start", "stop", "step"),
-    [(0, 10, 2**31 - 1), (0, 10, 3), (0, 9, 3), (3, -8, -(2**31)), (3, -8, -5), (-(2**31), 2**31 - 1, 2**30), (5, 3, 2)],
+    [(0, 10, 2**31 - 1), (0, 10, 3), (0, 9, 3), (3, -8, -(2**31)), (3, -8, -5), (-(2**31), 2**31 - 1, 2**30),
+     (5, 3, 2)],
 )
 def test_long_steps_are_counted(start, stop, step):
     x, y = wp.array([1.0, 2.0], dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)

@@ -15,6 +15,7 @@ from functools import cache
 from ..ir.builder import Builder
 from ..ir.effects import leaf_paths
 from ..ir.node import Block, Func, Op, Value
+from ..ir.ops import CUTS
 from ..ir.walk import ops_of, uses_of, with_body, with_ops, with_regions
 from ..types.core import Type, View
 from ..types.layout import children, leaves
@@ -42,7 +43,7 @@ class _Views:
         name = op.name
         if name == "tid":
             self.axes[op.results[0]] = op.attrs["axis"]
-        elif name in ("field", "parts", "subview", "slice") and op.args[0] in self.origin:
+        elif name in CUTS and op.args[0] in self.origin:
             root, fixed = self.origin[op.args[0]]
             if name == "slice" or op.attrs.get("axis"):
                 fixed = None

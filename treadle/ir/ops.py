@@ -96,6 +96,7 @@ OPS: dict[str, OpInfo] = {
     "check": OpInfo(pure=False, safe=False),
 }  # fmt: skip
 
+CUTS = ("subview", "slice", "field", "parts")  # these give a view of memory that another view shows
 STRUCTURAL = frozenset(OPS)  # the ops above; what comes later is a primitive of the builtins registry
 
 

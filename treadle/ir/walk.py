@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from ..types.core import Scalar
 from .node import Block, Func, Op, Value
+
+
+def is_float(v: Value) -> bool:
+    """Whether ``v`` is a number that may have a derivative."""
+    return isinstance(v.type, Scalar) and v.type.is_float
 
 
 def with_regions(op: Op, regions: tuple[Block, ...]) -> Op:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelGradientError
-from ..runtime.array import array, put_selected, put_value
+from ..runtime.array import array, put_selected
 from ..runtime.copies import put_elements, read, write
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values
@@ -80,8 +80,7 @@ class HostWrite:
         flow = rows.copy() if into is not None else None
         rows[...] = np.zeros((), rows.dtype)
         if into is not None and flow is not None:
-            add_all(into, flow, self.perform is put_value)
-
+            add_all(into, flow)
 
     def selected(self, grad: array, into: array | None) -> None:
         """The same where indices say which elements were written, and which were read."""
@@ -99,22 +98,15 @@ class HostWrite:
             add(there, flow.reshape(there[at].shape), into._element.type, at)
 
 
-class Function:
-    """What the user's ``tape.record_func`` gave: ``call`` runs in the backward pass."""
+class Function(Kept):
+    """What the user's ``tape.record_func`` gave: ``call`` runs in the backward pass. Where steps are replayed the
+    contents of ``touched`` are kept (``keep``)."""
 
-    __slots__ = ("call", "contents", "touched")
+    __slots__ = ("call", "touched")
 
     def __init__(self, call: Callable[[], Any], touched: list[array], keep: bool):
+        super().__init__(touched if keep else None)
         self.call, self.touched = call, touched
-        self.contents = [(a, a.numpy().copy()) for a in touched] if keep else []
-
-    @property
-    def nbytes(self) -> int:
-        return sum([rows.nbytes for _, rows in self.contents])
-
-    def run(self) -> None:
-        for a, rows in self.contents:
-            a.numpy()[...] = rows
 
     def arrays(self) -> list[array]:
         return self.touched
@@ -123,7 +115,7 @@ class Function:
         self.call()
 
 
-def add_all(into: array, flow: np.ndarray, converts: bool) -> None:
+def add_all(into: array, flow: np.ndarray) -> None:
     """Add the gradient ``flow`` of a copy to that of its source, whose shape or element type may be another."""
     rows = into.numpy()
     if flow.shape != rows.shape:

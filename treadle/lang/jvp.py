@@ -13,12 +13,12 @@ from ..base.errors import LaunchError, LaunchTypeError
 from ..runtime import watch
 from ..runtime.array import allocate, array
 from ..runtime.elements import element
-from ..runtime.memory import span
 from ..types.core import Indexed, Struct, Type, View
 from ..types.layout import has_floats, has_tangent
 from ..types.spelling import spell
 from .kernel import Kernel
 from .launch import bound
+from .plan import Plan, span_of
 from .struct import convert, zero_of
 
 
@@ -161,8 +161,8 @@ class Beside:
             if isinstance(given, array) and _same_layout(a, given):
                 self.made[group[0]] = given
                 return
-        low = min(_bytes(self.arrays[path])[0] for path in group)
-        high = max(_bytes(self.arrays[path])[1] for path in group)
+        low = min(span_of(self.arrays[path])[0] for path in group)
+        high = max(span_of(self.arrays[path])[1] for path in group)
         base, start = self._owner(group, low, high)
         if base is None:
             device, room = self.arrays[group[0]].device, (max(high - low, 1),)
@@ -180,7 +180,7 @@ class Beside:
         """A tangent that was given and has room for all of the group, and the address of the array it goes with."""
         for path in group:
             a, t = self.arrays[path], self.given.get(path)
-            if isinstance(t, array) and _bytes(a) == (low, high) and _same_layout(a, t):
+            if isinstance(t, array) and span_of(a) == (low, high) and _same_layout(a, t):
                 return t, a.ptr
         return None, 0
 
@@ -272,8 +272,6 @@ class Doubled:
     def planned(self, program: Any) -> Any:
         """What tapes know of it."""
         if self.plan is None:
-            from .plan import Plan
-
             self._hot.update(program.entry.meta["tangents"])
             self.plan = Plan(self, self, program.entry.meta)
             sites = {site.name: site for site in self.plan.sites}
@@ -309,18 +307,11 @@ def _arrays(path: str, value: Any, t: Type, tangent: Any) -> Iterator[tuple[str,
             yield from _arrays(f"{path}.{name}", getattr(value, name), field, inner)
 
 
-def _bytes(a: array) -> tuple[int, int]:
-    """From which address up to which ``a`` lies."""
-    e = a._element
-    low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
-    return a.ptr + low, a.ptr + high
-
-
 def _groups(arrays: dict[str, array]) -> list[list[str]]:
     """The paths of ``arrays``, those together whose bytes overlap."""
     found: list[list[str]] = []
     end = 0
-    for low, high, path in sorted((*_bytes(a), path) for path, a in arrays.items()):
+    for low, high, path in sorted((*span_of(a), path) for path, a in arrays.items()):
         if found and low < end:
             found[-1].append(path)
         else:

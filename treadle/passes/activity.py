@@ -13,21 +13,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ..ir.node import Block, Func, Op, Value
-from ..types.core import Scalar, View
+from ..ir.ops import CUTS
+from ..ir.walk import is_float
+from ..types.core import View
 
-__all__ = ["ADDRESS", "LOADED", "Activity", "Marks", "Root", "activity", "gradient_of", "is_float"]
+__all__ = ["ADDRESS", "LOADED", "Activity", "Marks", "Root", "activity", "gradient_of"]
 
 LOADED, ADDRESS = "loaded", "address"  # memory that nothing can be said of
 Root = Value | str | tuple  # a tuple ("grad", root) is the gradient of a root
 Marks = tuple[int, ...]  # a parameter: 1 if it is active (a view: hot), and 2 more if the view's gradient is hot
 
-SAME_MEMORY = ("subview", "slice", "field", "parts")
 FLAT = ("floor", "ceil", "trunc", "rint")  # their derivatives are zero wherever they exist
-
-
-def is_float(v: Value) -> bool:
-    """Whether ``v`` is a number that may have a derivative."""
-    return isinstance(v.type, Scalar) and v.type.is_float
 
 
 def gradient_of(roots: Iterable[Root]) -> frozenset[Root]:
@@ -136,7 +132,7 @@ class _Walk:
             rule = _RULES.get(op.name)
             if rule is not None:
                 rule(self, op)
-            elif op.name in SAME_MEMORY:
+            elif op.name in CUTS:
                 self.view(op.result, self.facts.roots[op.args[0]])
             elif op.results and op.name not in FLAT and self.any(op.args):
                 self.activate(op.results)

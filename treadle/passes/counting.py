@@ -92,7 +92,7 @@ class _Cut:
 
     def root(self, v: Value) -> Value | None:
         """The parameter that the view ``v`` was cut out of; None if it may be anything."""
-        while (maker := self.makers.get(v)) is not None and maker.name in ("subview", "slice", "field", "parts"):
+        while (maker := self.makers.get(v)) is not None and maker.name in ops.CUTS:
             v = maker.args[0]
         return v if v in self.params else None
 

@@ -114,7 +114,7 @@ class _Sweeper:
     def own_array(self, op: Op) -> Value | None:
         """The ``local`` that a store surely writes."""
         v = op.args[0]
-        while (maker := self.owner.get(v)) is not None and maker.name in ("subview", "slice", "field", "parts"):
+        while (maker := self.owner.get(v)) is not None and maker.name in ops.CUTS:
             v = maker.args[0]
         return v if maker is not None and maker.name == "local" else None
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from ..base.errors import KernelGradientError
 from ..ir.builder import Builder
 from ..ir.node import Func, Op, Value
+from ..ir.walk import is_float
 from ..types.core import View
-from .activity import is_float
 from .dce import has_effect
 
 __all__ = ["has_rule", "tangents_by_rule"]

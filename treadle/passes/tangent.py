@@ -20,10 +20,11 @@ from ..builtins.adjoint import tangent as derived
 from ..ir.builder import Builder
 from ..ir.effects import leaf_paths
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import uses_of
+from ..ir.ops import CUTS
+from ..ir.walk import is_float, uses_of
 from ..types.core import View, b1
 from ..types.layout import has_tangent, leaves
-from .activity import ADDRESS, LOADED, SAME_MEMORY, Marks, activity, is_float
+from .activity import ADDRESS, LOADED, Marks, activity
 from .inline import drop_rules, inline_small
 from .ruled import has_rule, tangents_by_rule
 
@@ -140,7 +141,7 @@ class _Forward:
             rule = _RULES.get(op.name)
             if rule is not None:
                 rule(self, op)
-            elif op.name in SAME_MEMORY:
+            elif op.name in CUTS:
                 self.cut(op)
             else:
                 self.primitive(op)

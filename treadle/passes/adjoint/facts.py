@@ -17,19 +17,13 @@ from dataclasses import dataclass, field
 from ...base.errors import KernelGradientError
 from ...builtins.registry import primitive
 from ...ir.node import Block, Func, Op, Value
-from ...ir.ops import STRUCTURAL
-from ...ir.walk import ops_of, uses_of
-from ...types.core import Scalar, View
+from ...ir.ops import CUTS, STRUCTURAL
+from ...ir.walk import is_float, ops_of, uses_of
+from ...types.core import View
 
-__all__ = ["UNKNOWN", "Facts", "carried", "is_float", "survey"]
+__all__ = ["UNKNOWN", "Facts", "carried", "survey"]
 
 UNKNOWN = "?"
-SAME_MEMORY = ("subview", "slice", "field", "parts", "grad")
-
-
-def is_float(v: Value) -> bool:
-    """Whether ``v`` is a number that may have a derivative."""
-    return isinstance(v.type, Scalar) and v.type.is_float
 
 
 @dataclass(slots=True)
@@ -134,7 +128,7 @@ class _Roots:
                 self.block(region, (*loops, op) if op.name in ("for", "while") else loops)
 
     def root(self, op: Op) -> str:
-        if op.name in SAME_MEMORY:
+        if op.name == "grad" or op.name in CUTS:
             return self.facts.root[op.args[0]]
         if op.name == "local":
             self.locals += 1

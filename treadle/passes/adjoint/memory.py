@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from ...base.errors import KernelGradientError
 from ...ir.node import Op, Value
+from ...ir.ops import CUTS
+from ...ir.walk import is_float
 from ...types.core import Type, b1, view
 from ...types.layout import children, leaves
-from .facts import UNKNOWN, is_float
+from .facts import UNKNOWN
 
 if TYPE_CHECKING:
     from .reverse import Reverser
@@ -47,7 +49,7 @@ def make_shadow(r: Reverser, op: Op) -> None:
 
 def has_gradient(r: Reverser, v: Value) -> Value:
     """Whether the array that memory gave or an ``if`` chose, and ``v`` shows a part of, has a gradient."""
-    while (maker := r.facts.makers.get(v)) is not None and maker.name in ("subview", "slice", "field", "parts"):
+    while (maker := r.facts.makers.get(v)) is not None and maker.name in CUTS:
         v = maker.args[0]
     chosen = r.known("there", v)
     if chosen is not None:

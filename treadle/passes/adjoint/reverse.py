@@ -23,13 +23,13 @@ from ...builtins.adjoint import Rules, contributions
 from ...ir.builder import Builder
 from ...ir.effects import effects, leaf_paths
 from ...ir.node import Block, Func, Op, Value
-from ...ir.walk import captured, ops_of
+from ...ir.walk import captured, is_float, ops_of
 from ...types.core import Type, View, b1, i64
 from ..fma import leave_products
 from ..inline import drop_rules
 from .calls import flatten_calls
 from .chosen import chooses_views, run_choice
-from .facts import UNKNOWN, Facts, is_float, survey
+from .facts import UNKNOWN, Facts, survey
 from .loops import reverse_loop, run_loop
 from .memory import make_shadow, reverse_atomic, reverse_load, reverse_store
 from .ruled import reverse_ruled, run_ruled, works_on_gradients

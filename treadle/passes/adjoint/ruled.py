@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ...base.errors import KernelGradientError
 from ...ir.node import Block, Func, Op, Value
-from ...ir.walk import ops_of
+from ...ir.ops import CUTS
+from ...ir.walk import is_float, ops_of
 from ...types.core import Scalar, View, b1
 from ..inline import copied
 from .calls import flatten_calls, reaches
-from .facts import UNKNOWN, is_float
+from .facts import UNKNOWN
 from .memory import gradient, has_gradient
 
 if TYPE_CHECKING:
     from .reverse import Reverser
 
 __all__ = ["reverse_ruled", "run_ruled", "works_on_gradients"]
-
-PARTS = ("subview", "slice", "field", "parts")
 
 
 def run_ruled(r: Reverser, op: Op) -> None:
@@ -126,7 +125,7 @@ class _Rule:
     def plain(self, op: Op) -> None:
         """An op as it stands; views that it cuts stay what they are."""
         views = [a for a in op.args if a in self.there]
-        if op.name in PARTS:
+        if op.name in CUTS:
             (result,) = op.results
             if views:
                 self.there[result] = self.there[op.args[0]]
