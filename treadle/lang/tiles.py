@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..base.errors import KernelTypeError, LaunchError
 from ..types.annotations import type_of
 from ..types.core import Matrix, Scalar, Tile, Vector
 from ..types.core import tile as tile_of
 from .host import Builtin
+from .kernel import Kernel
 from .launch import launch
 
 
@@ -42,7 +45,28 @@ def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = 
     grid = tuple(dim) if isinstance(dim, Sequence) else (dim,)
     if len(grid) > 3:
         raise LaunchError(f"wp.launch_tiled takes a grid of at most 3 dimensions, here are {len(grid)}")
-    return launch(kernel, (*grid, 1), inputs, *args, **kwargs)
+    asked = indices(kernel) if isinstance(kernel, Kernel) else None
+    lanes = () if asked is not None and asked <= len(grid) else (1,)  # nobody asks for the number in a block of one
+    return launch(kernel, (*grid, *lanes), inputs, *args, **kwargs)
+
+
+_asked: WeakKeyDictionary[Kernel, int | None] = WeakKeyDictionary()
+
+
+def indices(kernel: Kernel) -> int | None:
+    """How many indices ``kernel`` takes from ``wp.tid()``, as the syntax tells; None if it does not."""
+    if kernel not in _asked:
+        found = set()
+        for s in ast.walk(kernel.source.tree):
+            if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and _name(s.value.func) == "tid":
+                target = s.targets[0]
+                found.add(len(target.elts) if isinstance(target, ast.Tuple | ast.List) else 1)
+        _asked[kernel] = found.pop() if len(found) == 1 else None
+    return _asked[kernel]
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 class TileAnnotation:
