@@ -155,6 +155,27 @@ def test_what_cannot_run_again_is_kept(capsys):
     assert grads[0] == grads[1]
 
 
+def test_launches_that_are_not_recorded_are_kept_where_the_step_had_saved_the_array_before():
+    @wp.kernel
+    def square(x: wp.array(dtype=f8)):
+        x[wp.tid()] *= x[wp.tid()]
+
+    for checkpoint in ("all", *SCHEDULES, 4, 100):
+        x, w = wp.array([1.1, 1.2, 1.3], dtype=f8, requires_grad=True), wp.ones((1, 3), dtype=f8)
+        loss = wp.zeros(1, dtype=f8, requires_grad=True)
+        with wp.Tape(checkpoint=checkpoint) as tape:
+            for step in range(4):
+                tape.step()
+                wp.launch(square, dim=3, inputs=[x])
+                if step == 1:
+                    wp.launch(square, dim=2, inputs=[x], record_tape=False)
+            wp.launch(weigh, dim=(1, 3), inputs=[x.reshape((1, 3)), w], outputs=[loss])
+        tape.backward(loss)
+        # values: squared 4 or 5 times; derivatives: 2 x at each recorded one
+        wanted = [16.0 * v ** (1 + 2 + 8 + 16) for v in (1.1, 1.2)] + [16.0 * 1.3**15]
+        np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12, err_msg=str(checkpoint))
+
+
 def test_the_split_reaches_as_far_as_binomials_say():
     def runs(steps: int, slots: int) -> int:
         """How often a step is run at most."""

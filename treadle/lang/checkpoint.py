@@ -164,6 +164,7 @@ class Scheduled(Recorder):
         for site in plan.writes:
             a = site.of(args)
             if id(a) in segment.done:
+                met |= a is not None  # nothing more to save, but what was touched changes
                 continue
             asks = site.asks
             for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args) if asks else ((*span_of(a), None),):
