@@ -19,7 +19,7 @@ MAX_CHUNKS = 16
 MAX_BYTES = 1 << 26
 # Slots an update, at most. To fill and merge 16 takes less time than to hold an update and apply it; several chunks are
 # worth it where it is little beside the updates themselves.
-SLOTS_AN_UPDATE, SHARED_SLOTS = 16, 4
+SLOTS_AN_UPDATE, SHARED_SLOTS = 16, 8
 RANGE = 1024  # scalars put together at a time by one worker
 
 
