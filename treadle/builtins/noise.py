@@ -1,23 +1,21 @@
 """Noise: smooth random fields on a lattice of whole numbers, and divergence-free ones made of them.
 
 K. Perlin, "Improving noise", 2002: at each corner of a cell a gradient drawn by a hash, the linear fields that these
-give blended by ``6t⁵ - 15t⁴ + 10t³``, so that first and second derivatives are continuous. The fields are computed with
-their gradients; of what nobody uses nothing is left in the code.
+give blended by ``6t⁵ - 15t⁴ + 10t³``, so that first and second derivatives are continuous. The hash of a corner is that
+of M. Teschner et al., "Optimized spatial hashing for collision detection of deformable objects", 2003, and the state of
+random numbers, of which the gradient is made. The fields are computed with their gradients; of what nobody uses nothing
+is left in the code.
 """
-
-import math
 
 from ..types.core import f32, i32, u32
 from ..types.core import vector as vector_type
 from ..types.values import int32, uint32
-from .language import floor, pcg_hash, vector, where
+from .language import floor, normalize, pcg_hash, randf, vector, where
 from .registry import builtin
 
 vec2, vec3, vec4 = (vector_type(n, f32) for n in (2, 3, 4))
 
-HALF_ROOT = math.sqrt(0.5)
-THIRD_ROOT = math.sqrt(1.0 / 3.0)
-UNIT = 1.0 / 8388608.0  # 2⁻²³: 24 random bits become a float32 from 0 to 2
+PRIMES = tuple(map(uint32, (73856093, 19349663, 53471161, 83492791)))  # of the axes x, y, z and t
 
 
 # -- the lattice -------------------------------------------------------------------------------------------------------
@@ -34,14 +32,14 @@ def wrapped(i, period):
     return where(r < 0, r + period, r)
 
 
-def at(h, i):
-    """The hash of a row of the lattice, from that of what the row is in."""
-    return pcg_hash(h + uint32(i))
+def last(state, i, prime):
+    """The hash of a corner begins with its last coordinate …"""
+    return uint32(i) * prime + state
 
 
-def sign_of(h, bit):
-    """1 or -1, as a bit of ``h`` says."""
-    return where((h >> uint32(bit)) & uint32(1), -1.0, 1.0)
+def joined(h, i, prime):
+    """… and goes on with the others."""
+    return uint32(i) * prime ^ h
 
 
 # -- corners: the gradient that a hash draws, and the value of its linear field at a place relative to the corner ------
@@ -49,36 +47,33 @@ def sign_of(h, bit):
 
 def corner1(h, x):
     """Slopes are evenly distributed from -1 to 1."""
-    g = float(h >> uint32(8)) * UNIT - 1.0
+    g = 2.0 * randf(h) - 1.0
     return vector(g, g * x)
 
 
 def corner2(h, x, y):
-    """Gradients of length 1 in eight directions."""
-    long = where(h & uint32(4), 1.0, HALF_ROOT)
-    alone = h & uint32(12)
-    gx = where(alone == uint32(12), 0.0, sign_of(h, 0) * long)
-    gy = where(alone == uint32(4), 0.0, sign_of(h, 1) * long)
-    return vector(gx, gy, gx * x + gy * y)
+    """Gradients have length 1, as in more dimensions."""
+    a = randf(h) - 0.5
+    b = randf(h) - 0.5
+    g = normalize(vector(a, b))
+    return vector(g[0], g[1], g[0] * x + g[1] * y)
 
 
 def corner3(h, x, y, z):
-    """Gradients of length 1 towards the twelve edges of a cube."""
-    without = ((h >> uint32(16)) * uint32(3)) >> uint32(16)
-    gx = where(without == uint32(0), 0.0, sign_of(h, 0) * HALF_ROOT)
-    gy = where(without == uint32(1), 0.0, sign_of(h, 1) * HALF_ROOT)
-    gz = where(without == uint32(2), 0.0, sign_of(h, 2) * HALF_ROOT)
-    return vector(gx, gy, gz, gx * x + gy * y + gz * z)
+    a = randf(h) - 0.5
+    b = randf(h) - 0.5
+    c = randf(h) - 0.5
+    g = normalize(vector(a, b, c))
+    return vector(g[0], g[1], g[2], g[0] * x + g[1] * y + g[2] * z)
 
 
 def corner4(h, x, y, z, t):
-    """Gradients of length 1 towards the 32 edges of a hypercube."""
-    without = (h >> uint32(4)) & uint32(3)
-    gx = where(without == uint32(0), 0.0, sign_of(h, 0) * THIRD_ROOT)
-    gy = where(without == uint32(1), 0.0, sign_of(h, 1) * THIRD_ROOT)
-    gz = where(without == uint32(2), 0.0, sign_of(h, 2) * THIRD_ROOT)
-    gt = where(without == uint32(3), 0.0, sign_of(h, 3) * THIRD_ROOT)
-    return vector(gx, gy, gz, gt, gx * x + gy * y + gz * z + gt * t)
+    a = randf(h) - 0.5
+    b = randf(h) - 0.5
+    c = randf(h) - 0.5
+    d = randf(h) - 0.5
+    g = normalize(vector(a, b, c, d))
+    return vector(g[0], g[1], g[2], g[3], g[0] * x + g[1] * y + g[2] * z + g[3] * t)
 
 
 # -- fields: gradient and value, in one vector -------------------------------------------------------------------------
@@ -88,67 +83,72 @@ def blend(a, b, t, axis):
     """From the field ``a`` at ``t`` = 0 to the field ``b`` at ``t`` = 1 along ``axis``."""
     share = t * t * t * (t * (t * 6.0 - 15.0) + 10.0)
     slope = 30.0 * t * t * (t - 1.0) * (t - 1.0)
-    last = len(a) - 1
+    value = len(a) - 1
     out = a + (b - a) * share
-    out[axis] = out[axis] + slope * (b[last] - a[last])
+    out[axis] = out[axis] + slope * (b[value] - a[value])
     return out
 
 
-def field1(h, x, i0, i1):
-    return blend(corner1(at(h, i0), x), corner1(at(h, i1), x - 1.0), x, 0)
+def field1(state, x, i0, i1):
+    left = corner1(last(state, i0, PRIMES[0]), x)
+    return blend(left, corner1(last(state, i1, PRIMES[0]), x - 1.0), x, 0)
 
 
 def row2(h, x, y, i0, i1):
-    return blend(corner2(at(h, i0), x, y), corner2(at(h, i1), x - 1.0, y), x, 0)
+    return blend(corner2(joined(h, i0, PRIMES[0]), x, y), corner2(joined(h, i1, PRIMES[0]), x - 1.0, y), x, 0)
 
 
-def field2(h, x, y, i0, i1, j0, j1):
-    return blend(row2(at(h, j0), x, y, i0, i1), row2(at(h, j1), x, y - 1.0, i0, i1), y, 1)
+def field2(state, x, y, i0, i1, j0, j1):
+    below = row2(last(state, j0, PRIMES[1]), x, y, i0, i1)
+    return blend(below, row2(last(state, j1, PRIMES[1]), x, y - 1.0, i0, i1), y, 1)
 
 
 def row3(h, x, y, z, i0, i1):
-    return blend(corner3(at(h, i0), x, y, z), corner3(at(h, i1), x - 1.0, y, z), x, 0)
+    return blend(corner3(joined(h, i0, PRIMES[0]), x, y, z), corner3(joined(h, i1, PRIMES[0]), x - 1.0, y, z), x, 0)
 
 
 def layer3(h, x, y, z, i0, i1, j0, j1):
-    return blend(row3(at(h, j0), x, y, z, i0, i1), row3(at(h, j1), x, y - 1.0, z, i0, i1), y, 1)
+    front = row3(joined(h, j0, PRIMES[1]), x, y, z, i0, i1)
+    return blend(front, row3(joined(h, j1, PRIMES[1]), x, y - 1.0, z, i0, i1), y, 1)
 
 
-def field3(h, x, y, z, i0, i1, j0, j1, k0, k1):
-    below = layer3(at(h, k0), x, y, z, i0, i1, j0, j1)
-    return blend(below, layer3(at(h, k1), x, y, z - 1.0, i0, i1, j0, j1), z, 2)
+def field3(state, x, y, z, i0, i1, j0, j1, k0, k1):
+    below = layer3(last(state, k0, PRIMES[2]), x, y, z, i0, i1, j0, j1)
+    return blend(below, layer3(last(state, k1, PRIMES[2]), x, y, z - 1.0, i0, i1, j0, j1), z, 2)
 
 
 def row4(h, x, y, z, t, i0, i1):
-    return blend(corner4(at(h, i0), x, y, z, t), corner4(at(h, i1), x - 1.0, y, z, t), x, 0)
+    left = corner4(joined(h, i0, PRIMES[0]), x, y, z, t)
+    return blend(left, corner4(joined(h, i1, PRIMES[0]), x - 1.0, y, z, t), x, 0)
 
 
 def layer4(h, x, y, z, t, i0, i1, j0, j1):
-    return blend(row4(at(h, j0), x, y, z, t, i0, i1), row4(at(h, j1), x, y - 1.0, z, t, i0, i1), y, 1)
+    front = row4(joined(h, j0, PRIMES[1]), x, y, z, t, i0, i1)
+    return blend(front, row4(joined(h, j1, PRIMES[1]), x, y - 1.0, z, t, i0, i1), y, 1)
 
 
 def block4(h, x, y, z, t, i0, i1, j0, j1, k0, k1):
-    below = layer4(at(h, k0), x, y, z, t, i0, i1, j0, j1)
-    return blend(below, layer4(at(h, k1), x, y, z - 1.0, t, i0, i1, j0, j1), z, 2)
+    below = layer4(joined(h, k0, PRIMES[2]), x, y, z, t, i0, i1, j0, j1)
+    return blend(below, layer4(joined(h, k1, PRIMES[2]), x, y, z - 1.0, t, i0, i1, j0, j1), z, 2)
 
 
-def field4(h, x, y, z, t, i0, i1, j0, j1, k0, k1, l0, l1):
-    before = block4(at(h, l0), x, y, z, t, i0, i1, j0, j1, k0, k1)
-    return blend(before, block4(at(h, l1), x, y, z, t - 1.0, i0, i1, j0, j1, k0, k1), t, 3)
+def field4(state, x, y, z, t, i0, i1, j0, j1, k0, k1, l0, l1):
+    before = block4(last(state, l0, PRIMES[3]), x, y, z, t, i0, i1, j0, j1, k0, k1)
+    return blend(before, block4(last(state, l1, PRIMES[3]), x, y, z, t - 1.0, i0, i1, j0, j1, k0, k1), t, 3)
 
 
 def plane(state, p):
     """The field of ``state`` in two dimensions at ``p``."""
     x, y = p[0], p[1]
     i, j = cell(x), cell(y)
-    return field2(pcg_hash(state), x - floor(x), y - floor(y), i, i + 1, j, j + 1)
+    return field2(state, x - floor(x), y - floor(y), i, i + 1, j, j + 1)
 
 
 def space(state, p):
     """The field of ``state`` in three dimensions at ``p``."""
     x, y, z = p[0], p[1], p[2]
     i, j, k = cell(x), cell(y), cell(z)
-    return field3(pcg_hash(state), x - floor(x), y - floor(y), z - floor(z), i, i + 1, j, j + 1, k, k + 1)
+    return field3(state, x - floor(x), y - floor(y), z - floor(z), i, i + 1, j, j + 1, k, k + 1)
 
 
 def moving(state, p):
@@ -156,7 +156,7 @@ def moving(state, p):
     x, y, z, t = p[0], p[1], p[2], p[3]
     i, j, k, l = cell(x), cell(y), cell(z), cell(t)
     x, y, z, t = x - floor(x), y - floor(y), z - floor(z), t - floor(t)
-    return field4(pcg_hash(state), x, y, z, t, i, i + 1, j, j + 1, k, k + 1, l, l + 1)
+    return field4(state, x, y, z, t, i, i + 1, j, j + 1, k, k + 1, l, l + 1)
 
 
 # -- noise -------------------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class noise_line:
 
     def body(state: u32, x: f32) -> f32:
         i = cell(x)
-        return field1(pcg_hash(state), x - floor(x), i, i + 1)[1]
+        return field1(state, x - floor(x), i, i + 1)[1]
 
 
 @builtin("random", "noise")
@@ -225,7 +225,7 @@ class pnoise_line:
 
     def body(state: u32, x: f32, px: i32) -> f32:
         i = cell(x)
-        return field1(pcg_hash(state), x - floor(x), wrapped(i, px), wrapped(i + 1, px))[1]
+        return field1(state, x - floor(x), wrapped(i, px), wrapped(i + 1, px))[1]
 
 
 @builtin("random", "pnoise")
@@ -242,7 +242,7 @@ class pnoise_plane:
         i, j = cell(x), cell(y)
         i0, i1 = wrapped(i, px), wrapped(i + 1, px)
         j0, j1 = wrapped(j, py), wrapped(j + 1, py)
-        return field2(pcg_hash(state), x - floor(x), y - floor(y), i0, i1, j0, j1)[2]
+        return field2(state, x - floor(x), y - floor(y), i0, i1, j0, j1)[2]
 
 
 @builtin("random", "pnoise")
@@ -261,7 +261,7 @@ class pnoise_space:
         i0, i1 = wrapped(i, px), wrapped(i + 1, px)
         j0, j1 = wrapped(j, py), wrapped(j + 1, py)
         k0, k1 = wrapped(k, pz), wrapped(k + 1, pz)
-        return field3(pcg_hash(state), x - floor(x), y - floor(y), z - floor(z), i0, i1, j0, j1, k0, k1)[3]
+        return field3(state, x - floor(x), y - floor(y), z - floor(z), i0, i1, j0, j1, k0, k1)[3]
 
 
 @builtin("random", "pnoise")
@@ -282,7 +282,7 @@ class pnoise_moving:
         k0, k1 = wrapped(k, pz), wrapped(k + 1, pz)
         l0, l1 = wrapped(l, pt), wrapped(l + 1, pt)
         x, y, z, t = x - floor(x), y - floor(y), z - floor(z), t - floor(t)
-        return field4(pcg_hash(state), x, y, z, t, i0, i1, j0, j1, k0, k1, l0, l1)[4]
+        return field4(state, x, y, z, t, i0, i1, j0, j1, k0, k1, l0, l1)[4]
 
 
 # -- curl noise: R. Bridson, J. Hourihan and M. Nordenstam, "Curl-noise for procedural fluid flow", 2007 ---------------
@@ -290,14 +290,14 @@ class pnoise_moving:
 
 def second(state):
     """The state of a second field beside that of ``state``."""
-    return pcg_hash(state ^ uint32(0x9E3779B9))
+    return pcg_hash(state)
 
 
 @builtin("random", "curlnoise")
 class curlnoise_plane:
-    """A flow in the plane without sources: the gradient of noise, turned by a right angle.
+    """A flow in the plane without sources: the gradient ``(gx, gy)`` of noise turned by a right angle, ``(-gy, gx)``.
 
-    The sum of ``octaves`` fields, each ``lacunarity`` times finer and ``gain`` times weaker than the one before.
+    The sum of ``octaves`` flows, each ``lacunarity`` times finer and ``gain`` times weaker than the one before.
 
     >>> wp.curlnoise(wp.rand_init(42), wp.vec2(0.5, 0.5), wp.uint32(0))
     vec2f([0.0, 0.0])
@@ -309,10 +309,9 @@ class curlnoise_plane:
         n = uint32(0)
         while n < octaves:
             g = plane(state, xy * scale)
-            flow += vector(g[1], -g[0]) * weight
+            flow += vector(-g[1], g[0]) * weight
             scale *= lacunarity
             weight *= gain
-            state = second(state)
             n += uint32(1)
         return flow
 
