@@ -195,3 +195,17 @@ def test_the_split_reaches_as_far_as_binomials_say():
 def test_other_schedules_are_refused(checkpoint):
     with pytest.raises(ValueError, match="checkpoint is 'all', 'sqrt'"):
         wp.Tape(checkpoint=checkpoint)
+
+
+def test_saved_bytes_are_counted_as_they_come():
+    x, y = wp.ones(1000, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape(checkpoint=2) as tape:
+        wp.launch(energy, dim=1000, inputs=[x], outputs=[y])
+        before = tape.saved_bytes
+        x.assign(np.full(1000, 2.0, np.float32))  # what was there is kept, and what is written
+        assert tape.saved_bytes == before + 2 * 4000
+        for _ in range(5):
+            wp.launch(energy, dim=1000, inputs=[x], outputs=[y])
+    recorder = tape._recorder
+    recount = sum(piece.nbytes for segment in recorder.segments for piece in segment.saved)
+    assert tape.saved_bytes == recount + 4000

@@ -48,27 +48,28 @@ def recorder_for(checkpoint: int | str) -> Recorder:
 
 
 class Segment:
-    """Steps from operation ``start`` on. ``saved``: what they overwrote, of the bytes ``covered``; ``written``: all
-    that they wrote."""
+    """Steps from operation ``start`` on. ``saved``: what they overwrote, ``nbytes`` in all, of the bytes ``covered``;
+    ``written``: all that they wrote."""
 
-    __slots__ = ("covered", "done", "saved", "start", "steps", "written")
+    __slots__ = ("covered", "done", "nbytes", "saved", "start", "steps", "written")
 
     def __init__(self, start: int):
-        self.start, self.steps = start, 0
+        self.start, self.steps, self.nbytes = start, 0, 0
         self.saved: list[Bytes] = []
         self.covered, self.written = Ranges(), Ranges()
         self.done: set[int] = {id(None)}  # ids of arrays of which nothing more is to be saved
 
-    @property
-    def nbytes(self) -> int:
-        return sum([piece.nbytes for piece in self.saved])
+    def keep(self, piece: Bytes) -> None:
+        """Add what lay somewhere at the start."""
+        self.saved.append(piece)
+        self.nbytes += piece.nbytes
 
     def save(self, touched: Ranges, low: int, high: int, owner: Any) -> bool:
         """These bytes are about to be written; whether anybody had touched any of them."""
         met = touched.within(low, high)
         for begin, end in met:
             for first, last in self.covered.outside(begin, end):
-                self.saved.append(Bytes(0, first, last - first, owner))
+                self.keep(Bytes(0, first, last - first, owner))
                 self.covered.add(first, last)
         return bool(met)
 
@@ -77,7 +78,7 @@ class Segment:
         for piece in later.saved:
             low = piece.address
             for first, last in self.covered.outside(low, low + piece.nbytes):
-                self.saved.append(Bytes(0, first, last - first, piece.owner, piece.data[first - low : last - low]))
+                self.keep(Bytes(0, first, last - first, piece.owner, piece.data[first - low : last - low]))
         for low, high in later.covered:
             self.covered.add(low, high)
         for low, high in later.written:
@@ -104,11 +105,18 @@ class Scheduled(Recorder):
         self.starts: list[int] = []  # the first operation of each step
         self.marked = False
         self.printed: dict[int, Kept] = {}  # results of launches that print, which must not print again
+        # Asked for at every step, so counted once: bytes of segments, of results, and the operations seen so far.
+        self.held, self.results, self.counted = 0, 0, 0
 
     @property
     def saved_bytes(self) -> int:
-        kept = [op.nbytes for op in (*self.ops, *self.printed.values()) if type(op) is not tuple]
-        return sum([segment.nbytes for segment in self.segments]) + sum(kept)
+        new, self.counted = self.ops[self.counted :], len(self.ops)
+        self.results += sum([op.nbytes for op in new if type(op) is not tuple])
+        return self.held + self.results
+
+    def recount(self) -> None:
+        """Segments were merged, which may keep less."""
+        self.held = sum([segment.nbytes for segment in self.segments])
 
     # ---- steps
 
@@ -119,6 +127,7 @@ class Scheduled(Recorder):
             self.segments[0].steps = 0
             while len(self.segments) > 1:
                 self.segments[0].append(self.segments.pop(1))
+            self.recount()
         self.begin_step()
 
     def begin_step(self) -> None:
@@ -139,6 +148,7 @@ class Scheduled(Recorder):
             first.append(second)
         self.segments = [*old[::2], last]
         self.length *= 2
+        self.recount()
 
     # ---- recording
 
@@ -177,7 +187,9 @@ class Scheduled(Recorder):
     def overwrites(self, a: array, low: int, high: int, recorded: bool) -> bool:
         """These bytes of ``a`` are about to be written; whether anything recorded had touched any of them."""
         segment = self.segments[-1]
+        before = segment.nbytes
         met = segment.save(self.touched, low, high, a)
+        self.held += segment.nbytes - before
         if recorded:
             self.wrote.add(id(a._memory))
             self.touched.add(low, high)
@@ -187,7 +199,8 @@ class Scheduled(Recorder):
 
     def launched(self, plan: Plan, dim: Any, args: list[Any]) -> None:
         if plan.prints:
-            self.printed[len(self.ops)] = Kept(plan.written(args))
+            kept = self.printed[len(self.ops)] = Kept(plan.written(args))
+            self.results += kept.nbytes
         super().launched(plan, dim, args)
 
     def failed(self, written: list[array]) -> None:

@@ -48,7 +48,10 @@ class HostWrite:
     def __init__(self, dest: array, perform: Callable[..., None], args: tuple, source: array | None):
         self.dest, self.perform, self.args, self.source = dest, perform, args, source
 
-    nbytes = 0
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values that were written."""
+        return sum([x.nbytes for x in self.args if isinstance(x, np.ndarray)])
 
     def run(self) -> None:
         self.perform(self.dest, *self.args)
