@@ -16,22 +16,25 @@ def product_of(rows: int, columns: int) -> Callable:
     h = next(n for n in range(ROWS, 0, -1) if rows % n == 0)
     w = next(n for n in range(COLUMNS, 0, -1) if columns % n == 0)
 
+    across = columns // w
+
     def accumulate(a, b, out):
         depth = a.shape[1]
-        for i in range(rows // h):
-            for j in range(columns // w):
-                block = matrix(shape=(h, w), dtype=out.dtype)
+        for at in range(rows // h * across):  # one loop over all blocks, so that its body stands once in the program
+            i = at // across * h
+            j = at % across * w
+            block = matrix(shape=(h, w), dtype=out.dtype)
+            for r in range(h):
+                for c in range(w):
+                    block[r, c] = out[(i + r) * columns + j + c]
+            for k in range(a.shape[1]):
                 for r in range(h):
+                    x = out.dtype(a[(i + r) * depth + k])
                     for c in range(w):
-                        block[r, c] = out[(i * h + r) * columns + j * w + c]
-                for k in range(a.shape[1]):
-                    for r in range(h):
-                        x = out.dtype(a[(i * h + r) * depth + k])
-                        for c in range(w):
-                            block[r, c] += x * out.dtype(b[k * columns + j * w + c])
-                for r in range(h):
-                    for c in range(w):
-                        out[(i * h + r) * columns + j * w + c] = block[r, c]
+                        block[r, c] += x * out.dtype(b[k * columns + j + c])
+            for r in range(h):
+                for c in range(w):
+                    out[(i + r) * columns + j + c] = block[r, c]
         return out
 
     return accumulate
