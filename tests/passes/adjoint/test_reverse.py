@@ -155,6 +155,25 @@ def test_operations_without_a_derivative_are_refused_with_their_line():
     assert "z[i] = wp.atomic_add(y, 0, x[i])" in refused(used, "x", "y", "z")
 
 
+def test_what_threads_hand_on_to_each_other_is_refused():
+    @wp.kernel
+    def locked(x: A, y: A, lock: wp.array(dtype=int)):
+        while wp.atomic_cas(lock, 0, 0, 1) == 1:
+            pass
+        y[0] = 0.5 * y[0] + x[wp.tid()]
+        wp.atomic_exch(lock, 0, 0)
+
+    @wp.kernel
+    def elected(x: A, y: A, lock: wp.array(dtype=int)):
+        i = wp.tid()
+        y[i] = y[i] * x[i]
+        if wp.atomic_cas(lock, 0, 0, 1) == 0:
+            y[i] = y[i] + x[i]
+
+    assert "y[0] = 0.5 * y[0] + x[wp.tid()]" in refused(locked, "x", "y")
+    assert reverse(primal(elected), ("x", "y"))  # each thread stays with its own element
+
+
 def test_an_array_without_a_gradient_on_the_way_is_refused():
     @wp.kernel
     def through(x: A, t: A, y: A, shift: int):

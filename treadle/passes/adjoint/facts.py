@@ -21,7 +21,7 @@ from ...ir.ops import CUTS, STRUCTURAL
 from ...ir.walk import is_float, ops_of, uses_of
 from ...types.core import View
 
-__all__ = ["UNKNOWN", "Facts", "carried", "survey"]
+__all__ = ["UNKNOWN", "Facts", "carried", "refuse_handed_on", "survey"]
 
 UNKNOWN = "?"
 
@@ -302,6 +302,20 @@ def _refuse_lost(facts: Facts, varied: _Varied, useful: _Useful) -> None:
             raise KernelGradientError(
                 f"the derivative passes through {a.root!r}, which the kernel stores to and reads again, "
                 "but this array has no gradient", a.op.span, "make it with requires_grad=True",
+            )  # fmt: skip
+
+
+def refuse_handed_on(facts: Facts, own: set[str]) -> None:
+    """With a lock, or whatever else is made of exchanges, one thread may read what another one stored. Then adjoints
+    had to run from the last thread to the first; they run from the first, and each is done before the next begins.
+    ``own``: roots that each thread touches at its own index alone."""
+    swaps = [a for a in facts.accesses if a.op.attrs.get("op") in ("cas", "exch")]
+    for a in facts.accesses if swaps else ():
+        shared = a.root not in own and not a.root.startswith("local ")
+        if a.op.name == "load" and shared and not facts.active.isdisjoint(a.op.results) and facts.changes(a.root):
+            raise KernelGradientError(
+                f"with atomic_{swaps[0].op.attrs['op']} threads may hand values on to each other in {a.root!r}; the "
+                "derivative through that is not known", a.op.span, "use atomic_add, or one thread with a loop",
             )  # fmt: skip
 
 
