@@ -20,6 +20,19 @@ def test_transforms_are_changed_in_place():
     assert list(t) == [4, 5, 6, 1, 0, 0, 0]
 
 
+def test_transforms_are_made_of_nothing_or_of_one_number():
+    @wp.kernel
+    def make(out: wp.array(dtype=wp.transformd)):
+        out[0] = wp.transformd()
+        out[1] = wp.transformd(wp.float64(2.5))
+        out[2] = wp.transformd(wp.transform(1.5))
+
+    out = wp.zeros(3, dtype=wp.transformd)
+    wp.launch(make, dim=1, inputs=[out])
+    assert np.array_equal(out.numpy(), np.repeat([[0.0], [2.5], [1.5]], 7, axis=1))
+    assert list(wp.transform()) == [0, 0, 0, 0, 0, 0, 1] and list(wp.transform(1.5)) == [1.5] * 7
+
+
 @PRECISIONS
 def test_transforms(t):
     kind, v = transformation(t), vector(3, t)

@@ -68,6 +68,7 @@ class Config:
         "workers": None,
         "compile_workers": None,
         "enable_cpu_blocks": False,
+        "enable_vector_component_overwrites": False,
         "lineinfo": False,
         "verify_autograd_array_access": False,
         "enable_graph_capture_module_load_by_default": True,

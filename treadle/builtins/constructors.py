@@ -2,8 +2,8 @@
 
 A scalar converts from any scalar. A composite is made
 
-* of nothing: all zero (a transform: no motion);
-* of one scalar: all components equal (vectors and matrices);
+* of nothing: all zero, also a transform, which in Python is one that moves nothing;
+* of one scalar: all components equal (not quaternions);
 * of its parts in order, scalars or vectors: ``vec4(xyz, w)``, ``spatial_vector(w, v)``, ``quat(ijk, w)``;
 * of a composite with as many components, each converted.
 
@@ -134,10 +134,10 @@ def zero(b: Builder, t: Type) -> Value:
 def _composite(t: Vector | Matrix, args: list[Arg]) -> Match:
     name = spell(t)
     if not args:
-        return Match(name, [], t, lambda b, values: identity_transform(b, t) if _is_transform(t) else zero(b, t))
+        return Match(name, [], t, lambda b, values: zero(b, t))
     if len(args) == 1 and isinstance(args[0].type, Vector | Matrix) and args[0].type.n == t.n:
         return Match(name, [args[0].type], t, lambda b, values: _converted(b, values[0], t))
-    if len(args) == 1 and isinstance(args[0].type, Scalar) and (isinstance(t, Matrix) or t.tag == "vec"):
+    if len(args) == 1 and isinstance(args[0].type, Scalar) and (isinstance(t, Matrix) or t.tag != "quat"):
         wanted = _part(t, args[0], name)
         return Match(name, [wanted], t, lambda b, values: b.one("make", (values[0],) * t.n, t))
     if isinstance(t, Matrix) and any(isinstance(a.type, Vector) for a in args):

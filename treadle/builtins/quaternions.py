@@ -126,6 +126,8 @@ class quat_from_axis_angle:
 class quat_to_axis_angle:
     """The axis and the angle, 0 to π, of a rotation; a zero axis if it turns nothing, where the derivatives are 0.
 
+    At half a turn, where the angle has its largest value, its derivative by the last component is 0.
+
     >>> wp.quat_to_axis_angle(wp.quat_identity())
     (vec3f([0.0, 0.0, 0.0]), 0.0)
     """
@@ -134,7 +136,7 @@ class quat_to_axis_angle:
         u = vector(quat[0], quat[1], quat[2])
         w = quat[3]
         side = copysign(1.0, w)  # q and -q are one rotation; the one with w ≥ 0 turns by π at most
-        return normalize(u) * side, 2.0 * atan2(length(u), w * side)
+        return normalize(u) * side, 2.0 * atan2(length(u), abs(w))
 
 
 @builtin("quaternion math", "quat_to_axis_angle")

@@ -274,7 +274,8 @@ class QuaternionValue(VectorValue):
 
 
 class TransformValue(VectorValue):
-    """A rigid transform: ``p``, a translation, then ``q``, a rotation. Without arguments it moves nothing."""
+    """A rigid transform: ``p``, a translation, then ``q``, a rotation. Without arguments it moves nothing; one number
+    is given to all seven components."""
 
     __slots__ = ()
 
@@ -282,6 +283,9 @@ class TransformValue(VectorValue):
         cls = type(self)
         if len(args) == cls.__treadle_type__.n:
             self._data = cls._pack(args)
+            return
+        if len(args) == 1 and not hasattr(args[0], "__len__"):
+            self._data = cls._pack(args * 7)
             return
         if len(args) == 1 and len(args[0]) == 7:
             self._data = cls._pack(_components(cls, args))
