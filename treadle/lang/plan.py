@@ -16,8 +16,8 @@ from ..runtime import array_views as views
 from ..runtime.array import array
 from ..runtime.indexed import indexedarray
 from ..runtime.memory import span
-from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View
-from ..types.layout import is_composite, leaves, pack
+from ..types.core import Indexed, Matrix, Struct, Type, View
+from ..types.layout import has_floats, is_composite, leaves, pack
 
 if TYPE_CHECKING:
     from .compile import Overload
@@ -27,15 +27,6 @@ ORDERLESS = frozenset({"add", "sub"})  # atomic operations whose adjoint asks fo
 INT32 = range(-(2**31), 2**31)
 
 Part = tuple[int, int, "array | None"]  # bytes from and up to; the elements, where they do not lie side by side
-
-
-def holds_floats(t: Type) -> bool:
-    """Whether elements of ``t`` have a derivative."""
-    if isinstance(t, Scalar):
-        return t.is_float
-    if isinstance(t, Vector | Matrix):
-        return t.elem.is_float
-    return isinstance(t, Struct) and any(holds_floats(ft) for _, ft in t.fields)
 
 
 def span_of(a: array) -> tuple[int, int]:
@@ -80,7 +71,7 @@ class Site:
         self.read_boxes = reads if reads and all(any(b and _asks(b) for b in box) for box in reads) else None
         self.asks = bool(self.boxes) and all(any(b and _asks(b) for b in box) for box in self.boxes)
         self.own = self._own()
-        self.floats = holds_floats(t.elem)
+        self.floats = has_floats(t.elem)
 
     def _own(self) -> list[int] | None:
         """The grid axes of its dimensions, if that is where all writes go."""
