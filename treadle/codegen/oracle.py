@@ -276,7 +276,8 @@ def _pick(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 
 
 def _put(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
-    parts, where = list(xs[0]), _span_of_parts(op.args[0].type, xs[2:], op)
+    t = op.args[0].type
+    parts, where = [*(xs[0] or [None] * len(children(t)))], _span_of_parts(t, xs[2:], op)  # a poison has no parts yet
     parts[where] = xs[1] if isinstance(xs[1], tuple) and where.stop - where.start > 1 else (xs[1],)
     return (tuple(parts),)
 
