@@ -128,6 +128,7 @@ UNUSUAL = {
         "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 1, ptr @g, ptr null }]",
         ("f",), None,
     ),
+    "variables that begin at every second page": ("@x = global i32 1, align 8192\n" + RET, ("f",), None),
     "a symbol that is not there": ("@x = global i32 1\n" + RET, ("f", "g"), None),
     "another processor": ("@x = global i32 1\n" + RET, ("f",), "aarch64-unknown-linux-gnu"),
     "another kind of file": ("@x = global i32 1\n" + RET, ("f",), "x86_64-pc-windows-msvc"),

@@ -135,7 +135,7 @@ def _sections(code: bytes) -> list[_Section]:
         raise Unusual("another kind of file or processor")
     sections = [_Section(*_SECTION.unpack_from(code, offset + i * size)) for i in range(count)]
     for section in (s for s in sections if s.loaded):
-        plain = section.type in (_PROGBITS, _NOBITS) and not section.flags & _THREAD_LOCAL
+        plain = section.type in (_PROGBITS, _NOBITS) and not section.flags & _THREAD_LOCAL and section.align <= _PAGE
         if not plain or not _text(code, sections[texts].offset + section.name).startswith(_PLAIN):
             raise Unusual("sections that are neither code nor plain data")
     return sections
