@@ -23,7 +23,7 @@ _HOMES = {
     "lang.static": "static constant",
     "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
     "lang.launch": "launch Launch",
-    "lang.tiles": "launch_tiled tile",
+    "lang.tiles": "launch_tiled tile tile_stack",
     "lang.tape": "Tape",
     "lang.jvp": "jvp",
     "lang.hvp": "hvp",

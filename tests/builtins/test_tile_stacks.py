@@ -50,6 +50,26 @@ def test_a_stack_is_a_list_with_a_capacity(dtype, width, monkeypatch):
             assert answers[i, k] == answer
 
 
+@wp.func
+def push_twice(s: wp.tile_stack(capacity=4, dtype=int), x: int):
+    wp.tile_stack_push(s, x, True)
+    return wp.tile_stack_push(s, x + 1, True)
+
+
+def test_functions_take_stacks():
+    @wp.kernel
+    def kernel(out: wp.array(dtype=int)):
+        s = wp.tile_stack(4, int)
+        for k in range(2):
+            out[k] = push_twice(s, 10 * k)
+        value, slot = wp.tile_stack_pop(s)
+        out[2] = value + 1000 * slot + wp.tid()
+
+    out = wp.zeros(3, dtype=int)
+    wp.launch_tiled(kernel, dim=1, inputs=[out], block_dim=4)
+    assert out.list() == [1, 3, 3011]
+
+
 def test_what_cannot_be_counted_is_refused():
     @wp.kernel
     def kernel():

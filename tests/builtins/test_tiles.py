@@ -1,5 +1,7 @@
 """Tiles mean what NumPy says of arrays, on every gang width, and have the derivatives that follow."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -134,6 +136,62 @@ def test_elements_that_are_vectors_and_matrices():
     t[0, 1], t[2] = 5.0, 2 * t[2]
     expected = [5.0, t[2] @ t[1], m[1, 1, 0], t[3, 2], t[:, 0].sum(), (t * t).sum()]
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5)
+
+
+@wp.func
+def bump(t: wp.tile[float, 2, 3], x: float):
+    if x > 1.0:
+        t += wp.tile_ones(shape=(2, 3), dtype=float) * x
+        return 1
+    t[0, 0] = -1.0
+    return 2
+
+
+@wp.func
+def twice(t: wp.tile(dtype=float, shape=(2, 3))):
+    u = t * 2.0
+    bump(u, 5.0)
+    bump(t, 1.5)
+    t += u
+    return t
+
+
+@wp.func
+def only_reads(t: Any):
+    t = t * 3.0
+    t[0, 0] = 99.0
+    return t
+
+
+def test_functions_change_tiles_that_they_are_passed():
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=float), out: wp.array2d(dtype=float), n: wp.array(dtype=int)):
+        n[wp.tid()] = 0
+        t = wp.tile_load(a, shape=(2, 3))
+        n[0] = bump(t, 2.0)
+        n[1] = bump(t, 0.5)
+        for q in range(n[0] + 2):
+            bump(t, float(q))
+        wp.tile_store(out, t)
+        wp.tile_store(out, twice(t), offset=(2, 0))
+        wp.tile_store(out, t, offset=(4, 0))
+        only_reads(t)
+        wp.tile_store(out, t, offset=(6, 0))
+        w = wp.tile_zeros(shape=(4, 3), dtype=float)
+        bump(w[1:3], 4.0)
+        wp.tile_store(out, w, offset=(8, 0))
+
+    a, n = rows(2, 3), wp.zeros(2, dtype=int)
+    out = wp.zeros((12, 3), dtype=float)
+    wp.launch_tiled(kernel, dim=1, inputs=[wp.array(a), out, n], block_dim=4)
+    t = a + np.float32(2)
+    t[0, 0] = -1
+    t[0, 0] = -1
+    t = t + np.float32(2)
+    first = t.copy()
+    t = t + np.float32(1.5) + (2 * first + np.float32(5))
+    assert n.list() == [1, 2]
+    np.testing.assert_allclose(out.numpy(), [*first, *t, *t, *t, [0] * 3, [4] * 3, [4] * 3, [0] * 3], rtol=1e-6)
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------

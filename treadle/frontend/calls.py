@@ -226,7 +226,22 @@ class Calls(Gradients):
         """Call a function of the user."""
         func, ready, rules = self.instance(target, arguments, node, self.options.gradient)
         results = self.here(node).op("call", ready, tuple(y.type for y in func.body.yields), func=func, **rules)
+        alters = func.facts.get("alters", ())
+        if alters:
+            count, given = len(results) - len(alters), self.bound(target, arguments, node)
+            for index, new in zip(alters, results[count:], strict=True):
+                self._altered(given[index][1], new)
+            results = results[:count]
         return results if len(results) > 1 else results[0] if results else None
+
+    def _altered(self, place: ast.AST, new: Value) -> None:
+        """Let the variable, or the part, that was passed as a tile be ``new``: a function changed its elements."""
+        if isinstance(place, ast.Name) and place.id in self.env:
+            before = self.env[place.id]
+            self.bind(place.id, new, place)
+            self.changed(place.id, before, place)
+        elif isinstance(place, ast.Subscript):
+            self.write(self.reference(place), new, place)
 
     def instance(
         self, target: Any, arguments: Arguments, node: ast.expr, gradient: int

@@ -51,6 +51,7 @@ class Core:
         self.outside = Outside(source, manifest)
         self.builder = Builder(source.span)
         self.env: Environment = {}
+        self.tile_params: dict[str, bool] = {}  # parameters that are tiles, with whether elements of them have changed
         self.parted: dict[str, str] = {}  # variables that share elements with others, see ``aliases``
         self.errors: list[TreadleError] = []
         self.needed: dict[str, Span] = {}  # names of which a loop's body wanted the type too early, and where

@@ -24,7 +24,7 @@ class BlockFacts:
 
     ``rebinds``: names given a new value, in order of appearance. ``touches``: per name, the targets below it that are
     stored to (``v[0] = …``, ``s.x = …``). ``returns``, ``breaks``, ``continues``: exits inside, the last two out of
-    the innermost loop around the statement.
+    the innermost loop around the statement. ``passes``: names given to functions, which may change tiles.
     """
 
     rebinds: dict[str, None] = field(default_factory=dict)
@@ -38,11 +38,14 @@ class BlockFacts:
         """Whether control may leave in the middle."""
         return self.returns or self.breaks or self.continues
 
+    passes: dict[str, None] = field(default_factory=dict)
+
     def add(self, other: BlockFacts, loop: bool = False) -> None:
         """Take in the facts of a statement inside; ``loop``: its breaks end there."""
         self.rebinds.update(other.rebinds)
         for name, targets in other.touches.items():
             self.touches.setdefault(name, []).extend(targets)
+        self.passes.update(other.passes)
         self.returns |= other.returns
         if not loop:
             self.breaks |= other.breaks
@@ -66,7 +69,7 @@ class Facts:
         updating: Mapping[str, tuple[int | str, ...]] | None = None,
         tiles: bool = False,
     ):
-        self.groups = groups(tree) if tiles else {}
+        self.groups, self.tiles = groups(tree) if tiles else {}, tiles
         self.names, self.updating = names, updating or {}
         self.updated: set[ast.expr] = set()
         self.of: dict[ast.stmt, BlockFacts] = {}
@@ -86,6 +89,8 @@ class Facts:
         facts = self.of[s] = BlockFacts()
         if self.updating:
             self._updated(s, facts)
+        if self.tiles:
+            self._passed(s, facts)
         match s:
             case ast.Assign():
                 for target in s.targets:
@@ -130,6 +135,16 @@ class Facts:
                             self.updated.add(target)
                             _assign(target, facts)
                             self._shared(target, facts)
+
+    def _passed(self, s: ast.stmt, facts: BlockFacts) -> None:
+        """Note the variables that ``s`` passes to functions: these may change tiles."""
+        for part in ast.iter_child_nodes(s):
+            for node in ast.walk(part) if not isinstance(part, ast.stmt) else ():
+                if isinstance(node, ast.Call) and not last_name(node.func).startswith("tile_"):
+                    for given in (*node.args, *[k.value for k in node.keywords]):
+                        name = root_name(given)
+                        if name in self.names:
+                            facts.passes[name] = None
 
     def _shared(self, target: ast.expr, facts: BlockFacts) -> None:
         """What shares elements with the variable below ``target`` may change with it."""

@@ -397,10 +397,7 @@ class Indexing(Tiling):
         ]
         if not all(isinstance(b, Constant) for b in bounds):
             self.fail(item, "the bounds of a slice of a vector or matrix must be constants")
-        chosen = range(n)[slice(*[b.value for b in bounds])]
-        if not chosen:
-            self.fail(item, f"this slice of {n} components is empty")
-        return chosen
+        return range(n)[slice(*[b.value for b in bounds])]
 
     def _matrix_part(self, base: Reference, t: Matrix, items: list[ast.expr], node: ast.Subscript) -> Reference:
         """``m[i]`` a row, ``m[i, j]`` a component, ``m[a:b, j]`` a part of a column, ``m[a:b, c:d]`` a block."""
@@ -430,7 +427,8 @@ class Indexing(Tiling):
         shape = [len(p) for p, keep in zip(picks, kept, strict=True) if keep]
         if len(shape) == 1:
             return Several(refs, vector(shape[0], t.elem))
-        return Several(refs, matrix(shape[0], shape[1], t.elem))
+        rows, cols = shape if all(shape) else (0, 0)  # what has no components has no shape either, as in Warp
+        return Several(refs, matrix(rows, cols, t.elem))
 
     def _cell(self, base: Reference, t: Matrix, r: int | Value, c: int | Value, node: ast.AST) -> Reference:
         if isinstance(r, int) and isinstance(c, int):

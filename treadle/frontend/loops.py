@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ..base.errors import TreadleError, UnassignedError
 from ..ir.builder import Builder
 from ..ir.node import NO_ATTRS, Block, Op, Value
-from ..types.core import Indexed, Scalar, Struct, Type, View, any_layout, b1, i32
+from ..types.core import Indexed, Scalar, Struct, Tile, Type, View, any_layout, b1, i32
 from ..types.layout import children
 from ..types.spelling import spell
 from .calls import Calls
@@ -322,6 +322,7 @@ class Loops(Calls):
         names += [
             n for n in facts.touches if n in inside and n not in facts.rebinds and self._changes(n, facts.touches[n])
         ]
+        names += [n for n in facts.passes if n in inside and n not in names and self._is_tile(n)]
         if facts.returns:
             names += [RETURNED] + ([RESULT] if self.kind != "kernel" else [])
         if self.differentiated is not None:
@@ -343,6 +344,10 @@ class Loops(Calls):
                     t = any_layout(t)  # views of any layout follow
                 bit = Value(b1) if isinstance(v.defined, Value) else None
                 yield Carried(name, Value(t, name), v.operand, bit, v.defined, v.span)
+
+    def _is_tile(self, name: str) -> bool:
+        v = self.env.get(name)
+        return v is not None and isinstance(operand_type(v.operand), Tile)
 
     def _changes(self, name: str, targets: list[ast.expr]) -> bool:
         """Whether a store to one of ``targets`` changes the variable, not memory that it leads to."""

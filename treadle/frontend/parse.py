@@ -125,16 +125,24 @@ class Parser(Statements):
         """Translate the whole function."""
         params = self._parameters(arg_types, constants)
         self.declared = EMPTY if self.builtin else self._declared()
-        flow = self.block(self.tree.body, NONE if self.kind == "kernel" else frozenset([FLOW]))
+        if not self.builtin:
+            self.tile_params = {p.name: False for p in params if isinstance(p.type, Tile)}
+        seen = NONE if self.kind == "kernel" else frozenset([FLOW, *self.tile_params])
+        flow = self.block(self.tree.body, seen)
         results = self._results(flow) if not self.errors else ()
         if self.errors:
             raise self._together()
+        altered = [name for name, changed in self.tile_params.items() if changed]
+        results = (*results, *[self.value(self.env[name].operand, self.tree) for name in altered])
         names = tuple(p.name for p in params)
         facts = {} if self.ndim is None else {"ndim": self.ndim}
         if self.ndim and self.kind == "kernel":
             facts["ndim"] = max(self.ndim, self.options.grid)
         if self.ruled:
             facts["ruled"] = True  # its adjoint may look at any array as the launch left it
+        if altered:  # their last values follow the results, for the caller's variables
+            order = [p.name for p in self.source.parameters()]
+            facts["alters"] = tuple([order.index(name) for name in altered])
         if self.builtin:
             facts["builtin"] = True  # written to be inlined
         if getattr(self.source.function, "__treadle_rare__", False):

@@ -90,6 +90,7 @@ class Source:
             if word in UPDATING:
                 called[name] = UPDATING[word]
         tiles = any([name.startswith("tile_") for name in (*code.co_names, *code.co_freevars)])
+        tiles = tiles or any(["tile" in repr(note) for note in self.annotations.values()])
         return frozenset([*code.co_varnames, *code.co_cellvars]), called, tiles
 
     def parameters(self) -> tuple[Parameter, ...]:

@@ -56,6 +56,9 @@ class Statements(Loops):
         if x is None:
             self.fail(s.value, "this call returns nothing", "give the function a return statement")
         for target in targets:
+            if isinstance(target, ast.Name) and self.tile_params.pop(target.id, False):
+                what = f"elements of parameter {target.id!r} have changed, and those of the caller's tile with it"
+                self.fail(target, f"{what}; now it cannot become another tile", "use a new name")
             self.assign(target, x, s)
         if self.facts.groups and len(targets) == 1 and isinstance(targets[0], ast.Name):
             self.linked(targets[0].id, s.value)

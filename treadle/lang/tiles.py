@@ -11,6 +11,7 @@ from ..base.errors import KernelTypeError, LaunchError
 from ..types.annotations import type_of
 from ..types.core import Matrix, Scalar, Tile, Vector
 from ..types.core import tile as tile_of
+from ..types.core import tile_stack as stack_of
 from .host import Builtin
 from .kernel import Kernel
 from .launch import launch
@@ -102,4 +103,27 @@ class _TileName(Builtin):
         return super().__call__(*args, **kwargs)
 
 
-tile = _TileName("tile")
+class StackAnnotation:
+    """A stack as parameter of a function: ``wp.tile_stack(capacity=8, dtype=int)``."""
+
+    __slots__ = ("__treadle_type__",)
+
+    def __init__(self, capacity: int, dtype: Any):
+        if not isinstance(capacity, int) or capacity < 1:
+            raise KernelTypeError(f"the capacity of a stack is a positive number, not {capacity!r}")
+        self.__treadle_type__ = stack_of(TileAnnotation(dtype, capacity).__treadle_type__.item, capacity)
+
+    def __repr__(self) -> str:
+        return f"<{self.__treadle_type__}, a tile_stack>"
+
+
+class _StackName(Builtin):
+    """``wp.tile_stack``: the builtin that makes a stack, and the annotation of parameters that are stacks."""
+
+    __slots__ = ()
+
+    def __call__(self, capacity: int, dtype: Any) -> StackAnnotation:
+        return StackAnnotation(capacity, dtype)
+
+
+tile, tile_stack = _TileName("tile"), _StackName("tile_stack")
