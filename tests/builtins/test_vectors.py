@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import treadle as wp
 from treadle.types.core import matrix, u32, vector
 
 from .kernels import run
@@ -31,3 +32,19 @@ def test_vectors(t):
     ]  # fmt: skip
     for f, w in zip(found, wanted, strict=True):
         near(f, w, t)
+
+
+def test_slices_may_be_empty():
+    vec0, mat00 = wp.types.vector(0, float), wp.types.matrix((0, 0), float)
+
+    @wp.kernel
+    def ask(out: wp.array(dtype=int)):
+        v, m = wp.vec4(1.0), wp.mat22(2.0)
+        out[0] = len(v[5:]) + len(m[7:])
+        out[1] = int(v[2:2] == vec0() and m[9:] == mat00() and m[:, 3:] == mat00())
+        out[2] = int(v[2:2] != vec0() or m[9:] != mat00())
+
+    out = wp.full(3, 9, dtype=int)
+    wp.launch(ask, dim=1, inputs=[out])
+    assert list(out.numpy()) == [0, 1, 0]
+    assert wp.vec2(1.0, 2.0)[2:] == vec0() and wp.mat22(1.0)[5:] == mat00() and wp.mat22(1.0)[:, 2:] == mat00()

@@ -281,7 +281,7 @@ def _comparison(name: str, symbol: str, meaning: Callable) -> None:
         """All components equal, or not."""
         join = "bitand" if name == "eq" else "bitor"
         found = [b.one(name, pair, b1) for pair in zip(b.parts(x), b.parts(y), strict=True)]
-        out = found[0]
+        out = found[0] if found else b.const(name == "eq", b1)
         for one in found[1:]:
             out = b.one(join, (out, one), b1)
         return out

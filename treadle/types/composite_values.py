@@ -340,8 +340,10 @@ class MatrixValue(CompositeValue):
         if np.ndim(where) == 0:
             return self._data[where]
         numbers = [self._data[k] for k in where.ravel()]
-        made = vector_class(where.size, elem) if where.ndim == 1 else matrix_class(*where.shape, elem)
-        return made._of(numbers)
+        if where.ndim == 1:
+            return vector_class(where.size, elem)._of(numbers)
+        rows, cols = where.shape if where.size else (0, 0)  # as in kernels
+        return matrix_class(rows, cols, elem)._of(numbers)
 
     def __setitem__(self, i: Any, value: Any) -> None:
         where, _ = self._where(i)
