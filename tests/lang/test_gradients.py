@@ -5,6 +5,7 @@ import pytest
 
 import treadle as wp
 from tests.lang import zoo
+from treadle.base.errors import KernelGradientError
 
 NAMES = list(zoo.zoo(wp.float64))
 IN_F32 = NAMES[::4]
@@ -384,3 +385,29 @@ def test_an_array_that_changes_from_round_to_round_is_refused():
     with pytest.raises(wp.KernelGradientError, match="changes from round to round of a loop") as caught:
         wp.autograd.gradcheck(wandering_view, 2, [a, 2], [y])
     assert caught.value.span.line
+
+
+# ---- the least of many, in an array that the kernel knows by another name
+
+
+@wp.kernel
+def scaled_and_least(
+    least: wp.array(dtype=float), scale: wp.array(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float)
+):
+    i = wp.tid()
+    y[i] = scale[0] * x[i]
+    wp.atomic_min(least, 0, x[i])
+
+
+def test_the_least_of_many_under_another_name_is_refused():
+    def gradients(least, scale):
+        x, y = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(scaled_and_least, dim=1, inputs=[least, scale, x, y])
+        tape.backward(grads={y: wp.ones(1, dtype=float)})
+        return x.grad.list(), scale.grad.list()
+
+    least, scale = (wp.array([5.0], dtype=float, requires_grad=True) for _ in range(2))
+    assert gradients(least, scale) == ([5.0], [3.0])
+    with pytest.raises(KernelGradientError, match="atomic_min changes and the kernel also reads"):
+        gradients(scale, scale)

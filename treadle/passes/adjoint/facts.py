@@ -43,7 +43,8 @@ class Facts:
     """``root`` of every view; ``makers`` of every value; ``moving`` roots; ``active`` values; ``guarded`` ops.
 
     ``records``: ops with regions in which a load is recorded, so that whoever repeats them reads the log. ``shadows``:
-    own arrays that need a gradient. ``order``: of all values, by where they are made.
+    own arrays that need a gradient. ``order``: of all values, by where they are made. ``aliased``: roots may lie over
+    each other.
     """
 
     root: dict[Value, str] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class Facts:
     records: set[Op] = field(default_factory=set)
     shadows: set[str] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
+    aliased: bool = False
     order: dict[Value, int] = field(default_factory=dict)
 
     def moves(self, view: Value) -> bool:
@@ -71,7 +73,11 @@ class Facts:
     def changes(self, root: str) -> bool:
         """Whether the kernel both reads and writes what lies behind ``root``: then it runs again on the content from
         before the launch, and nothing may ask for that from after it."""
-        here = [a for a in self.accesses if a.root == root or UNKNOWN in (a.root, root)]
+
+        def meets(other: str) -> bool:
+            return other == root or UNKNOWN in (other, root) or (self.aliased and not other.startswith("local "))
+
+        here = [a for a in self.accesses if meets(a.root)]
         return any(a.reads for a in here) and any(a.writes for a in here)
 
     def watched(self, view: Value) -> bool:
@@ -92,7 +98,8 @@ def survey(func: Func, params: dict[Value, str], active: set[str], aliased: bool
     over each other. ``seeds``: parameters that carry derivatives, ``wanted``: values whose adjoints come from outside.
     """
     order = {p: k for k, p in enumerate(func.params)}
-    facts = Facts(root=dict(params), order=order, active_roots=set(active), used=frozenset(uses_of(func.body)))
+    used = frozenset(uses_of(func.body))
+    facts = Facts(root=dict(params), order=order, aliased=aliased, active_roots=set(active), used=used)
     _Roots(facts).block(func.body, ())
     _find_moving(facts, aliased)
     for op in _recorded(func.body, facts):
