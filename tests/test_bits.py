@@ -121,6 +121,23 @@ def test_loops_that_add_to_a_table_add_the_right_numbers():
         assert np.allclose(bits_slots.mixed(*case)["table"], want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
 
 
+def test_tangents_beside_slots_change_no_bit():
+    import treadle as wp
+    from tests import bits_slots
+
+    n, size = 3_001, 203
+    x, where = wp.array(bits_slots.normal(n)), wp.array(np.arange(n, dtype=np.int32) % size)
+    plain, beside, along = (wp.zeros(size, dtype=float) for _ in range(3))
+    wp.launch(bits_slots.mixed_kernel, dim=n, inputs=[x, where, plain, 40, 3])
+    direction = wp.full(n, 1.0, dtype=float)
+    wp.jvp(bits_slots.mixed_kernel, n, [x, where, beside, 40, 3], tangents=[direction, None, along, None, None])
+    assert plain.numpy().tobytes() == beside.numpy().tobytes()
+    want = 1.3 * np.bincount(where.numpy(), minlength=size) + (np.arange(size) < n)
+    for j in range(40):
+        want[j * 3 % size] += (x.numpy() > np.float32(0.05) * np.float32(j) - 1.0).sum() * (j + 1)
+    assert np.allclose(along.numpy(), want, rtol=1e-4)
+
+
 def test_slots_copies_and_sums_do_not_disturb_each_other():
     from tests import bits_slots
 

@@ -47,8 +47,9 @@ def _plan() -> str:
     c = Code("plan_slots", "i64", [("ptr", "job")], "internal")
     args, (count, items) = job_field(c, "args", "ptr"), items_of(c, job_field(c, "program", "ptr"))
     c.store("i64", 0, "%job", JOB["slotted"])
-    # Bytes of all slots; and how many there are, over the rounds in which a thread updates them.
-    total, threads, low = c.var("i64", 0), c.var("i64", 0), c.var("i64", 0)
+    # Bytes of a target's slots; and how many there are, over the rounds in which a thread updates them: of the largest
+    # target, so that a kernel that carries tangents beside its values decides as the kernel itself.
+    most, threads, low = c.var("i64", 0), c.var("i64", 0), c.var("i64", 0)
     with c.for_(count) as j:
         item = item_at(c, items, j)
         with c.if_(kind_is(c, item, "slots")):
@@ -58,19 +59,19 @@ def _plan() -> str:
                 c.ret(1)
             slots = c.op("sdiv", "i64", c.op("mul", "i64", nbytes, SLOTS), c.load("i64", item, ATOMIC["scalar_size"]))
             per_round = c.op("sdiv", "i64", slots, c.load("i64", item, ATOMIC["rounds"]))
-            threads.set(c.op("add", "i64", threads.get(), per_round))
-            total.set(c.op("add", "i64", total.get(), round64(c, c.op("mul", "i64", nbytes, SLOTS))))
-    with c.if_(c.op("icmp eq", "i64", total.get(), 0)):
+            for var, value in ((threads, per_round), (most, round64(c, c.op("mul", "i64", nbytes, SLOTS)))):
+                var.set(c.select(c.op("icmp sgt", "i64", value, var.get()), "i64", value, var.get()))
+    with c.if_(c.op("icmp eq", "i64", most.get(), 0)):
         c.ret(1)
     few = c.op("icmp sle", "i64", threads.get(), c.op("mul", "i64", job_field(c, "size"), SLOTS_AN_UPDATE))
-    with c.if_(c.op("and", "i1", few, c.op("icmp sle", "i64", total.get(), MAX_BYTES))):
+    with c.if_(c.op("and", "i1", few, c.op("icmp sle", "i64", most.get(), MAX_BYTES))):
         c.store("i64", 1, "%job", JOB["slotted"])
     k, updates = c.var("i64", 1), c.op("mul", "i64", job_field(c, "size"), SHARED_SLOTS)
     with c.loop() as loop:
         twice = c.op("mul", "i64", k.get(), 2)
         loop.leave_if(c.op("icmp sgt", "i64", twice, MAX_CHUNKS))
         loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, threads.get()), updates))
-        loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, total.get()), MAX_BYTES))
+        loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, most.get()), MAX_BYTES))
         k.set(twice)
     c.ret(k.get())
     return c.text()
