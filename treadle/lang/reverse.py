@@ -197,6 +197,24 @@ class Hidden:
         return made
 
 
+def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
+    """Raise if ``ops`` write to bytes of which two arrays have a gradient, each its own: neither would be right.
+    ``late``: where there may be such, by the ids of memory."""
+    graded = {a._desc: a for op in ops for a in _arrays_of(op) if a._grad is not None and id(a._memory) in late}
+    near: list[array] = []
+    for a in sorted(graded.values(), key=span_of):
+        near = [b for b in near if span_of(b)[1] > span_of(a)[0]]
+        for b in near:
+            if a._grad.ptr - a.ptr != b._grad.ptr - b.ptr and np.shares_memory(a.numpy(), b.numpy()):
+                written = [c.numpy() for op in ops for c in written_by(op)]
+                if any(np.shares_memory(c, a.numpy()) and np.shares_memory(c, b.numpy()) for c in written):
+                    raise KernelGradientError(
+                        f"{a!r} and {b!r} show the same memory, which is written, but each has a gradient of its own",
+                        hint="make one a view of the other after that got its gradient",
+                    )  # fmt: skip
+        near.append(a)
+
+
 def _arrays_of(op: Any) -> list[array]:
     """The arrays with floating-point elements that ``op`` works on."""
     if type(op) is not tuple:
@@ -218,6 +236,8 @@ class Pass:
         self.allowed: dict[Plan, bool] = {}
         self.left = 0
         late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
+        if late:
+            refuse_two_gradients(log.ops, late)
         if any(_bare(op, late) for op in log.ops):
             self.hidden = Hidden(log.ops)
         for op in log.ops:

@@ -101,8 +101,10 @@ class array:
             return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
         if grad is not None:
             made.grad = grad
-        elif requires_grad:
+        elif requires_grad and made._grad is None:
             made._adopt(_gradient_of(made))
+            if not copy or ptr is not None:
+                graded_late.add(made)
         if retain_grad:
             made.retain_grad = True
         return made
@@ -431,7 +433,8 @@ class array:
                                             *self.strides, self.component_stride)  # fmt: skip
 
 
-# Arrays that were given a gradient after they were made: views taken before that have none, and yet show the same.
+# Arrays that were given a gradient after they were made, or over memory that was there before: other arrays may show
+# the same, and have no gradient or one of their own.
 graded_late: weakref.WeakSet[array] = weakref.WeakSet()
 
 # What the methods do that write, as functions that a tape can run again.
