@@ -136,15 +136,19 @@ def gradient(text: str, a: np.ndarray, adj: np.ndarray, t, before: str) -> np.nd
     return x.grad.numpy()
 
 
+RETURNED, WRITTEN = "u, s, v = wp.svd3(x0)", "u = x0; s = x0[0]; v = x0; wp.svd3(x0, u, s, v)"
+
+
 @pytest.mark.parametrize("t", [f32, f64], ids=name_of)
-def test_the_nearest_rotation_has_its_derivative_at_equal_singular_values(t):
+@pytest.mark.parametrize("before", [RETURNED, WRITTEN], ids=["returned", "written"])
+def test_the_nearest_rotation_has_its_derivative_at_equal_singular_values(t, before):
     """At a rotation R, ``U Vᵀ`` follows ``A`` in all that turns: the derivative is ``(Ȧ - R Ȧᵀ R)/2``."""
     rng = np.random.default_rng(1)
     turns = np.linalg.qr(rng.normal(size=(30, 3, 3)))[0]
     turns *= np.sign(np.linalg.det(turns))[:, None, None]
     turns[0] = np.eye(3)
     adj = rng.normal(size=turns.shape).astype(DTYPE[t])
-    found = gradient("u * wp.transpose(v)", turns.astype(DTYPE[t]), adj, t, "u, s, v = wp.svd3(x0)")
+    found = gradient("u * wp.transpose(v)", turns.astype(DTYPE[t]), adj, t, before)
     wanted = (adj - turns @ transposed(adj) @ turns) / 2
     assert np.allclose(found, wanted, rtol=0, atol=2e-5 if t is f32 else 1e-13)
 
@@ -181,3 +185,15 @@ def test_ties_give_finite_derivatives():
     for text, before in (("u", "u, s, v = wp.svd3(x0)"), ("q", "q, d = wp.eig3(x0)"), ("q", "q, r = wp.qr3(x0)")):
         found = gradient(text, a, np.random.default_rng(0).normal(size=a.shape), f64, before)
         assert np.isfinite(found).all() and np.abs(found).max() < 10
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_ends_and_leaves_its_neighbours_alone(bad):
+    a = np.random.default_rng(0).normal(size=(16, 3, 3)).astype(np.float32)
+    broken = a.copy()
+    broken[5, 1, 2] = bad
+    before = "u, s, v = wp.svd3(x0); q, d = wp.eig3(x0); p, r = wp.qr3(x0)"
+    kinds = [vector(3, f32), vector(3, f32), matrix(3, 3, f32)]
+    good, found = (run(["s", "d", "r"], [(matrix(3, 3, f32), x)], kinds, before=before) for x in (a, broken))
+    for g, f in zip(good, found, strict=True):
+        assert np.isnan(f[5]).all() and np.array_equal(np.delete(f, 5, 0), np.delete(g, 5, 0))

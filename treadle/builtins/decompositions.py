@@ -3,6 +3,7 @@ variables that are passed after the matrix.
 
 All work on the matrix divided by its largest component, so that nothing overflows or vanishes, and are accurate to a
 few units in the last place of the largest singular value, whatever the rank. 16-bit matrices are handled in float32.
+Of a matrix with components that are not finite all values are NaN.
 """
 
 from ..types.core import bf16, f16, f32
@@ -40,12 +41,14 @@ def epsilon(x):
 
 
 def size_of(a):
-    """The largest component's size, by which a matrix is divided; 1 for the zero matrix."""
+    """The largest component's size, by which a matrix is divided; 1 for the zero matrix, NaN if not all are finite."""
     most = a[0, 0] * 0.0
+    nothing = most
     for i in range(len(a)):
         for j in range(len(a)):
             most = max(most, abs(a[i, j]))
-    return where(most == 0.0, 1.0, most)
+            nothing += a[i, j] * 0.0  # NaN of what is not finite
+    return where(most == 0.0, 1.0, most) + nothing
 
 
 def half_angle(d, x):
