@@ -411,3 +411,39 @@ def test_the_least_of_many_under_another_name_is_refused():
     assert gradients(least, scale) == ([5.0], [3.0])
     with pytest.raises(KernelGradientError, match="atomic_min changes and the kernel also reads"):
         gradients(scale, scale)
+
+
+# ---- memory that no argument names
+
+
+@wp.struct
+class Holder:
+    a: wp.array(dtype=float)
+
+
+@wp.kernel
+def scaled_in_place(holders: wp.array(dtype=Holder), factor: wp.array(dtype=float)):
+    i = wp.tid()
+    holders[i].a[0] = holders[i].a[0] * factor[i]
+
+
+@wp.kernel
+def stored_then_read(holders: wp.array(dtype=Holder), factor: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    holders[i].a[0] = factor[i] * factor[i]
+    y[i] = holders[i].a[0] * factor[i]
+
+
+def test_what_nobody_can_put_back_is_refused():
+    made = Holder()
+    made.a = wp.array([2.0], dtype=float, requires_grad=True)
+    holders, factor = wp.array([made], dtype=Holder), wp.array([3.0], dtype=float, requires_grad=True)
+    y = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(stored_then_read, dim=1, inputs=[holders, factor, y])
+    tape.backward(grads={y: wp.ones(1, dtype=float)})
+    assert factor.grad.list() == [27.0]  # 3 x^2
+    with wp.Tape() as tape:
+        wp.launch(scaled_in_place, dim=1, inputs=[holders, factor])
+    with pytest.raises(KernelGradientError, match="no argument names"):
+        tape.backward(grads={made.a: wp.ones(1, dtype=float)})

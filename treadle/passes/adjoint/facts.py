@@ -326,6 +326,29 @@ def refuse_handed_on(facts: Facts, own: set[str]) -> None:
             )  # fmt: skip
 
 
+def refuse_unrestored(facts: Facts) -> None:
+    """The kernel runs again on what its arrays held before the launch. Of memory that no argument names nobody can put
+    that back, so it must not be read before it is overwritten."""
+    nameless = [a for a in facts.accesses if a.root == UNKNOWN and _is_nameless(facts, a.op.args[0])]
+    stores = [a for a in nameless if a.writes]
+    for a in nameless:
+        if a.reads and any(s.at >= a.at or set(a.loops) & set(s.loops) for s in stores):
+            raise KernelGradientError(
+                "the kernel reads and overwrites memory that no argument names, such as arrays in an array of structs; "
+                "a tape cannot put back what stood there", a.op.span, "pass the arrays as arguments",
+            )  # fmt: skip
+
+
+def _is_nameless(facts: Facts, view: Value) -> bool:
+    """Whether ``view`` was read out of memory or made of an address, and not chosen among arguments."""
+    while (maker := facts.makers.get(view)) is not None and maker.name in CUTS:
+        view = maker.args[0]
+    if maker is not None and maker.name == "if":
+        k = maker.results.index(view)
+        return any(_is_nameless(facts, region.yields[k]) for region in maker.regions)
+    return maker is not None and maker.name in ("load", "view_at")
+
+
 # ---- choices
 
 

@@ -29,7 +29,7 @@ from ..fma import leave_products
 from ..inline import drop_rules
 from .calls import flatten_calls
 from .chosen import chooses_views, run_choice
-from .facts import UNKNOWN, Facts, refuse_handed_on, survey
+from .facts import UNKNOWN, Facts, refuse_handed_on, refuse_unrestored, survey
 from .loops import reverse_loop, run_loop
 from .memory import make_shadow, reverse_atomic, reverse_load, reverse_store
 from .ruled import reverse_ruled, run_ruled, works_on_gradients
@@ -53,6 +53,7 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False, again: b
     touches = effects(func).roots
     own = {root for root, touch in touches.items() if touch.own and root != UNKNOWN}
     refuse_handed_on(facts, own)
+    refuse_unrestored(facts)
     walk = Reverser(facts, own, again)
     with walk.scope():
         walk.reverse_block(func.body, outer=True)
