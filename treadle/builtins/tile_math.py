@@ -368,7 +368,7 @@ class tile_matmul:
 
         def emit(build: Builder, v: dict[str, Value]) -> Value:
             zeros = call(build, given.context, bodies.fill, blank(build, made), build.const(0.0, a.item))
-            return call(build, given.context, product_of(a.shape[0], b.shape[1]), v["a"], v["b"], zeros)
+            return _product(build, given, v["a"], v["b"], zeros)
 
         return Plan(made, {"a": a, "b": b}, emit)
 
@@ -399,12 +399,18 @@ class _Accumulate:
                     left = call(build, given.context, bodies.scaled, left, x)
                 else:
                     target = call(build, given.context, bodies.faded, target, x)
-            return call(build, given.context, product_of(a.shape[0], b.shape[1]), left, v["b"], target)
+            return _product(build, given, left, v["b"], target)
 
         return Plan(None, {**types, **scale}, emit)
 
 
 planned(_Accumulate, "tile primitives", "tile_matmul")
+
+
+def _product(b: Builder, given: Given, x: Value, y: Value, out: Value) -> Value:
+    """``out`` with the product of ``x`` and ``y`` added to it."""
+    body = product_of(x.type.shape[0], y.type.shape[1], given.context.gradient > 0)
+    return call(b, given.context, body, x, y, out)
 
 
 def _factors(given: Given) -> tuple[Tile, Tile]:

@@ -7,14 +7,16 @@ from functools import cache
 
 from .language import matrix
 
-ROWS, COLUMNS = 4, 2  # of a block: 8 sums, 2 elements of b and one of a stay within 16 registers of a gang
+BLOCK = 4, 2  # rows and columns: 8 sums, 2 elements of b and one of a stay within 16 registers of a gang
+RECORDED = 4, 4  # in programs that are differentiated, which note each element read: fewer than above
 
 
 @cache
-def product_of(rows: int, columns: int) -> Callable:
-    """What adds the product of two tiles to a tile of rows × columns, which it gives back."""
-    h = next(n for n in range(ROWS, 0, -1) if rows % n == 0)
-    w = next(n for n in range(COLUMNS, 0, -1) if columns % n == 0)
+def product_of(rows: int, columns: int, recorded: bool) -> Callable:
+    """What adds the product of two tiles to a tile of rows × columns, which it gives back. Each element of that is
+    summed up in the same order, whatever the blocks are."""
+    most = RECORDED if recorded else BLOCK
+    h, w = (next(n for n in range(m, 0, -1) if extent % n == 0) for m, extent in zip(most, (rows, columns)))
 
     across = columns // w
 
