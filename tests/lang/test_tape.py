@@ -630,3 +630,47 @@ def test_the_docstring_does_what_it_says():
     from treadle.lang import tape
 
     assert doctest.testmod(tape).failed == 0
+
+
+# ---- several tapes, and indices of few bits
+
+
+@wp.kernel
+def cubes(x: wp.array(dtype=float), total: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(total, 0, x[i] * x[i] * x[i])
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 2, "sqrt"])
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_gradient_that_another_tape_read_is_put_back(checkpoint, by_hand):
+    x, y = wp.array([1.0, 2.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as first:
+        wp.launch(cubes, dim=2, inputs=[x], outputs=[y])
+    first.backward(y)
+    slope, z = x.grad, wp.zeros(1, dtype=float, requires_grad=True)
+    slope.requires_grad = True
+    with wp.Tape(checkpoint=checkpoint) as second:
+        wp.launch(cubes, dim=2, inputs=[slope], outputs=[z])
+    if by_hand:
+        wp.launch(cubes, dim=2, inputs=[x], outputs=[y], adjoint=True, adj_inputs=[None], adj_outputs=[None])
+    else:
+        first.backward(y)
+    second.backward(z)
+    np.testing.assert_array_equal(slope.grad.numpy(), 3.0 * np.array([3.0, 12.0]) ** 2)
+
+
+@wp.kernel
+def put_at(x: wp.array(dtype=float), v: wp.array(dtype=float), a: wp.uint8, b: wp.uint8):
+    x[int(a + b)] = v[0]
+
+
+def test_indices_that_wrap_around_early():
+    x = wp.array(np.arange(400) + 1.0, dtype=float, requires_grad=True)
+    v, total = wp.array([7.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(cubes, dim=400, inputs=[x], outputs=[total])
+        wp.launch(put_at, dim=1, inputs=[x, v, wp.uint8(200), wp.uint8(100)])
+    assert x.numpy()[44] == 7.0  # 300 modulo 256
+    tape.backward(total)
+    assert x.grad.numpy()[44] == 3.0 * 45.0**2

@@ -145,6 +145,12 @@ class _Walk:
         self.depth -= 1
 
     # ---- integers
+    # Whole numbers stand for those of the program, which wrap around: a launch takes bounds beyond 32 bits to be
+    # anywhere. Narrower ones wrap earlier, so nothing is said of what is computed from them in their own type.
+
+    def learn(self, op: Op, found: Bounds) -> None:
+        if op.result.type.bits >= 32:
+            self.bounds[op.result] = found
 
     def on_const(self, op: Op) -> None:
         value = op.attrs["value"]
@@ -158,17 +164,17 @@ class _Walk:
     def on_cast(self, op: Op) -> None:
         (x,), r = op.args, op.result
         if x in self.bounds and r.type.is_int and r.type.bits >= x.type.bits:
-            self.bounds[r] = self.bounds[x]
+            self.learn(op, self.bounds[x])
 
     def on_add(self, op: Op) -> None:
         a, b = (self.bounds.get(x) for x in op.args)
         if a and b:
-            self.bounds[op.result] = Bounds(a.low.plus(b.low), a.high.plus(b.high))
+            self.learn(op, Bounds(a.low.plus(b.low), a.high.plus(b.high)))
 
     def on_sub(self, op: Op) -> None:
         a, b = (self.bounds.get(x) for x in op.args)
         if a and b:
-            self.bounds[op.result] = Bounds(a.low.plus(b.high, -1), a.high.plus(b.low, -1))
+            self.learn(op, Bounds(a.low.plus(b.high, -1), a.high.plus(b.low, -1)))
 
     def on_mul(self, op: Op) -> None:
         a, b = (self.bounds.get(x) for x in op.args)
@@ -180,7 +186,7 @@ class _Walk:
             return
         zero, n = Sum(0), b.low.constant
         low, high = zero.plus(a.low, n), zero.plus(a.high, n)
-        self.bounds[op.result] = Bounds(low, high) if n >= 0 else Bounds(high, low)
+        self.learn(op, Bounds(low, high) if n >= 0 else Bounds(high, low))
 
     def on_for(self, op: Op) -> None:
         start, stop, step = (self.bounds.get(x) for x in op.args[:3])

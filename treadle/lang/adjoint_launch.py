@@ -10,6 +10,7 @@ from ..runtime.array import array
 from .launch import bound, ready
 from .plan import Plan, Site, plan_of
 from .reverse import Pass, Reverse, with_field
+from .tape import changing
 
 
 def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
@@ -38,10 +39,14 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
             given.append((site, grad))
     results = [(grad, grad.numpy().copy()) for site, grad in given if site.writes and not site.loads]
     reverse, _ = Pass.choose(plan, dims, values)
-    if reverse is not None:
-        _run(plan, reverse, dims, values, program.command(packed, dims))
-    for grad, rows in results:
-        grad.numpy()[...] = rows
+    grads = [a._grad for a in [site.of(values) for site in plan.floats] if a is not None and a._grad is not None]
+    try:
+        if reverse is not None:
+            with changing(grads):
+                _run(plan, reverse, dims, values, program.command(packed, dims))
+    finally:
+        for grad, rows in results:
+            grad.numpy()[...] = rows
 
 
 def _padded(adjoints: Sequence[Any], count: int, what: str) -> list[Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ class Tape:
             The gradient has the same bits whatever is chosen (beyond Warp).
 
     Raises:
-        RuntimeError: a ``with`` block of a tape is entered inside another.
+        KernelGradientError: a ``with`` block of a tape is entered inside another.
+        ValueError: there is no such schedule.
 
     >>> import treadle as wp
     >>> @wp.kernel
@@ -149,7 +151,8 @@ class Tape:
         watching = watch.leave(self)  # adjoints write to gradients, and to arrays that are put back
         recording, _current = _current, None
         try:
-            self._back(self._recorder.prepare(), loss, grads or {})
+            with changing(self.gradients.values() if watch.watchers else ()):
+                self._back(self._recorder.prepare(), loss, grads or {})
         finally:
             _current = recording
             if watching:
@@ -297,6 +300,18 @@ def _others(tape: Tape | None) -> list[Recorder]:
 def _alone(tape: Tape | None) -> bool:
     """Whether no tape watches but ``tape``, which records."""
     return tape is not None and len(watch.watchers) == 1
+
+
+@contextmanager
+def changing(arrays: Iterable[array]) -> Iterator[None]:
+    """Adjoints, which nobody records, change ``arrays`` meanwhile: tapes that look at them save what was there."""
+    written = [*arrays]
+    kept = [(r, r.before_foreign(written)) for r in _others(None)]
+    try:
+        yield
+    finally:
+        for recorder, met in kept:
+            recorder.after_foreign(met, written)
 
 
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
