@@ -43,7 +43,7 @@ class Options(NamedTuple):
     """What one variant is compiled for. ``grid``: dimensions of the launch; ``rows``: gangs lie along the last of them,
     which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order.
     ``fuse``: products and sums may become fused multiply-adds. ``active``: for an adjoint, the paths of the arrays that
-    have a gradient; None for the kernel itself. ``aliased``: arrays of an adjoint may lie over each other.
+    have a gradient; None for the kernel itself. ``aliased``: its arrays that may lie over each other.
     ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it."""
 
     max_unroll: int
@@ -54,7 +54,7 @@ class Options(NamedTuple):
     shared: bool = False
     fuse: bool = True
     active: tuple[str, ...] | None = None
-    aliased: bool = False
+    aliased: tuple[str, ...] = ()
     tangents: tuple[str, ...] | None = None
 
     @property
@@ -64,7 +64,8 @@ class Options(NamedTuple):
 
     def key(self) -> str:
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
-        marks += f"{'' if self.fuse else ' unfused'}{' aliased' if self.aliased else ''}"
+        marks += "" if self.fuse else " unfused"
+        marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
         if self.active is not None:
             marks += f" adjoint of {' '.join(self.active)}"
         if self.tangents is not None:
@@ -250,14 +251,14 @@ class Overload:
         return found
 
     def adjoint(
-        self, dims: tuple[int, ...], active: tuple[str, ...], aliased: bool = False, shared: bool = False
+        self, dims: tuple[int, ...], active: tuple[str, ...], aliased: tuple[str, ...] = (), shared: bool = False
     ) -> Variant:
         """The adjoint for a grid of ``dims``: it adds to the gradients of the arrays at the paths ``active``."""
         return self._find(dims, self._options(False, None)._replace(active=active, aliased=aliased, shared=shared))
 
     def tangent(
         self, dims: tuple[int, ...], tangents: tuple[str, ...], active: tuple[str, ...] | None = None,
-        aliased: bool = False, shared: bool = False,
+        aliased: tuple[str, ...] = (), shared: bool = False,
     ) -> Variant:  # fmt: skip
         """Forward mode for a grid of ``dims``: what stands at the paths ``tangents`` has tangents other than zero. With
         ``active`` the adjoint of that launch, for gradients of the arrays at these paths and of their tangents."""

@@ -280,7 +280,7 @@ class Doubled:
         return self.plan
 
     def adjoint(
-        self, dims: tuple[int, ...], active: tuple[str, ...], aliased: bool = False, shared: bool = False
+        self, dims: tuple[int, ...], active: tuple[str, ...], aliased: tuple[str, ...] = (), shared: bool = False
     ) -> Any:
         """Its adjoint. An array whose tangent has no gradient has none here either."""
         both = tuple([path for path in active if f"tangent of {path}" in active])

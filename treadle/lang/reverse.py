@@ -29,13 +29,15 @@ class Reverse:
     ``unsaved``: those of them whose content nobody asked for, so that the log does not put it back.
     ``winners``: sites of which it must see the content from after the launch; of those in ``seen`` alone it only looks
     at that, while the others hold a least or greatest value of many. ``careful``: any of these need looking after.
-    ``aliased``, ``shared``: a written array lies over another, and so do gradients that are updated.
+    ``aliased``: arrays that lie over a written one, ``shared``: so do gradients that are updated.
     """
 
     __slots__ = ("active", "again", "aliased", "careful", "plan", "programs", "quick", "seen", "shared",
                  "unsaved", "winners")  # fmt: skip
 
-    def __init__(self, plan: Plan, active: tuple[str, ...], aliased: bool, shared: bool, dims: tuple[int, ...]):
+    def __init__(
+        self, plan: Plan, active: tuple[str, ...], aliased: tuple[str, ...], shared: bool, dims: tuple[int, ...]
+    ):
         self.plan, self.active, self.aliased, self.shared = plan, active, aliased, shared
         self.quick = fast.launcher()
         self.programs: dict[tuple[int, ...], Any] = {}
@@ -290,13 +292,14 @@ class Pass:
         if not results:
             return None, left
         names = tuple([site.name for site, _ in active])
-        key = names, False, False
+        key = names, (), False
         if not _apart([a for _, a in arrays if a is not None]):
             spans = [(site, span_of(a)) for site, a in arrays if a is not None]
-            aliased = any(
-                one.writes and one is not other and low < end and begin < high
-                for one, (low, high) in spans for other, (begin, end) in spans
-            )  # fmt: skip
+            aliased = tuple([
+                one.name for one, (low, high) in spans if any(
+                    one is not other and (one.writes or other.writes) and low < end and begin < high
+                    for other, (begin, end) in spans)
+            ])  # fmt: skip
             program = plan.overload.adjoint(dims, names, aliased).program
             key = names, aliased, program.meets(program.pack(args))
         found = plan.reverses.get(key)

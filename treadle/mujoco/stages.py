@@ -70,7 +70,7 @@ class Plan:
             self.inputs[self.places[name]] = array
 
     def launch(self, d: Data, nstep: int) -> None:
-        """Step ``nstep`` times: in one launch, or while a tape records in one launch a step, whose adjoint is faster."""
+        """Step ``nstep`` times: in one launch; while a tape records, in one launch a step, whose adjoint is faster."""
         if not recording():
             self.inputs[0] = nstep
             wp.launch(self.kernel, dim=d.nworld, inputs=self.inputs)

@@ -206,7 +206,7 @@ def test_arrays_that_may_lie_over_each_other_all_move():
 
     func = primal(both)
     assert stores_to(reverse(func, ("a", "b", "c")), "b") == 0
-    adjoint = reverse(func, ("a", "b", "c"), aliased=True)
+    adjoint = reverse(func, ("a", "b", "c"), aliased=("a", "b"))
     assert stores_to(adjoint, "b") == 1
     x, g, c = np.array([2.0]), np.array([0.0]), np.zeros(1)
     oracle.run(adjoint, [(x, g), (x, g), (c, np.ones(1))], 1)  # c = 3 a², where a has been squared in place

@@ -43,8 +43,8 @@ class Facts:
     """``root`` of every view; ``makers`` of every value; ``moving`` roots; ``active`` values; ``guarded`` ops.
 
     ``records``: ops with regions in which a load is recorded, so that whoever repeats them reads the log. ``shadows``:
-    own arrays that need a gradient. ``order``: of all values, by where they are made. ``aliased``: roots may lie over
-    each other.
+    own arrays that need a gradient. ``order``: of all values, by where they are made. ``aliased``: roots that may
+    lie over each other.
     """
 
     root: dict[Value, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Facts:
     records: set[Op] = field(default_factory=set)
     shadows: set[str] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
-    aliased: bool = False
+    aliased: frozenset[str] = frozenset()
     order: dict[Value, int] = field(default_factory=dict)
 
     def moves(self, view: Value) -> bool:
@@ -75,7 +75,7 @@ class Facts:
         before the launch, and nothing may ask for that from after it."""
 
         def meets(other: str) -> bool:
-            return other == root or UNKNOWN in (other, root) or (self.aliased and not other.startswith("local "))
+            return other == root or UNKNOWN in (other, root) or {other, root} <= self.aliased
 
         here = [a for a in self.accesses if meets(a.root)]
         return any(a.reads for a in here) and any(a.writes for a in here)
@@ -90,18 +90,19 @@ class Facts:
         return self.root[view].startswith("local ")
 
 
-def survey(func: Func, params: dict[Value, str], active: set[str], aliased: bool, seeds: set[Value] = frozenset(),
-           wanted: set[Value] = frozenset()) -> Facts:  # fmt: skip
+def survey(func: Func, params: dict[Value, str], active: set[str], aliased: frozenset[str],
+           seeds: set[Value] = frozenset(), wanted: set[Value] = frozenset()) -> Facts:  # fmt: skip
     """The facts of a scalarized ``func``.
 
-    ``params`` names the roots of its view parameters; ``active`` the roots with a gradient. ``aliased``: roots may lie
-    over each other. ``seeds``: parameters that carry derivatives, ``wanted``: values whose adjoints come from outside.
+    ``params`` names the roots of its view parameters; ``active`` the roots with a gradient. ``aliased``: roots that
+    may lie over each other. ``seeds``: parameters that carry derivatives, ``wanted``: values whose adjoints come from
+    outside.
     """
     order = {p: k for k, p in enumerate(func.params)}
     used = frozenset(uses_of(func.body))
     facts = Facts(root=dict(params), order=order, aliased=aliased, active_roots=set(active), used=used)
     _Roots(facts).block(func.body, ())
-    _find_moving(facts, aliased)
+    _find_moving(facts)
     for op in _recorded(func.body, facts):
         facts.records.add(op)
     _find_active(func, facts, seeds, wanted)
@@ -143,13 +144,14 @@ class _Roots:
         return UNKNOWN
 
 
-def _find_moving(facts: Facts, aliased: bool) -> None:
+def _find_moving(facts: Facts) -> None:
     """Roots of which a load may follow a store; an atomic whose result somebody reads is a load as well."""
     groups: dict[str, list[Access]] = {}
-    anywhere = aliased or any(a.writes and a.root == UNKNOWN for a in facts.accesses)
+    anywhere = any(a.writes and a.root == UNKNOWN for a in facts.accesses)
     for a in facts.accesses:
         own = a.root.startswith("local ")
-        groups.setdefault("" if anywhere and not own else a.root, []).append(a)
+        together = not own and (anywhere or a.root in facts.aliased)
+        groups.setdefault("" if together else a.root, []).append(a)
         if own:
             facts.moving.add(a.root)
     if UNKNOWN in groups:  # views of unknown memory may show whatever is stored to

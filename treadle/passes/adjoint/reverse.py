@@ -37,11 +37,11 @@ from .ruled import reverse_ruled, run_ruled, works_on_gradients
 __all__ = ["reverse", "reverse_function"]
 
 
-def reverse(func: Func, active: tuple[str, ...], aliased: bool = False, again: bool = False) -> Func:
+def reverse(func: Func, active: tuple[str, ...], aliased: tuple[str, ...] = (), again: bool = False) -> Func:
     """The adjoint kernel of a scalarized kernel: same parameters; it runs the kernel again and adds to the gradients
     of the arrays called ``active``. Stores and updates of the kernel are repeated only where it reads them itself.
 
-    ``aliased``: arrays of the launch may lie over each other, so that a store to one may change another. ``again``: the
+    ``aliased``: arrays that may lie over each other, so that a store to one may change another. ``again``: the
     result will be differentiated itself, so that calls keep their rules.
 
     Raises:
@@ -49,7 +49,7 @@ def reverse(func: Func, active: tuple[str, ...], aliased: bool = False, again: b
     """
     func = leave_products(flatten_calls(func))
     params = {p: path for p, path in zip(func.params, leaf_paths(func)) if isinstance(p.type, View)}
-    facts = survey(func, params, set(active), aliased)
+    facts = survey(func, params, set(active), frozenset(aliased))
     touches = effects(func).roots
     own = {root for root, touch in touches.items() if touch.own and root != UNKNOWN}
     refuse_handed_on(facts, own)
@@ -71,7 +71,7 @@ def reverse_function(func: Func, again: bool = False) -> Func:
     results = [y for y in func.body.yields if is_float(y)]
     floats = [p for p in func.params if is_float(p)]
     views = {p: str(k) for k, p in enumerate(func.params) if isinstance(p.type, View)}
-    facts = survey(func, views, set(), False, set(floats), set(results))
+    facts = survey(func, views, set(), frozenset(), set(floats), set(results))
     walk = Reverser(facts, set(), again)
     adjoints = tuple([Value(y.type, "adj") for y in results])
     with walk.scope():
