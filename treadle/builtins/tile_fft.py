@@ -77,9 +77,9 @@ def _transformed(sign: int):
         n, rows = t.shape[-1], prod(t.shape[:-1])
 
         def emit(b: Builder, v: dict[str, Value]) -> Value:
-            x, before = v["inout"], 1
-            for radix in radices(n):
-                x = call(b, given.context, stage(rows, n, radix, before, sign), blank(b, t), x)
+            x, spare, before = v["inout"], blank(b, t), 1
+            for radix in radices(n):  # two arrays take turns
+                x, spare = call(b, given.context, stage(rows, n, radix, before, sign), spare, x), x
                 before *= radix
             return x
 
