@@ -447,3 +447,29 @@ def test_what_nobody_can_put_back_is_refused():
         wp.launch(scaled_in_place, dim=1, inputs=[holders, factor])
     with pytest.raises(KernelGradientError, match="no argument names"):
         tape.backward(grads={made.a: wp.ones(1, dtype=float)})
+
+
+@wp.kernel
+def splits(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    a = x[i]
+    if i % 2 == 0:
+        a = a * y[i] * x[i]
+        if i % 4 == 0:
+            a += y[i]
+    else:
+        a = a + x[i] * y[i]
+    y[i] = y[i] * a
+    x[i] = a
+    y[i] = y[i] * x[i]
+
+
+def test_both_arms_find_what_they_read_where_a_gang_splits():
+    rng = np.random.default_rng(3)
+    arrays = [wp.array(rng.uniform(0.5, 1.5, 19), dtype=wp.float64, requires_grad=True) for _ in range(2)]
+
+    def run(x, y):
+        wp.launch(splits, dim=len(x), inputs=[x, y])
+        return [x, y]
+
+    assert wp.autograd.gradcheck(run, inputs=arrays, eps=1e-6, atol=1e-6, rtol=1e-6, show_summary=False)

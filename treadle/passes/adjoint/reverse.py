@@ -321,19 +321,23 @@ class Reverser:
         return self.b.one("select", (none, self.zero(part.type), part), part.type)
 
     def reverse_if(self, op: Op) -> None:
-        """The same choice; each arm runs again and is gone back through."""
+        """The same choice; each arm runs again and is gone back through. Where a gang splits, the second arm finds its
+        records behind those of the first, which therefore leaves the log as it found it after its run."""
         outside = self.captured(op)
         entering = {r: a for r in op.results if (a := self.take(r)) is not None}
         if not entering and not self.touches(op):
             return
         regions = []
+        self.seek(op)
         for region in op.regions:
             with self.scope():
-                self.seek(op)
                 self.replay(region, outer=False)
+                behind = self.mark() if op in self.facts.records and not regions else None
                 for r, y in zip(op.results, region.yields):
                     self.add(y, entering.get(r))
                 self.go_back(region)
+                if behind is not None:
+                    self.b.op("seek", (behind,))
                 regions.append(self.b.block((), tuple([self.adjoint(v) for v in outside])))
         types = tuple([v.type for v in outside])
         for v, part in zip(outside, self.b.op("if", self.all_now(op.args), types, tuple(regions))):
