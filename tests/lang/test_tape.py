@@ -1,5 +1,6 @@
 """``wp.Tape``: what is recorded, what its gradients are, what memory holds afterwards, and what is refused."""
 
+import copy
 import doctest
 import gc
 import warnings
@@ -674,3 +675,41 @@ def test_indices_that_wrap_around_early():
     assert x.numpy()[44] == 7.0  # 300 modulo 256
     tape.backward(total)
     assert x.grad.numpy()[44] == 3.0 * 45.0**2
+
+
+def test_a_gradient_that_the_pass_itself_would_change_first_is_refused():
+    @wp.kernel
+    def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    x = wp.array([3.0], dtype=float, requires_grad=True)
+    y, z = wp.zeros(1, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    x.grad.requires_grad = True
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[x.grad], outputs=[z])
+        wp.launch(square, dim=1, inputs=[x], outputs=[y])
+    with pytest.raises(KernelGradientError, match="kernel square uses an array whose gradient an earlier launch"):
+        tape.backward(grads={z: wp.ones(1, dtype=float), y: wp.ones(1, dtype=float)})
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        wp.array,
+        copy.deepcopy,
+        lambda a: wp.array(a, dtype=float, requires_grad=True),
+        lambda a: wp.array(a, shape=(3, 1)).flatten(),
+    ],
+)
+def test_arrays_made_of_arrays_are_copies_of_which_the_tape_knows(copied):
+    @wp.kernel
+    def squares(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+        i = wp.tid()
+        wp.atomic_add(loss, 0, x[i] * x[i])
+
+    x, loss = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=3, inputs=[copied(x), loss])
+    tape.backward(loss)
+    assert x.grad.list() == [2.0, 4.0, 6.0]

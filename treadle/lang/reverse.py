@@ -217,6 +217,26 @@ def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
         near.append(a)
 
 
+def refuse_own_gradients(ops: list[Any], late: set[int]) -> None:
+    """Raise if a launch reads a gradient as data, and a later one uses the array that it is the gradient of: going
+    back, the later one's adjoint would change it before the earlier one's has looked."""
+    reads: dict[int, array] = {}
+    for op in ops:
+        if type(op) is not tuple:
+            continue
+        plan, _, args = op
+        used = [a for a in [site.of(args) for site in plan.floats if site.loads] if a is not None]
+        for a in used:
+            grad = reads.get(id(a._grad._memory)) if a._grad is not None else None
+            if grad is not None and np.shares_memory(grad.numpy(), a._grad.numpy()):
+                raise KernelGradientError(
+                    f"kernel {plan.kernel.key} uses an array whose gradient an earlier launch on the tape has read: "
+                    "the backward pass would change it first",
+                    hint="record what reads the gradient on a tape of its own",
+                )
+        reads.update({id(a._memory): a for a in used if id(a._memory) in late})
+
+
 def _arrays_of(op: Any) -> list[array]:
     """The arrays with floating-point elements that ``op`` works on."""
     if type(op) is not tuple:
@@ -240,6 +260,7 @@ class Pass:
         late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
         if late:
             refuse_two_gradients(log.ops, late)
+            refuse_own_gradients(log.ops, late)
         if any(_bare(op, late) for op in log.ops):
             self.hidden = Hidden(log.ops)
         for op in log.ops:

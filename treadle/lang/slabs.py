@@ -6,6 +6,8 @@ and a slab whose pieces have all gone is kept for the next one.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 __all__ = ["Slab", "room"]
@@ -29,12 +31,16 @@ class Slab:
         self.end = self.at + size
 
     def __del__(self, idle: dict[int, list[np.ndarray]] = _idle) -> None:
-        size = len(self.memory) - LINE
+        memory = getattr(self, "memory", None)
+        if memory is None:  # there was none to be had
+            return
+        size = len(memory) - LINE
         if sum([len(each) * kind for kind, each in idle.items()]) + size <= KEPT:
-            idle.setdefault(size, []).append(self.memory)
+            idle.setdefault(size, []).append(memory)
 
 
 _slab: Slab | None = None  # the one that pieces are cut from now
+_lock = threading.Lock()
 
 
 def room(nbytes: int) -> tuple[int, Slab]:
@@ -44,9 +50,10 @@ def room(nbytes: int) -> tuple[int, Slab]:
     if size > SLAB:
         own = Slab(size)
         return own.at, own
-    slab = _slab
-    if slab is None or slab.at + size > slab.end:
-        slab = _slab = Slab(SLAB)
-    at = slab.at
-    slab.at = at + size
+    with _lock:
+        slab = _slab
+        if slab is None or slab.at + size > slab.end:
+            slab = _slab = Slab(SLAB)
+        at = slab.at
+        slab.at = at + size
     return at, slab

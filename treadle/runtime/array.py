@@ -344,7 +344,7 @@ class array:
 
     def __deepcopy__(self, memo: dict) -> array:
         made = allocate(self._element, self.shape, self.device, False)
-        made.numpy()[...] = self.numpy()
+        made._store(self)
         if self._grad is not None:
             made.grad = self._grad.__deepcopy__(memo)
         memo[id(self)] = made
@@ -543,6 +543,11 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         same = dtype is Any or element(dtype) is data._element
         if same and not copy and device is data.device:
             return data._with_grad(lambda a: a._view(a.shape, a.strides)) if shape is None else data.reshape(shape)
+        if same and watch.watchers:  # a copy, of which tapes are told
+            source = data if shape is None else data.contiguous().reshape(shape)
+            made = allocate(source._element, source.shape, device, False)
+            made._store(source)
+            return made
         dtype = data._element.cls if dtype is Any else dtype
         data = data.numpy()
     rows, e = from_data(data, None if dtype is Any else element(dtype))
