@@ -713,3 +713,9 @@ def test_arrays_made_of_arrays_are_copies_of_which_the_tape_knows(copied):
         wp.launch(squares, dim=3, inputs=[copied(x), loss])
     tape.backward(loss)
     assert x.grad.list() == [2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize("loss", [3.0, "x", np.ones(1, np.float32)])
+def test_a_loss_that_is_no_array_is_told(loss):
+    with pytest.raises(KernelGradientError, match="must be an array of one float"):
+        wp.Tape().backward(loss)

@@ -268,8 +268,8 @@ class Tape:
 
 
 def _check_loss(loss: array) -> None:
-    t = loss.type.elem
-    if loss.size != 1 or not (isinstance(t, Scalar) and t.is_float):
+    t = loss.type.elem if isinstance(loss, array) else None
+    if t is None or loss.size != 1 or not (isinstance(t, Scalar) and t.is_float):
         raise KernelGradientError(f"the loss must be an array of one float, not {loss!r}",
                                   hint="use grads= for other results")  # fmt: skip
     if loss.grad is None:
