@@ -78,14 +78,14 @@ class Elements:
 
     def __init__(self, position: int, part: array):
         self.position, self.rows = position, part.numpy()
-        self.data = self.rows.copy()
+        self.data = self.rows.copy("K")  # in the order of memory: planes are copied as planes
 
     @property
     def nbytes(self) -> int:
         return self.data.nbytes
 
     def swap(self) -> None:
-        data, self.data = self.data, self.rows.copy()
+        data, self.data = self.data, self.rows.copy("K")
         self.rows[...] = data
 
     def put(self, data: np.ndarray) -> None:
