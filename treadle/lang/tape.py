@@ -183,7 +183,7 @@ class Tape:
     def _warn_of_leaves(self) -> None:
         for a, site, plan in self._recorder.inputs:
             grad = a.grad
-            if grad is None or grad in _warned or not np.frombuffer(grad.numpy().tobytes(), np.uint8).any():
+            if grad is None or grad in _warned or not _bytes_of(grad).any():
                 continue
             _warned.add(grad)
             warnings.warn(
@@ -265,6 +265,11 @@ class Tape:
             with open(filename, "w", encoding="utf-8") as file:
                 file.write(text)
         return text
+
+
+def _bytes_of(a: array) -> np.ndarray:
+    """The bytes of all elements; without a copy where they lie side by side."""
+    return a._bytes() if a.is_contiguous else np.frombuffer(a.numpy().tobytes(), np.uint8)
 
 
 def _check_loss(loss: array) -> None:

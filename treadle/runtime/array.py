@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .conversion import from_data, to_host, value_rows
 from .device import Device, get_device
 from .elements import Element, element
 from .memory import borrow, span
+from .shaped import Shaped
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -36,7 +37,7 @@ def _packer(ndim: int) -> Callable[..., bytes]:
 _PACK = (None, *(_packer(n) for n in range(1, views.MAX_DIMS + 1)))
 
 
-class array:
+class array(Shaped):
     """An array of scalars, vectors, matrices, quaternions, transforms or structs.
 
     Args:
@@ -115,21 +116,6 @@ class array:
     # Facts -----------------------------------------------------------------------------------------------------------
 
     @property
-    def dtype(self) -> Any:
-        """The element type as users name it."""
-        return self._element.cls
-
-    @property
-    def ndim(self) -> int:
-        """How many dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """How many elements."""
-        return views.product(self.shape)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return views.product(self.shape) * self._element.size
@@ -145,11 +131,6 @@ class array:
     def is_transposed(self) -> bool:
         """Whether the elements lie column-major without gaps."""
         return not self.is_contiguous and views.is_dense(self.shape[::-1], self.strides[::-1], self._element.size)
-
-    @property
-    def pinned(self) -> bool:
-        """Whether the memory is page-locked for transfers; host memory of the CPU never is."""
-        return False
 
     @property
     def capacity(self) -> int:
@@ -168,15 +149,9 @@ class array:
         self._retain_grad = bool(wanted)
         array._retains = array._retains or self._retain_grad
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __repr__(self) -> str:
         name = getattr(self.dtype, "__name__", str(self.dtype))
         return f"array(shape={self.shape}, dtype={name})"
-
-    def __str__(self) -> str:
-        return str(self.numpy())
 
     # Host access -----------------------------------------------------------------------------------------------------
 
@@ -206,13 +181,6 @@ class array:
     def __array_interface__(self) -> dict[str, Any]:
         seen = self.numpy()
         return {**seen.__array_interface__, "strides": seen.strides}
-
-    def list(self) -> list:
-        """All elements in row-major order as Python numbers, host vectors or struct instances."""
-        return to_host(self.numpy(), self._element)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, key: Any) -> Any:
         """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints, an

@@ -6,7 +6,7 @@ array and one view for each list of indices; see :class:`treadle.types.core.Inde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,15 @@ from ..types.core import Indexed, bf16, i32, indexed
 from . import array_views as views
 from . import watch
 from .array import allocate, array, put_selected
-from .conversion import to_host, value_rows
+from .conversion import value_rows
 from .device import Device, get_device
 from .elements import Element, element
+from .shaped import Shaped
 
 _new, _ALL = object.__new__, slice(None)
 
 
-class indexedarray:
+class indexedarray(Shaped):
     """The elements of ``data`` whose place along each dimension stands in a list of indices.
 
     Element ``[i, j]`` is ``data[indices[0][i], indices[1][j]]``; a dimension whose indices are None is left as it is.
@@ -89,26 +90,6 @@ class indexedarray:
         return self.data._element
 
     @property
-    def dtype(self) -> Any:
-        """The element type as users name it."""
-        return self.data.dtype
-
-    @property
-    def ndim(self) -> int:
-        """How many dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """How many elements."""
-        return views.product(self.shape)
-
-    @property
-    def pinned(self) -> bool:
-        """Whether the memory is page-locked for transfers; host memory of the CPU never is."""
-        return False
-
-    @property
     def is_contiguous(self) -> bool:
         """Whether the elements are known to lie row-major without gaps; they are not."""
         return False
@@ -128,14 +109,8 @@ class indexedarray:
         grad = self.data.grad
         return None if grad is None else _build(indexedarray, grad, self.indices)
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __repr__(self) -> str:
         return f"indexedarray(shape={self.shape}, dtype={getattr(self.dtype, '__name__', self.dtype)})"
-
-    def __str__(self) -> str:
-        return str(self.numpy())
 
     # What kernels are given ------------------------------------------------------------------------------------------
 
@@ -178,10 +153,6 @@ class indexedarray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.numpy().astype(dtype, copy=False)
 
-    def list(self) -> list:
-        """All elements in row-major order as Python numbers, host vectors or struct instances."""
-        return to_host(self.numpy(), self._element)
-
     def contiguous(self) -> array:
         """A row-major array with a copy of the elements."""
         made = allocate(self._element, self.shape, self.device, self.requires_grad)
@@ -191,9 +162,6 @@ class indexedarray:
     def to(self, device: Any) -> Any:
         """This array if it lies on ``device``, else an array there with a copy of the elements."""
         return self if get_device(device) is self.device else self.contiguous().to(device)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, key: Any) -> Any:
         """What ``key`` selects, as of an array: indices take dimensions away, slices and arrays of int32 keep them."""
