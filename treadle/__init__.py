@@ -39,11 +39,16 @@ _HOMES = {
     "runtime.streams": "Stream Event get_stream set_stream ScopedStream record_event wait_event wait_stream "
                        "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
     "runtime.timer": "ScopedTimer",
-    "base.errors": "TreadleError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
-                   "KernelGradientError AutogradError UnassignedError LaunchError LaunchTypeError ArrayError "
-                   "IndexOutOfRange KernelAssertionError KernelMemoryError",
+    "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
+                   "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
+                   "LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_ERRORS = {  # how programs written for Warp name what a refused program raises
+    "WarpCodegenError": "KernelError", "WarpCodegenTypeError": "KernelTypeError",
+    "WarpCodegenAttributeError": "KernelAttributeError", "WarpCodegenKeyError": "KernelNameError",
+    "WarpCodegenValueError": "KernelValueError", "WarpCodegenIndexError": "KernelIndexError",
+}  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco"}
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
@@ -52,6 +57,7 @@ _CONSTANTS = {
     "inf": float("inf"), "nan": float("nan"),
 }  # fmt: skip
 _CONSTANTS.update({name.upper(): value for name, value in list(_CONSTANTS.items())})
+_PYTHON = {"float": float, "int": int}  # kernels may call them by these names as well
 _GENERIC = ("Int", "Float", "Scalar")  # stand for any type of their kind in annotations
 
 
@@ -67,13 +73,17 @@ def _find(name: str) -> Any:
         return getattr(importlib.import_module(f".{home}", __name__), name)
     if name in _CONSTANTS:
         return _CONSTANTS[name]
+    if name in _PYTHON:
+        return _PYTHON[name]
+    if name in _ERRORS:
+        return _find(_ERRORS[name])
     if name in _MODULES:
         return importlib.import_module(f".{_MODULES[name]}", __name__)
     if name == "__all__":  # asked for by ``from treadle import *``
         from .builtins.names import PUBLIC
         from .types import values
 
-        return sorted({"config", *_HOME_OF, *_CONSTANTS, *values.names(), *PUBLIC})
+        return sorted({"config", *_HOME_OF, *_CONSTANTS, *_ERRORS, *values.names(), *PUBLIC})
     if not name.startswith("__"):
         values, types, builtins, make = _language()
         if name in types:
@@ -99,4 +109,4 @@ def __dir__() -> list[str]:
     from .builtins.names import PUBLIC
     from .types import values
 
-    return sorted({*globals(), *_HOME_OF, *_CONSTANTS, *_MODULES, *values.names(), *PUBLIC})
+    return sorted({*globals(), *_HOME_OF, *_CONSTANTS, *_ERRORS, *_MODULES, *values.names(), *PUBLIC})

@@ -4,6 +4,7 @@ import linecache
 
 import pytest
 
+import treadle as wp
 from treadle.base import errors
 from treadle.base.span import NOWHERE, Span
 
@@ -41,6 +42,7 @@ def test_several_errors_are_shown_together(span):
     [
         (errors.KernelSyntaxError, SyntaxError), (errors.KernelTypeError, TypeError),
         (errors.KernelNameError, NameError), (errors.KernelAttributeError, AttributeError),
+        (errors.KernelValueError, ValueError), (errors.KernelIndexError, IndexError),
         (errors.UnassignedError, UnboundLocalError), (errors.LaunchError, RuntimeError),
         (errors.LaunchTypeError, TypeError), (errors.IndexOutOfRange, IndexError), (errors.ArrayError, ValueError),
         (errors.KernelAssertionError, AssertionError), (errors.UnsupportedModelError, NotImplementedError),
@@ -50,3 +52,11 @@ def test_each_is_the_python_error_of_its_kind(kind, builtin):
     with pytest.raises(builtin, match="what"):
         raise kind("what")
     assert issubclass(kind, errors.TreadleError) and kind.__doc__
+
+
+def test_programs_that_name_warps_errors_catch_ours():
+    assert wp.WarpCodegenError is errors.KernelError and wp.WarpCodegenTypeError is errors.KernelTypeError
+    for kind in (wp.WarpCodegenTypeError, wp.WarpCodegenAttributeError, wp.WarpCodegenKeyError,
+                 wp.WarpCodegenValueError, wp.WarpCodegenIndexError):  # fmt: skip
+        with pytest.raises(wp.WarpCodegenError):
+            raise kind("refused")

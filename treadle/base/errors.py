@@ -20,26 +20,38 @@ class TreadleError(Exception):
         super().__init__("\n".join(parts) if len(parts) > 1 else message)
 
 
-class KernelSyntaxError(TreadleError, SyntaxError):
+class KernelError(TreadleError, RuntimeError):
+    """A program that cannot be compiled; its subclasses say what kind of mistake it has. Mend: see the message."""
+
+
+class KernelSyntaxError(KernelError, SyntaxError):
     """A Python construct that the kernel language does not have. Mend: write it with the statements it has."""
 
     def __str__(self) -> str:  # SyntaxError would print its own (filename, line) form
         return Exception.__str__(self)
 
 
-class KernelTypeError(TreadleError, TypeError):
+class KernelTypeError(KernelError, TypeError):
     """Operand or argument types that do not fit. Mend: cast explicitly, as in ``float(n)``."""
 
 
-class KernelNameError(TreadleError, NameError):
+class KernelNameError(KernelError, NameError):
     """A name that is not defined where the kernel reads it. Mend: define it, or capture it before the first launch."""
 
 
-class KernelAttributeError(TreadleError, AttributeError):
+class KernelAttributeError(KernelError, AttributeError):
     """A field or function that does not exist. Mend: see the names that the message lists."""
 
 
-class KernelGradientError(TreadleError, RuntimeError):
+class KernelValueError(KernelError, ValueError):
+    """A value known while compiling that cannot stand where it does. Mend: the message says which are allowed."""
+
+
+class KernelIndexError(KernelError, IndexError):
+    """An index known while compiling that is outside of what it counts. Mend: the message says how many parts."""
+
+
+class KernelGradientError(KernelError):
     """A derivative was asked for where there is none, or none that treadle knows. Mend: the hint says how."""
 
 
@@ -48,7 +60,7 @@ class AutogradError(TreadleError, ValueError):
     the argument, or the entries that differ."""
 
 
-class UnassignedError(TreadleError, UnboundLocalError):
+class UnassignedError(KernelError, UnboundLocalError):
     """A variable was read on a path on which nothing had assigned it. Mend: assign it before the branch."""
 
 
