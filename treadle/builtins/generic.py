@@ -7,7 +7,9 @@ from ..types.core import matrix as matrix_type
 from ..types.core import quaternion as quaternion_type
 from ..types.core import transformation as transform_type
 from ..types.core import vector as vector_type
+from ..types.layout import leaves
 from ..types.spelling import spell
+from .bits import reinterpreted
 from .constructors import construct
 from .patterns import Any, Known
 from .registry import Arg, Match, Mismatch, builtin
@@ -130,7 +132,7 @@ def _float(args: list[Arg], dtype: Arg | None) -> Scalar:
 
 @builtin("utility")
 class cast:
-    """The bits of ``a`` read as a value of ``dtype``, a scalar or vector type of the same size.
+    """The bytes of ``a`` read as a value of ``dtype``, of the same size: numbers, vectors, matrices and structs of them.
 
     >>> wp.cast(1.0, int)
     1065353216
@@ -140,13 +142,12 @@ class cast:
 
     def result(a: Arg, dtype: Arg) -> Type:
         t = type_of(dtype.value)
-        if not isinstance(a.type, Scalar | Vector | Matrix) or not isinstance(t, Scalar | Vector | Matrix):
-            raise Mismatch(f"a {a.show()} cannot be read as {spell(t)}")
-        if a.type.size != t.size or getattr(a.type, "n", 1) != getattr(t, "n", 1):
+        for shown, whole in ((a.show(), a.type), (spell(t), t)):
+            if whole is None or not leaves(whole) or not all([isinstance(leaf.type, Scalar) for leaf in leaves(whole)]):
+                raise Mismatch(f"a {shown} has no bytes to read in another way")
+        if a.type.size != t.size:
             raise Mismatch(f"a {a.show()} and a {spell(t)} differ in size")
         return t
 
     def emit(b: Builder, result, a, dtype):
-        if isinstance(result, Scalar):
-            return b.one("bitcast", (a,), result)
-        return b.one("make", tuple(b.one("bitcast", (part,), result.elem) for part in b.parts(a)), result)
+        return reinterpreted(b, a, result)
