@@ -10,9 +10,9 @@ import importlib
 from functools import cache
 from typing import Any, TypeVar
 
-from .base.config import config
+from .base.config import VERSION, config
 
-__version__ = config.version
+__version__ = VERSION
 
 # Where each name lives; the builtins of the kernel language and the value types (vec3, mat33 …) come after these.
 _HOMES = {
@@ -28,6 +28,8 @@ _HOMES = {
     "lang.jvp": "jvp",
     "lang.hvp": "hvp",
     "lang.session": "init clear_kernel_cache install_as_warp",
+    "lang.diagnostics": "print_diagnostics",
+    "base.logs": "LOG_DEBUG LOG_INFO LOG_WARNING LOG_ERROR Logger get_logger set_logger ScopedLogger ScopedLogLevel",
     "runtime.array": "array array1d array2d array3d array4d",
     "types.annotations": "fixedarray",
     "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
@@ -49,7 +51,8 @@ _ERRORS = {  # how programs written for Warp name what a refused program raises
     "WarpCodegenAttributeError": "KernelAttributeError", "WarpCodegenKeyError": "KernelNameError",
     "WarpCodegenValueError": "KernelValueError", "WarpCodegenIndexError": "KernelIndexError",
 }  # fmt: skip
-_MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco"}
+_MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
+            "_src": "compat"}  # fmt: skip
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
     "phi": 1.61803398874989484820, "half_pi": 1.57079632679489661923, "ln2": 0.69314718055994530942,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 VERSION = "0.1.0"  # the only place where it stands
+LANGUAGE_LEVEL = "1.19.0"  # the release of Warp whose language this one speaks; programs parse it
 
 _WATCHERS: dict[str, list[Callable[[Any], Any]]] = {}
 
@@ -72,7 +73,7 @@ class Config:
         "lineinfo": False,
         "verify_autograd_array_access": False,
         "enable_graph_capture_module_load_by_default": True,
-        "version": VERSION,
+        "version": LANGUAGE_LEVEL,
     }
 
     def __init__(self):

@@ -28,6 +28,13 @@ def llvm_version() -> str:
     return llvmlite.__version__
 
 
+def library_version() -> str:
+    """The version of LLVM itself, ``major.minor.patch``."""
+    import llvmlite.binding as llvm
+
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
 @cache
 def target_machine(triple: str, cpu: str, features: str = "", level: int = 2) -> Any:
     """What generates code for a processor, by LLVM's words for it. ``level``: 0 is quick, 2 for code that is hot."""

@@ -80,8 +80,13 @@ def module_of(fn: Any, module: Module | str | None) -> Module:
     return get_module(module or fn.__module__)
 
 
+def caller_name(depth: int = 1) -> str:
+    """The name of the Python module of the function ``depth`` calls above the caller of this one."""
+    return sys._getframe(depth + 1).f_globals.get("__name__", "__main__")
+
+
 def _caller() -> Module:
-    return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
+    return get_module(caller_name(2))
 
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:

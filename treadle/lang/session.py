@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-from ..base.config import config
+from ..base.config import VERSION, config
 
 _started = False
 
@@ -36,7 +37,39 @@ def init() -> None:
     if cold:
         load_compiler()
     if not config.quiet and config.verbose:
-        print(f"treadle {config.version} on {device.name}; kernels are cached in {config.kernel_cache_dir}")
+        print(f"treadle {VERSION} on {device.name}; kernels are cached in {config.kernel_cache_dir}")
+
+
+class Runtime:
+    """What libraries ask of the process they run in. There is one, ``runtime``."""
+
+    is_cuda_enabled = False
+    driver_version = toolkit_version = None  # of CUDA
+    cuda_devices: tuple = ()
+
+    @property
+    def cpu_device(self) -> Any:
+        """The CPU."""
+        from ..runtime.device import get_device
+
+        return get_device("cpu")
+
+    def get_device(self, ident: Any = None) -> Any:
+        """The device that ``ident`` names; the current one where it is None."""
+        from ..runtime.device import get_device
+
+        return get_device(ident)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"treadle's runtime has no {name!r}: there is no native library behind it")
+
+
+runtime = Runtime()
+
+
+def check_p2p() -> bool:
+    """Whether devices can read each other's memory directly: False, as there is one device."""
+    return False
 
 
 def clear_kernel_cache() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .annotations import ArrayAnnotation, fixedarray, type_of
-from .core import FLOATS, INTS, Array, Fixed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, b1
+from .core import FLOATS, INTS, Array, Fixed, Indexed, Matrix, Scalar, Struct, Tile, Type, Vector, View, b1
 
 _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "int": ("an integer", lambda t: t in INTS),
@@ -18,6 +18,7 @@ _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "matrix": ("a matrix", lambda t: isinstance(t, Matrix)),
     "composite": ("a vector, quaternion, transform or matrix", lambda t: isinstance(t, Vector | Matrix)),
     "value": ("a scalar, a truth value or made of scalars", lambda t: isinstance(t, Scalar | Vector | Matrix)),
+    "tile": ("a tile", lambda t: isinstance(t, Tile)),
     "struct": ("a struct", lambda t: isinstance(t, Struct) and not isinstance(t, Indexed)),
     "array": ("an array", lambda t: isinstance(t, View | Array | Fixed | Indexed)),
 }

@@ -57,6 +57,18 @@ class ScalarValue:
         return np.array(self.value, dtype or numpy_dtype(type(self).__treadle_type__))
 
 
+class IntegerValue(ScalarValue):
+    """A whole number of a given width."""
+
+    __slots__ = ()
+
+
+class FloatValue(ScalarValue):
+    """A float of a given width."""
+
+    __slots__ = ()
+
+
 def number_in(x: Any) -> Any:
     """The Python number in ``x``, or None."""
     if isinstance(x, ScalarValue):
@@ -133,7 +145,8 @@ def scalar_class(t: Scalar) -> type:
     }  # fmt: skip
     if t is not bf16:  # so that NumPy takes the class for a dtype, as in np.zeros(3, dtype=wp.float32)
         members["dtype" if np.lib.NumpyVersion(np.__version__) < "2.4.0" else "__numpy_dtype__"] = numpy_dtype(t)
-    return type(spell(t), (ScalarValue,), members)
+    base = FloatValue if t.is_float else IntegerValue if t.is_int else ScalarValue
+    return type(spell(t), (base,), members)
 
 
 def restored_scalar(name: str, value: Any) -> Any:

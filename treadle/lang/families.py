@@ -1,0 +1,48 @@
+"""Which family an array, or an annotation of one, belongs to: dense arrays, indexed arrays, a thread's own arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime.array import array
+from ..runtime.indexed import indexedarray
+from ..types.annotations import ArrayAnnotation, fixedarray
+
+ARRAY_TYPE_REGULAR, ARRAY_TYPE_INDEXED, ARRAY_TYPE_FABRIC, ARRAY_TYPE_FABRIC_INDEXED = range(4)  # the field's numbers
+
+array_types = (array, indexedarray, fixedarray)
+
+
+def concrete_array_type(x: Any) -> type:
+    """The class of arrays that ``x``, an array or an annotation, belongs to; the type of anything else.
+
+    >>> import treadle as wp
+    >>> concrete_array_type(wp.array[float]) is wp.array
+    True
+    """
+    if isinstance(x, ArrayAnnotation):
+        return indexedarray if x.indexed else array
+    if not isinstance(x, type):
+        for family in array_types:
+            if issubclass(type(x), family):
+                return family
+    return type(x)
+
+
+def matches_array_class(x: Any, family: type) -> bool:
+    """Whether ``x``, an array or an annotation, is of the class ``family``."""
+    return concrete_array_type(x) is family
+
+
+def array_type_id(x: Any) -> int:
+    """The number of the family of an array or annotation.
+
+    Raises:
+        ValueError: ``x`` is none.
+    """
+    family = concrete_array_type(x)
+    if family is array:
+        return ARRAY_TYPE_REGULAR
+    if family is indexedarray:
+        return ARRAY_TYPE_INDEXED
+    raise ValueError(f"{x!r} is no array and no annotation of one")
