@@ -8,8 +8,9 @@ _ROOMS = {
     "base.logs": "log_debug log_info log_warning log_error",
     "types.groups": "scalar_types",
     "lang.diagnostics": "get_warp_version=language_level get_warp_clang_version=language_level "
-                     "get_llvm_version=llvm_version get_host_compiler_version=compiler get_libmathdx_version=no_version "
-                     "get_nanovdb_version=no_version get_nvrtc_version=no_toolkit",
+                     "get_llvm_version=llvm_version get_host_compiler_version=compiler "
+                     "get_libmathdx_version=no_version get_nanovdb_version=no_version "
+                     "get_nvrtc_version=no_toolkit",
     "types.codes": "type_str",
     "types.inquiry": "type_repr",
 }  # fmt: skip
