@@ -32,8 +32,8 @@ def test_sum_of_vectors_and_along_axes():
     h = np.random.default_rng(1).normal(size=(5, 7, 3)).astype(np.float32)
     v = wp.array(h, dtype=wp.vec3)
     np.testing.assert_allclose(np.array(utils.array_sum(v)), h.sum((0, 1)), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(utils.array_sum(v, axis=0).numpy(), h.sum(0), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(utils.array_sum(v, axis=-1).numpy(), h.sum(1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(utils.array_sum(v, axis=0).numpy(), h.sum(0, keepdims=True), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(utils.array_sum(v, axis=-1).numpy(), h.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
 
 
 def test_inner_product():
@@ -51,7 +51,7 @@ def test_of_nothing():
 
 def test_wrong_arguments_are_named():
     a = wp.zeros((2, 3), dtype=float)
-    with pytest.raises(ValueError, match="axis 2 is out of range"):
+    with pytest.raises(IndexError, match="axis 2 is out of bounds"):
         utils.array_sum(a, axis=2)
     with pytest.raises(ValueError, match="out must have dtype float32 and shape"):
         utils.array_sum(a, axis=0, out=wp.zeros(2, dtype=float))

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..runtime.array import array
 from ..runtime.construct import zeros
-from ..types.core import Matrix, Scalar, Type, Vector
+from ..types.core import Matrix, Type, Vector, bf16
+from ..types.numbers import bf16_values
 from ..types.values import class_of
 from .kernel import Kernel, kernel
 from .launch import launch
@@ -53,20 +54,17 @@ class _Builtins:
 from_builtin = _Builtins()
 
 
-def _lines(values: array, axis: int | None, count: int | None) -> tuple[list[array], tuple[int, ...]]:
+def _lines(values: array, axis: int | None, count: int | None, name: str) -> tuple[list[array], tuple[int, ...]]:
     """One-dimensional views to reduce, and the shape of the result."""
     if axis is None:
         flat = values.flatten() if values.ndim > 1 else values
         return [flat if count is None else flat[:count]], ()
     if not -values.ndim <= axis < values.ndim:
-        raise ValueError(f"axis {axis} is out of range for an array of {values.ndim} dimensions")
+        raise IndexError(f"{name}() axis {axis} is out of bounds: the array has {values.ndim} dimensions")
     axis %= values.ndim
-    outer = values.shape[:axis] + values.shape[axis + 1 :]
-    taken = values.shape[axis] if count is None else count
-    lines = []
-    for index in np.ndindex(*outer):
-        at = (*index[:axis], slice(0, taken), *index[axis:])
-        lines.append(values[at])
+    outer = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
+    taken = slice(0, values.shape[axis] if count is None else count)
+    lines = [values[(*index[:axis], taken, *index[axis + 1 :])] for index in np.ndindex(*outer)]
     return lines, outer
 
 
@@ -82,15 +80,15 @@ def _reduce(run: Any, lines: list, outer: tuple[int, ...], out: array | None, el
             )
         result = out
         result.zero_()
+    cells = result.flatten()
     for i, line in enumerate(lines):
-        cell = result.flatten()[i : i + 1] if outer else result
-        run(line, cell)
+        run(line, cells[i : i + 1])
     if out is not None:
         return out
     if outer:
         return result
-    host = result.numpy()[0]
-    return host.item() if isinstance(elem, Scalar) else dtype(*host.ravel().tolist())
+    bits = bf16 in (elem, getattr(elem, "elem", None))  # which NumPy does not know as numbers
+    return bf16_values(result.numpy())[0] if bits else result.numpy()[0]
 
 
 def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
@@ -98,23 +96,28 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
 
     Args:
         values: array of scalars, vectors or matrices.
-        out: array of shape (1,), or of ``values`` without ``axis``; the sums are stored there and it is returned.
+        out: array of shape (1,), or as that of ``values`` with an extent of 1 along ``axis``; the sums are stored there
+            and it is returned.
         value_count: take only so many elements (along ``axis``).
         axis: sum along this axis; default all elements.
 
-    Returns: the sum as a host value, an array where ``axis`` is given, or ``out``.
+    Returns: the sum as NumPy has it, an array where ``axis`` is given, or ``out``.
+
+    Raises:
+        IndexError: ``values`` has no such axis.
+        ValueError: a negative count, or an ``out`` that does not fit.
 
     Thousands of partial sums are combined in a fixed tree: the same bits every run, and an error as much smaller than
     that of adding one element after the other.
 
     >>> import treadle as wp
-    >>> wp.utils.array_sum(wp.array([1.0, 2.0, 3.5], dtype=float))
+    >>> float(wp.utils.array_sum(wp.array([1.0, 2.0, 3.5], dtype=float)))
     6.5
     """
     elem = values.type.elem
     if value_count is not None and value_count < 0:
         raise ValueError(f"value_count must not be negative, not {value_count}")
-    lines, outer = _lines(values, axis, value_count)
+    lines, outer = _lines(values, axis, value_count, "array_sum")
 
     def run(line: array, cell: array) -> None:
         launch(_sum_kernel(elem), dim=line.shape[0], inputs=[line, cell])
@@ -126,7 +129,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     """Inner product of ``a`` and ``b``, which have the same shape and dtype; arguments as for :func:`array_sum`.
 
     >>> import treadle as wp
-    >>> wp.utils.array_inner(wp.array([1.0, 2.0], dtype=float), wp.array([3.0, 4.0], dtype=float))
+    >>> float(wp.utils.array_inner(wp.array([1.0, 2.0], dtype=float), wp.array([3.0, 4.0], dtype=float)))
     11.0
     """
     if a.shape != b.shape or a.dtype is not b.dtype:
@@ -135,8 +138,8 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
             f"{b.shape} {b.dtype.__name__}"
         )
     elem = a.type.elem
-    left, outer = _lines(a, axis, count)
-    right, _ = _lines(b, axis, count)
+    left, outer = _lines(a, axis, count, "array_inner")
+    right, _ = _lines(b, axis, count, "array_inner")
     pairs = list(zip(left, right, strict=True))
 
     def run(pair: tuple[array, array], cell: array) -> None:
