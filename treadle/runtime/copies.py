@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import ArrayError
+from ..types.spelling import spell
 from . import watch
 from .array import allocate, array, put_value
 from .device import get_device
@@ -24,8 +26,8 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
         stream: accepted for compatibility; on the CPU a copy is finished when it returns.
 
     Raises:
-        TypeError: the element types differ in size.
-        ArrayError: an offset or the count reaches outside an array.
+        ArrayError: the element types differ in size, an offset or the count reaches outside an array, or arrays with
+            gaps differ in shape.
 
     >>> import treadle as wp
     >>> a, b = wp.zeros(4, dtype=int), wp.array([1, 2], dtype=int)
@@ -33,41 +35,52 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     >>> a.numpy().tolist()
     [1, 0, 2, 0]
     """
+    dest_offset, src_offset, count = _counts(dest_offset, src_offset, count)
+    if not isinstance(src, array | indexedarray):
+        src = array(src, dtype=dest.dtype, copy=False)
+    if src._element.size != dest._element.size:
+        raise ArrayError(
+            "elements of different sizes cannot be copied: "
+            f"destination dtype={spell(dest._element.type)}, source dtype={spell(src._element.type)}"
+        )
     if isinstance(dest, indexedarray) or isinstance(src, indexedarray):
         _copy_indexed(dest, src, dest_offset, src_offset, count)
         return
-    if not isinstance(src, array):
-        src = array(src, dtype=dest.dtype, copy=False)
     if src._element is not dest._element:
-        if src._element.size != dest._element.size:
-            raise TypeError(
-                f"cannot copy elements of {src._element.size} bytes to elements of {dest._element.size} bytes"
-            )
         src = src.view(dest.dtype)
-    whole = count <= 0 and dest_offset == src_offset == 0
+    whole = count == dest_offset == src_offset == 0
     if whole and src.shape == dest.shape:
         _do(dest, put_value, (src,), src)
         return
-    count = count if count > 0 else src.size - src_offset
+    if whole and max(dest.ndim, src.ndim) > 1 and not (dest.is_contiguous and src.is_contiguous):
+        raise ArrayError(f"arrays with gaps are copied as they are: destination shape={dest.shape}, "
+                         f"source shape={src.shape}")  # fmt: skip
+    count = count or src.size - src_offset
     _require_inside("source", src, src_offset, count)
     _require_inside("destination", dest, dest_offset, count)
     if count > 0:
         _do(dest, put_elements, (src, dest_offset, src_offset, count), src)
 
 
+def _counts(dest_offset: Any, src_offset: Any, count: Any) -> tuple[int, int, int]:
+    """Offsets and count as ints."""
+    try:
+        found = operator.index(dest_offset), operator.index(src_offset), operator.index(count)
+    except TypeError:
+        raise ArrayError(f"offsets and count must be integers, not {dest_offset!r}, {src_offset!r}, {count!r}") from None
+    for what, n in zip(("Destination offset", "Source offset", "The count"), found, strict=True):
+        if n < 0:
+            raise ArrayError(f"{what} must be non-negative, not {n}")
+    return found
+
+
 def _copy_indexed(dest: Any, src: Any, dest_offset: int, src_offset: int, count: int) -> None:
     """:func:`copy` where one of both is an indexed array."""
     if dest_offset or src_offset or (count > 0 and not count == dest.size == src.size):
-        raise ArrayError("indexed arrays are copied as a whole; dest_offset, src_offset and count are for others")
-    if not isinstance(src, array | indexedarray):
-        src = array(src, dtype=dest.dtype, copy=False)
+        raise ArrayError("indexed or Fabric arrays are copied as a whole; offsets and count are for others")
     if dest.size != src.size:
         raise ArrayError(f"cannot copy {src.size} elements to {dest.size}: one of both is indexed")
     if src._element is not dest._element:
-        if src._element.size != dest._element.size:
-            raise TypeError(
-                f"cannot copy elements of {src._element.size} bytes to elements of {dest._element.size} bytes"
-            )
         indexed = isinstance(src, indexedarray)
         src = src._with_data(src.data.view(dest.dtype)) if indexed else src.view(dest.dtype)
     take(dest, src)
@@ -87,8 +100,8 @@ def put_elements(dest: array, src: array, dest_offset: int, src_offset: int, cou
 
 
 def _require_inside(which: str, a: array, offset: int, count: int) -> None:
-    if offset < 0 or offset + count > a.size:
-        raise ArrayError(f"elements {offset} to {offset + count} are outside the {which} of {a.size} elements")
+    if offset + count > a.size:
+        raise ArrayError(f"element {offset + count - 1} exceeds the {which} size of {a.size} elements")
 
 
 def _rows(a: array) -> np.ndarray | None:
