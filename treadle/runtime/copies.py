@@ -67,7 +67,8 @@ def _counts(dest_offset: Any, src_offset: Any, count: Any) -> tuple[int, int, in
     try:
         found = operator.index(dest_offset), operator.index(src_offset), operator.index(count)
     except TypeError:
-        raise ArrayError(f"offsets and count must be integers, not {dest_offset!r}, {src_offset!r}, {count!r}") from None
+        given = f"{dest_offset!r}, {src_offset!r}, {count!r}"
+        raise ArrayError(f"offsets and count must be integers, not {given}") from None
     for what, n in zip(("Destination offset", "Source offset", "The count"), found, strict=True):
         if n < 0:
             raise ArrayError(f"{what} must be non-negative, not {n}")
