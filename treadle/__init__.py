@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from .base.config import VERSION, config
+from .runtime import operators as _operators
 
 __version__ = VERSION
 
@@ -24,6 +25,7 @@ _HOMES = {
     "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
     "lang.launch": "launch Launch",
     "lang.tiles": "launch_tiled tile tile_stack",
+    "lang.mapping": "map",
     "lang.tape": "Tape",
     "lang.jvp": "jvp",
     "lang.hvp": "hvp",
@@ -62,6 +64,16 @@ _CONSTANTS = {
 _CONSTANTS.update({name.upper(): value for name, value in list(_CONSTANTS.items())})
 _PYTHON = {"float": float, "int": int}  # kernels may call them by these names as well
 _GENERIC = ("Int", "Float", "Scalar")  # stand for any type of their kind in annotations
+
+
+def _operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
+    """What arrays do under Python's operators; they wait for the compiler until one is used."""
+    from .lang.mapping import operate
+
+    return operate(name, arguments, out)
+
+
+_operators.perform = _operate
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from ..base.span import Span
 from ..builtins.names import UPDATING
 from ..types.annotations import evaluated, type_of
 from ..types.core import Type
+from .lambdas import function_of, lambdas_of
 
 EMPTY = inspect.Parameter.empty
 
@@ -70,9 +71,9 @@ class Source:
         """The syntax tree, with the line numbers of the file.
 
         Raises:
-            KernelSyntaxError: the source cannot be found, or it is a lambda.
+            KernelSyntaxError: the source cannot be found, or several lambdas of one line cannot be told apart.
         """
-        return _parse(self)
+        return lambda_tree(self) if self.name == "<lambda>" else _parse(self)
 
     @property
     def span(self) -> Span:
@@ -181,20 +182,8 @@ def _parse(source: Source) -> ast.FunctionDef:
 
     Reading only these lines keeps the cost proportional to the function, not to its file.
     """
-    lines = linecache.getlines(source.file, source.globals)
-    first = source.code.co_firstlineno - 1
-    if first >= len(lines):
-        linecache.checkcache(source.file)
-        lines = linecache.getlines(source.file, source.globals)
+    lines, first = _lines(source), source.code.co_firstlineno - 1
     where = Span(source.file, source.code.co_firstlineno)
-    if first >= len(lines):
-        raise KernelSyntaxError(
-            f"the source of {source.name} cannot be found",
-            where,
-            "define it in a file, a notebook cell, or text that is known to linecache",
-        )
-    if source.name == "<lambda>":
-        raise KernelSyntaxError("a lambda cannot be a kernel or function", where, "write it as a def")
     indent = len(lines[first]) - len(lines[first].lstrip())
     # Empty lines put the tree at its place in the file; an indented function is put under an ``if``.
     before = "\n" * (first - 1) + "if 1:\n" if indent else "\n" * first
@@ -228,6 +217,34 @@ def _ends(lines: list[str], first: int, indent: int, source: Source):
 
 
 def _last_code_line(code: Any) -> int:
+def lambda_tree(source: Source) -> ast.FunctionDef:
+    """The tree of a lambda, as that of a function which returns its expression. It may stand anywhere in a statement."""
+    text = "".join(_lines(source))
+    found = lambdas_of(source.file, text, source.code)
+    where = Span(source.file, source.code.co_firstlineno)
+    if not found:
+        raise KernelSyntaxError("the source of a lambda cannot be found", where, "write it as a def")
+    if len({ast.dump(node) for node in found}) > 1:
+        raise KernelSyntaxError("several lambdas of this line look alike", where, "give each a line of its own")
+    source.ascii = text.isascii()
+    return function_of(found[0])
+
+
+def _lines(source: Source) -> list[str]:
+    """The lines of the function's file, up to the function at least."""
+    lines = linecache.getlines(source.file, source.globals)
+    if source.code.co_firstlineno > len(lines):
+        linecache.checkcache(source.file)
+        lines = linecache.getlines(source.file, source.globals)
+    if source.code.co_firstlineno > len(lines):
+        raise KernelSyntaxError(
+            f"the source of {source.name} cannot be found",
+            Span(source.file, source.code.co_firstlineno),
+            "define it in a file, a notebook cell, or text that is known to linecache",
+        )
+    return lines
+
+
     last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
     nested: list[Callable] = [c for c in code.co_consts if hasattr(c, "co_lines")]
     return max([last, *[_last_code_line(c) for c in nested]])

@@ -9,11 +9,12 @@ from typing import Any
 from . import array_views as views
 from .conversion import to_host
 from .elements import Element
+from .operators import Operators
 
 __all__ = ["Shaped"]
 
 
-class Shaped:
+class Shaped(Operators):
     """Elements in one to four dimensions. Who derives has a ``shape``, the element type's facts in ``_element``, and
     ``numpy()``."""
 
