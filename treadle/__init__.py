@@ -33,7 +33,7 @@ _HOMES = {
     "lang.diagnostics": "print_diagnostics",
     "base.logs": "LOG_DEBUG LOG_INFO LOG_WARNING LOG_ERROR Logger get_logger set_logger ScopedLogger ScopedLogLevel",
     "runtime.array": "array array1d array2d array3d array4d",
-    "types.annotations": "fixedarray",
+    "types.annotations": "fixedarray ref",
     "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "
                          "dtype_to_numpy dtype_from_numpy",

@@ -148,6 +148,12 @@ def bump(t: wp.tile[float, 2, 3], x: float):
 
 
 @wp.func
+def mark(t: wp.tile(dtype=float, shape=(2, 3)), here: bool):
+    if here:
+        t[1, 2] = -5.0
+
+
+@wp.func
 def twice(t: wp.tile(dtype=float, shape=(2, 3))):
     u = t * 2.0
     bump(u, 5.0)
@@ -179,6 +185,8 @@ def test_functions_change_tiles_that_they_are_passed():
         wp.tile_store(out, t, offset=(6, 0))
         w = wp.tile_zeros(shape=(4, 3), dtype=float)
         bump(w[1:3], 4.0)
+        mark(w[2:4], True)
+        mark(w[0:2], False)
         wp.tile_store(out, w, offset=(8, 0))
 
     a, n = rows(2, 3), wp.zeros(2, dtype=int)
@@ -191,7 +199,7 @@ def test_functions_change_tiles_that_they_are_passed():
     first = t.copy()
     t = t + np.float32(1.5) + (2 * first + np.float32(5))
     assert n.list() == [1, 2]
-    np.testing.assert_allclose(out.numpy(), [*first, *t, *t, *t, [0] * 3, [4] * 3, [4] * 3, [0] * 3], rtol=1e-6)
+    np.testing.assert_allclose(out.numpy(), [*first, *t, *t, *t, [0] * 3, [4] * 3, [4] * 3, [0, 0, -5]], rtol=1e-6)
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------

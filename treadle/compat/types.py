@@ -9,12 +9,11 @@ _ROOMS = {
     "types.numbers": "_np_bfloat16_bits_to_float32=bf16_values _np_float32_to_bfloat16_bits=bf16_bits",
     "types.codes": "get_type_code get_signature strides_from_shape check_array_shape",
     "types.annotations": "_ArrayAnnotationBase=ArrayAnnotation _ArrayAnnotation=ArrayAnnotation "
-                         "_IndexedArrayAnnotation=ArrayAnnotation",
+                         "_IndexedArrayAnnotation=ArrayAnnotation Reference",
     "lang.families": "ARRAY_TYPE_REGULAR ARRAY_TYPE_INDEXED ARRAY_TYPE_FABRIC ARRAY_TYPE_FABRIC_INDEXED "
                      "array_types array_type_id concrete_array_type matches_array_class",
     "types.composite_values": "Vector=VectorValue Matrix=MatrixValue Quaternion=QuaternionValue "
                               "Transformation=TransformValue",
-    "": "Reference=ref",
     "types.records": "ARRAY_MAX_DIMS=MAX_DIMS LAUNCH_MAX_DIMS=MAX_DIMS",
 }  # fmt: skip
 

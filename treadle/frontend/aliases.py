@@ -101,8 +101,8 @@ class Aliasing(Expressions):
 
     def changed(self, name: str, before: Variable | None, node: ast.AST) -> None:
         """Bring what shares elements with ``name`` in step, after some of its elements changed."""
-        if name in self.tile_params:
-            self.tile_params[name] = True
+        if name in self.shared:
+            self.shared[name] = True
         if self.parted:
             self._spread(name, before, node, True, None)
 

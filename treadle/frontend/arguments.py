@@ -30,14 +30,30 @@ class Binding(Indexing):
         args: list[Operand] = []
         places: list[ast.expr] = []
         for a in node.args:
-            found = self._unpacked(a.value) if isinstance(a, ast.Starred) else (self.operand(a),)
+            found = self._unpacked(a.value) if isinstance(a, ast.Starred) else (self._argument(a),)
             args.extend(found)
             places.extend([a] * len(found))
         for k in node.keywords:
             if k.arg is None:
                 self.no_syntax(node, "a '**' argument", "name each argument")
-        kwargs = {k.arg: self.operand(k.value) for k in node.keywords}
+        kwargs = {k.arg: self._argument(k.value) for k in node.keywords}
         return Arguments(args, kwargs, places + [k.value for k in node.keywords])
+
+    def _argument(self, node: ast.expr) -> Operand:
+        """One argument. Of one that the call may change it is kept what it refers to: indices are found once."""
+        if not isinstance(node, ast.Subscript | ast.Attribute) or node not in self.facts.updated:
+            return self.operand(node)
+        self.kept[node] = found = self.reference(node)
+        return self.read(found, node)
+
+    def altered(self, node: ast.expr, new: Value) -> None:
+        """Let the variable, element or part that was passed as argument ``node`` be ``new``: a call changed it."""
+        if isinstance(node, ast.Name) and node.id in self.env:
+            before = self.env[node.id]
+            self.bind(node.id, new, node)
+            self.changed(node.id, before, node)
+        elif isinstance(node, ast.Subscript | ast.Attribute):
+            self.write(self.kept.pop(node, None) or self.reference(node), new, node)
 
     def _unpacked(self, node: ast.expr) -> tuple[Operand, ...]:
         """The parts that ``*node`` stands for."""

@@ -19,6 +19,7 @@ from .context import context_of
 from .control import operand_type
 from .core import common_type
 from .expressions import RULES
+from .facts import root_name
 from .gradients import Gradients
 from .names import MISSING
 
@@ -230,18 +231,9 @@ class Calls(Gradients):
         if alters:
             count, given = len(results) - len(alters), self.bound(target, arguments, node)
             for index, new in zip(alters, results[count:], strict=True):
-                self._altered(given[index][1], new)
+                self.altered(given[index][1], new)
             results = results[:count]
         return results if len(results) > 1 else results[0] if results else None
-
-    def _altered(self, place: ast.AST, new: Value) -> None:
-        """Let the variable, or the part, that was passed as a tile be ``new``: a function changed its elements."""
-        if isinstance(place, ast.Name) and place.id in self.env:
-            before = self.env[place.id]
-            self.bind(place.id, new, place)
-            self.changed(place.id, before, place)
-        elif isinstance(place, ast.Subscript):
-            self.write(self.reference(place), new, place)
 
     def instance(
         self, target: Any, arguments: Arguments, node: ast.expr, gradient: int
@@ -254,6 +246,8 @@ class Calls(Gradients):
         constants, gradient)`` gives what the user wrote for that: the attributes "adjoint" and "replay" of a call.
         """
         given = self.bound(target, arguments, node)
+        for which in getattr(target, "treadle_references", ())[::2]:
+            self._by_reference(given[which][1], which, node)
         types, constants = [], []
         for x, place in given:
             constants.append(x if isinstance(x, Constant) else None)
@@ -279,6 +273,15 @@ class Calls(Gradients):
         for (x, place), t, name in zip(passed, func.signature, func.names, strict=True):
             ready.append(self.typed(x, t, place, f"argument {name!r} of {func.name}"))
         return func, tuple(ready), rules
+
+    def _by_reference(self, place: ast.expr, which: int, node: ast.expr) -> None:
+        """Refuse an argument that cannot be passed by reference, since nothing would be left of what is written."""
+        root = root_name(place)
+        if root not in self.env:
+            self.fail(place, f"argument {which + 1} of {called(node)} is passed by reference: it must be a variable, "
+                      "or an element or a part of one", "assign it to a variable first")  # fmt: skip
+        if place not in self.facts.updated:
+            self.fail(node, f"{called(node)} changes an argument passed by reference", "call it by its own name")
 
     def overloaded(self, name: str, operands: list[Operand], node: ast.expr) -> Operand:
         """An operator on structs: the user's function of the operator's name, such as ``mul``, if there is one."""

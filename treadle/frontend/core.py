@@ -20,6 +20,7 @@ from .constants import Constant, Operand, describe
 from .environment import Environment
 from .facts import Facts
 from .names import Manifest, Outside
+from .references import Reference
 from .source import Source
 
 for _name in ("add", "sub", "div", "min", "max", "eq", "ne", "lt", "logical_not", "bitand", "bitor", "bitxor"):
@@ -46,12 +47,16 @@ class Core:
     def __init__(self, source: Source, options: Any, kind: str, manifest: Manifest, builtin: bool = False):
         self.source, self.options, self.kind, self.builtin = source, options, kind, builtin
         self.tree = source.tree
-        self.facts = Facts(self.tree, *source.updates())
+        names, updating, tiles = source.updates()
+        kept = source.references if kind == "function" and not builtin else frozenset()
+        if tiles and kind == "function":
+            kept = frozenset([p.name for p in source.parameters()])
+        self.facts = Facts(self.tree, names, updating, tiles, kept)
         self.manifest = manifest
         self.outside = Outside(source, manifest)
         self.builder = Builder(source.span)
         self.env: Environment = {}
-        self.tile_params: dict[str, bool] = {}  # parameters that are tiles, with whether elements of them have changed
+        self.shared: dict[str, bool] = {}  # parameters that are the caller's variables, with whether they have changed
         self.parted: dict[str, str] = {}  # variables that share elements with others, see ``aliases``
         self.errors: list[TreadleError] = []
         self.needed: dict[str, Span] = {}  # names of which a loop's body wanted the type too early, and where
@@ -63,6 +68,7 @@ class Core:
         self.differentiated: dict[str, Value] | None = None  # in gradient functions, the arguments of the function
         self.returned: tuple[tuple[Type, ...], Span] | None = None  # types of the first return, and where
         self.weights: dict[ast.For, tuple[int, bool]] = {}  # see loops.py
+        self.kept: dict[ast.expr, Reference] = {}  # arguments that calls may change: what they refer to
         self._spans: dict[ast.AST, Span] = {}
 
     # -- places and errors -------------------------------------------------------------------------------------------

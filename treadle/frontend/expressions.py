@@ -19,6 +19,7 @@ from .context import context_of
 from .control import Control, operand_type
 from .core import cheap
 from .environment import Broken, Cascade, TypeNeeded, Variable
+from .facts import root_name
 
 OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Mod: "mod", ast.FloorDiv: "floordiv",
@@ -322,13 +323,10 @@ class Expressions(Control):
         count = len(parts) - len(match.updates)
         for place, new in zip(match.updates, parts[count:], strict=True):
             target = nodes[place]
-            if isinstance(target, ast.Name) and target.id in self.env or isinstance(target, ast.Attribute):
+            if root_name(target) in self.env:  # else a temporary value, of which nobody sees the change
                 if target not in self.facts.updated:
                     self.fail(target, f"{match.name} changes its argument", "call it by its own name")
-                before = self.env.get(target.id) if isinstance(target, ast.Name) else None
-                self.assign(target, new, target)
-                if before is not None:
-                    self.changed(target.id, before, target)
+                self.altered(target, new)
         return parts[:count] if count > 1 else parts[0] if count else None
 
 

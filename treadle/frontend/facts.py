@@ -59,7 +59,8 @@ class Facts:
     live after ``s``. ``head[s]``: names live at the head of loop ``s``. ``updated``: arguments that calls change.
 
     ``groups``: for variables that may be parts of others all that may share elements with them.
-    ``updating``: the names under which the function calls builtins that change arguments, and which these are.
+    ``updating``: the names under which the function calls what changes arguments, and which these are.
+    ``kept``: names that somebody reads after the function has ended.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class Facts:
         names: Names = NONE,
         updating: Mapping[str, tuple[int | str, ...]] | None = None,
         tiles: bool = False,
+        kept: Names = NONE,
     ):
         self.groups, self.tiles = groups(tree) if tiles else {}, tiles
-        self.names, self.updating = names, updating or {}
+        self.names, self.updating, self.kept = names, updating or {}, kept
         self.updated: set[ast.expr] = set()
         self.of: dict[ast.stmt, BlockFacts] = {}
         self.after: dict[ast.stmt, Names] = {}
@@ -81,7 +83,7 @@ class Facts:
             whole.add(self._collect(s))
         self.whole = whole
         self.locals: set[str] = {*whole.rebinds, *(a.arg for a in _arguments(tree))}
-        self._block(tree.body, NONE, NONE, NONE)
+        self._block(tree.body, kept, NONE, NONE)
 
     # -- forwards ------------------------------------------------------------------------------------------------------
 
@@ -196,7 +198,7 @@ class Facts:
             case ast.For() | ast.While():
                 return self._loop(s, live, broken, continued)
             case ast.Return():
-                return self.reads(s.value)
+                return self.reads(s.value) | self.kept
             case ast.Break():
                 return broken
             case ast.Continue():

@@ -14,7 +14,7 @@ from ..types.spelling import spell
 from .constants import Constant
 from .core import Options
 from .environment import FLOW, RESULT, Variable
-from .facts import NONE
+from .facts import NONE, Names
 from .names import Manifest
 from .source import EMPTY, Parameter, Source
 from .statements import Statements
@@ -126,13 +126,14 @@ class Parser(Statements):
         params = self._parameters(arg_types, constants)
         self.declared = EMPTY if self.builtin else self._declared()
         if not self.builtin:
-            self.tile_params = {p.name: False for p in params if isinstance(p.type, Tile)}
-        seen = NONE if self.kind == "kernel" else frozenset([FLOW, *self.tile_params])
+            references = self._references()
+            self.shared = {p.name: False for p in params if isinstance(p.type, Tile) or p.name in references}
+        seen = NONE if self.kind == "kernel" else frozenset([FLOW, *self.shared])
         flow = self.block(self.tree.body, seen)
         results = self._results(flow) if not self.errors else ()
         if self.errors:
             raise self._together()
-        altered = [name for name, changed in self.tile_params.items() if changed]
+        altered = [name for name, changed in self.shared.items() if changed]
         results = (*results, *[self.value(self.env[name].operand, self.tree) for name in altered])
         names = tuple(p.name for p in params)
         facts = {} if self.ndim is None else {"ndim": self.ndim}
@@ -202,6 +203,14 @@ class Parser(Statements):
         if self.kind == "kernel" and found not in (None, EMPTY):
             raise KernelSyntaxError(f"kernel {self.source.name} declares a return value; kernels return nothing",
                                     self.source.span, "write results to an array argument")  # fmt: skip
+        return found
+
+    def _references(self) -> Names:
+        """The parameters that are the caller's variables; a kernel has no such caller."""
+        found = self.source.references
+        if found and self.kind == "kernel":
+            raise KernelTypeError(f"kernel {self.source.name} takes {min(found)!r} by reference", self.source.span,
+                                  "pass an array; its elements can be passed on to wp.ref parameters")  # fmt: skip
         return found
 
     def _results(self, flow: bool | Value) -> tuple[Value, ...]:

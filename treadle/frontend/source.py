@@ -8,13 +8,13 @@ import linecache
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ..base.errors import KernelSyntaxError, TreadleError
 from ..base.span import Span
 from ..builtins.names import UPDATING
-from ..types.annotations import evaluated, type_of
+from ..types.annotations import Reference, evaluated, type_of
 from ..types.core import Type
 from .lambdas import function_of, lambdas_of
 
@@ -80,16 +80,31 @@ class Source:
         """The line of the ``def``."""
         return Span(self.file, self.tree.lineno, self.tree.col_offset, self.tree.col_offset + 4 + len(self.tree.name))
 
+    @cached_property
+    def references(self) -> frozenset[str]:
+        """The parameters that stand for the caller's variables: annotated with ``wp.ref``."""
+        return frozenset([p.name for p in self.parameters() if self._by_reference(p.annotation)])
+
+    def _by_reference(self, annotation: Any) -> bool:
+        if isinstance(annotation, str) and "ref" in annotation:
+            annotation = self._declared(annotation, self.names(), "a parameter", evaluated)
+        return isinstance(annotation, Reference)
+
     def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]], bool]:
-        """The function's own variables, the names by which it may call builtins that change arguments (which), and
-        whether it works on tiles."""
+        """The function's own variables, the names by which it may call what changes arguments (which), and whether it
+        works on tiles."""
         code, captured = self.code, self.closure if self.code.co_freevars else {}
         called = {name: UPDATING[name] for name in code.co_names if name in UPDATING}
-        for name in (*code.co_names, *code.co_freevars):
-            found = captured.get(name, self.globals.get(name))
-            word = getattr(found, "__treadle_builtin__", None)
-            if word in UPDATING:
-                called[name] = UPDATING[word]
+        names = (*code.co_names, *code.co_freevars)
+        reached = [captured.get(name, self.globals.get(name)) for name in names]
+        modules = [x for x in reached if isinstance(x, ModuleType | type)]
+        for name, found in zip(names, reached, strict=True):
+            for x in [vars(m).get(name) for m in modules] if found is None else [found]:
+                word = getattr(x, "__treadle_builtin__", None)
+                if word in UPDATING:
+                    called[name] = UPDATING[word]
+                elif getattr(x, "treadle_references", ()):
+                    called[name] = (*called.get(name, ()), *x.treadle_references)
         tiles = any([name.startswith("tile_") for name in (*code.co_names, *code.co_freevars)])
         tiles = tiles or any(["tile" in repr(note) for note in self.annotations.values()])
         return frozenset([*code.co_varnames, *code.co_cellvars]), called, tiles
@@ -202,21 +217,6 @@ def _parse(source: Source) -> ast.FunctionDef:
     raise KernelSyntaxError(f"the source of {source.name} cannot be read: {problem}", where)
 
 
-def _ends(lines: list[str], first: int, indent: int, source: Source):
-    """Line numbers after which the function may end: first line that is not deeper than it, then later ones.
-
-    Text inside brackets or strings may be less indented, so the first guess can be wrong; it then does not parse.
-    """
-    start = _last_code_line(source.code)
-    for i in range(max(start, first + 1), len(lines)):
-        line = lines[i]
-        body = line.lstrip()
-        if body and not body.startswith("#") and len(line) - len(body) <= indent:
-            yield i
-    yield len(lines)
-
-
-def _last_code_line(code: Any) -> int:
 def lambda_tree(source: Source) -> ast.FunctionDef:
     """The tree of a lambda, as that of a function which returns its expression. It may stand anywhere in a statement."""
     text = "".join(_lines(source))
@@ -245,6 +245,21 @@ def _lines(source: Source) -> list[str]:
     return lines
 
 
+def _ends(lines: list[str], first: int, indent: int, source: Source):
+    """Line numbers after which the function may end: first line that is not deeper than it, then later ones.
+
+    Text inside brackets or strings may be less indented, so the first guess can be wrong; it then does not parse.
+    """
+    start = _last_code_line(source.code)
+    for i in range(max(start, first + 1), len(lines)):
+        line = lines[i]
+        body = line.lstrip()
+        if body and not body.startswith("#") and len(line) - len(body) <= indent:
+            yield i
+    yield len(lines)
+
+
+def _last_code_line(code: Any) -> int:
     last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
     nested: list[Callable] = [c for c in code.co_consts if hasattr(c, "co_lines")]
     return max([last, *[_last_code_line(c) for c in nested]])

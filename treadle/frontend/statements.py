@@ -56,13 +56,17 @@ class Statements(Loops):
         if x is None:
             self.fail(s.value, "this call returns nothing", "give the function a return statement")
         for target in targets:
-            if isinstance(target, ast.Name) and self.tile_params.pop(target.id, False):
+            if isinstance(target, ast.Name) and self._parts_from_caller(target.id):
                 what = f"elements of parameter {target.id!r} have changed, and those of the caller's tile with it"
                 self.fail(target, f"{what}; now it cannot become another tile", "use a new name")
             self.assign(target, x, s)
         if self.facts.groups and len(targets) == 1 and isinstance(targets[0], ast.Name):
             self.linked(targets[0].id, s.value)
         return True
+
+    def _parts_from_caller(self, name: str) -> bool:
+        """A parameter that is a tile becomes another one: whether elements of the caller's have changed before."""
+        return name not in self.source.references and self.shared.pop(name, False)
 
     def assign(self, target: ast.expr, x: Operand, s: ast.stmt) -> None:
         """``target = x``."""
@@ -106,6 +110,8 @@ class Statements(Loops):
                 self.two_types(name, before, new, span, node)
             span = before.span
         self.env[name] = Variable(x, True, span)
+        if name in self.shared:
+            self.shared[name] = True
 
     def _annotated(self, s: ast.AnnAssign, live: Names) -> Flow:
         if s.value is None:

@@ -70,6 +70,13 @@ class Function:
         """The parameters, as callers bind arguments to them."""
         return self.source.parameters()
 
+    @property
+    def treadle_references(self) -> tuple[int | str, ...]:
+        """The parameters that stand for the caller's variables: their positions and names, by turns."""
+        places = {p.name: k for o in self.overloads for k, p in enumerate(o.treadle_parameters)}
+        names = [p.name for o in self.overloads for p in o.treadle_parameters if p.name in o.source.references]
+        return tuple([part for name in dict.fromkeys(names) for part in (places[name], name)])
+
     def treadle_function(
         self, types: Sequence[Type | None], constants: Sequence[Constant | None] = (), gradient: int = 0
     ) -> Func:

@@ -94,6 +94,56 @@ class fixedarray:
         return f"fixedarray(dtype={getattr(self.dtype, '__name__', repr(self.dtype))}, shape={self.shape})"
 
 
+class Reference:
+    """What ``wp.ref[dtype]`` annotates: a parameter that stands for the caller's variable or element."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: Any):
+        self.dtype = dtype
+
+    @property
+    def value_type(self) -> Any:
+        """The annotation of the value, as ``dtype``."""
+        return self.dtype
+
+    @property
+    def __treadle_type__(self) -> Type | None:
+        return type_of(self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash((Reference, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"wp.ref[{getattr(self.dtype, '__name__', repr(self.dtype))}]"
+
+
+class ref:
+    """A parameter of a function that the caller passes by reference: what the function assigns to it, the caller has.
+
+    The argument is a variable, an element of an array, a component or a field. It is read before the call and written
+    after it, also when the program is differentiated (*beyond Warp*). Kernels take no references.
+
+    >>> import treadle as wp
+    >>> @wp.func
+    ... def swap(a: wp.ref[float], b: wp.ref[float]):
+    ...     a, b = b, a
+    >>> @wp.kernel
+    ... def turn(x: wp.array(dtype=float)):
+    ...     swap(x[0], x[1])
+    >>> x = wp.array([1.0, 2.0], dtype=float)
+    >>> wp.launch(turn, dim=1, inputs=[x])
+    >>> print(x)
+    [2. 1.]
+    """
+
+    def __class_getitem__(cls, dtype: Any) -> Reference:
+        return Reference(dtype)
+
+
 _PYTHON: dict[Any, Type] = {bool: b1, int: i32, float: f32, str: STR}
 _NUMPY: dict[str, Type] = {SCALAR_NAMES[t]: t for t in SCALARS}
 _OPEN = (typing.Any, typing.Callable, collections.abc.Callable)  # what any value, or any function, may stand for
@@ -129,6 +179,8 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
         return annotation
     if _hashable(annotation) and annotation in _OPEN:
         return None
+    if isinstance(annotation, Reference):
+        return type_of(annotation.dtype, namespace)
     found = getattr(annotation, "__treadle_type__", None)
     if isinstance(found, Type):
         return found
@@ -188,4 +240,4 @@ def _hint(annotation: Any) -> str:
     return ""
 
 
-__all__ = ["ArrayAnnotation", "evaluated", "fixedarray", "subscripted", "type_of"]
+__all__ = ["ArrayAnnotation", "Reference", "evaluated", "fixedarray", "ref", "subscripted", "type_of"]

@@ -111,6 +111,7 @@ for _maker in (vector, matrix, quaternion, transformation):
 def names() -> dict[str, Type]:
     """Every named class, with its type: ``float32``, ``vec3``, ``vec3d``, ``mat33f``, ``quat``, ``spatial_matrix`` …"""
     found: dict[str, Type] = {name: t for t, name in SCALAR_NAMES.items()}
+    found["handle"] = core.u64  # what meshes and other objects are known by in kernels
     suffixes = {**SUFFIXES, None: ""}
     for scalar, suffix in suffixes.items():
         elem = f32 if scalar is None else scalar
