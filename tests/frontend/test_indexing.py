@@ -98,7 +98,7 @@ def test_slices_with_a_step_at_run_time(bounds):
     want = a[slice(*bounds)].tolist()
     assert out[: 1 + len(want)].tolist() == [len(want), *want]
     assert out[10] == a[:: bounds[2]][0]
-    with pytest.raises(KernelAssertionError, match="step of a slice"):
+    with pytest.raises(KernelAssertionError, match="slice step"):
         run(kernel, [a, np.array([0, 1, 0], np.int32), out])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..base.errors import KernelValueError
 from ..ir.indexed import extent, listed, narrowed, remade
 from ..ir.node import Value
 from ..types.core import Indexed, View, b1, i32, view
@@ -61,8 +62,10 @@ class Slicing(Expressions):
         step = self.operand(item.step) if item.step is not None else Constant(1, i32, True)
         if not isinstance(step, Constant):
             return self._slice_by(v, axis, item, self._whole(self.value(step, item), item))
-        if not isinstance(step.value, int) or step.value == 0:
+        if not isinstance(step.value, int):
             self.fail(item, "the step of a slice must be an integer other than 0")
+        if step.value == 0:
+            self.fail(item, "Slice step cannot be zero", kind=KernelValueError)
         b, k = self.here(item), step.value
         length = b.one("shape", (v,), i32, axis=axis)
         low, high = (b.i32(0), length) if k > 0 else (b.i32(-1), b.one("sub", (length, b.i32(1)), i32))
@@ -81,7 +84,7 @@ class Slicing(Expressions):
         """A range whose step is known only at run time; then so is the end at which it starts."""
         b = self.here(item)
         zero, one = b.i32(0), b.i32(1)
-        b.op("check", (b.one("ne", (step, zero), b1),), kind="assert", message="the step of a slice is not 0")
+        b.op("check", (b.one("ne", (step, zero), b1),), kind="assert", message="slice step cannot be zero")
         up = b.one("lt", (zero, step), b1)
         length = b.one("shape", (v,), i32, axis=axis)
         end = b.one("sub", (length, one), i32)

@@ -16,6 +16,7 @@ import numpy as np
 from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
+from ..types.spelling import spell
 from . import array_views as views
 from . import watch
 from .conversion import from_data, to_host, value_rows
@@ -70,10 +71,10 @@ class array(Shaped):
     ((2,), vec3f([4.0, 5.0, 6.0]))
     """
 
-    # `_owner`, `_capacity`, `_retain_grad` and `_left` (by a backward pass, see lang/reverse.py) are left unset where
+    # `_ref`, `_capacity`, `_retain_grad` and `_left` (by a backward pass, see lang/reverse.py) are left unset where
     # nothing is to be said.
     __treadle_builtin__ = "array"  # what calling the class means inside a kernel
-    __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_owner",
+    __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_ref",
                  "_retain_grad", "component_stride", "device", "ptr", "shape", "strides", "type")  # fmt: skip
 
     _retains = False  # whether any array ever asked to retain its gradient
@@ -112,6 +113,11 @@ class array(Shaped):
 
     def __class_getitem__(cls, item: Any) -> Any:
         return subscripted(item)
+
+    def _become(self, made: array) -> None:
+        super()._become(made)
+        if made in graded_late:
+            graded_late.add(self)
 
     # Facts -----------------------------------------------------------------------------------------------------------
 
@@ -174,8 +180,20 @@ class array(Shaped):
         e = self._element
         inner = e.inner_steps(self.component_stride)
         low, high = span(self.shape + e.inner, self.strides + inner, e.dtype.itemsize)
-        self._memory, self._at = borrow(self.ptr + low, high - low, getattr(self, "_owner", None)), -low
+        self._memory, self._at = borrow(self.ptr + low, high - low, getattr(self, "_ref", None)), -low
         return self._memory
+
+    def cptr(self) -> Any:
+        """A ctypes pointer to the first element, null where there is none. The array is contiguous, and outlives it.
+
+        >>> import treadle as wp
+        >>> wp.array([1.5, 2.5], dtype=float).cptr()[1]
+        2.5
+        """
+        from .c_types import pointer_to
+
+        self._dense("cptr")
+        return pointer_to(self.ptr if self.size else 0, self._element.type)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -186,7 +204,7 @@ class array(Shaped):
         """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints, an
         :class:`indexedarray` where some are arrays of int32.
         """
-        if type(key) is array or (type(key) is tuple and any([type(k) is array for k in key])):
+        if isinstance(key, array) or (type(key) is tuple and any([isinstance(k, array) for k in key])):
             from .indexed import selected
 
             return selected(self, key)
@@ -206,7 +224,7 @@ class array(Shaped):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store a value, a sequence or another array in the elements that ``key`` selects."""
-        if type(key) is array or (type(key) is tuple and any([type(k) is array for k in key])):
+        if isinstance(key, array) or (type(key) is tuple and any([isinstance(k, array) for k in key])):
             return self[key].assign(value)
         shape, strides, offset = views.index(self.shape, self.strides, key)
         if not shape:
@@ -238,7 +256,7 @@ class array(Shaped):
         if memory is None and self.ptr and self.size:
             memory = self._borrow()
         return build(e, shape, strides, self.component_stride if component is None else component, self.ptr + offset,
-                     memory, self._at + offset, self.device, getattr(self, "_owner", None))  # fmt: skip
+                     memory, self._at + offset, self.device, getattr(self, "_ref", None))  # fmt: skip
 
     def _with_grad(self, change: Callable[[array], array]) -> array:
         made = change(self)
@@ -259,7 +277,7 @@ class array(Shaped):
             ArrayError: the sizes differ, or the array is not contiguous.
         """
         self._dense("reshape")
-        found = views.reshape(self.size, shape)
+        found = views.reshape(self.shape, shape)
         strides = views.dense_strides(found, self._element.size)
         return self._with_grad(lambda a: a._view(found, strides))
 
@@ -289,7 +307,10 @@ class array(Shaped):
             if self.strides[outer:] == e.inner_strides:
                 shape, strides = self.shape[:outer] or (1,), self.strides[:outer] or (e.size,)
                 return self._with_grad(lambda a: a._view(shape, strides, 0, e, e.component))
-        raise TypeError(f"elements of {own.size} bytes cannot be viewed as a type of {e.size} bytes")
+        raise TypeError(
+            f"cannot create an array view with dtype {spell(e.type)} from source dtype {spell(own.type)}: source dtype "
+            f"has size {own.size} bytes, but target dtype has size {e.size} bytes"
+        )
 
     def transpose(self, axes: Any = None) -> array:
         """The same elements with the dimensions in another order; reversed if ``axes`` is left out."""
@@ -455,7 +476,7 @@ def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], componen
     made._element, made.shape, made.strides, made.component_stride, made.ptr = e, shape, strides, component, ptr
     made._memory, made._at, made.device, made._grad = memory, at, device, None
     if owner is not None:
-        made._owner = owner
+        made._ref = owner
     made.type = t = t or e.view(strides, component)
     made._desc = _PACK[len(shape)](id(t), ptr, 0, *shape, *strides, component)
     return made
@@ -521,7 +542,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
     rows, e = from_data(data, None if dtype is Any else element(dtype))
     outer = rows.shape[: rows.ndim - len(e.inner)]
     if shape is not None:
-        outer = views.reshape(views.product(outer), shape)
+        outer = views.reshape(outer, shape)
         rows = rows.reshape(outer + e.inner)
     outer = views.normal_shape(outer)
     dense = rows.strides[len(outer) :] == e.inner_strides or 0 in rows.shape
@@ -549,7 +570,7 @@ def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int
     if capacity is not None:
         made._capacity = capacity
     if deleter is not None:
-        made._owner = owner = _Owner()
+        made._ref = owner = _Owner()
         weakref.finalize(owner, deleter, made.ptr, made.capacity).atexit = False
     return made
 

@@ -110,14 +110,15 @@ def _spread(keys: tuple, ndim: int) -> tuple:
     return (*keys[:at], *[slice(None)] * (ndim - len(keys) + 1), *keys[at + 1 :])
 
 
-def reshape(size: int, shape: Any) -> tuple[int, ...]:
-    """The shape that ``shape`` asks for, its one -1 resolved from ``size``.
+def reshape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
+    """The shape that ``shape`` asks for, its one -1 resolved from the size of shape ``old``.
 
     Raises:
         ArrayError: the sizes do not agree, or there is more than one -1.
     """
     wanted = list(shape) if not hasattr(shape, "__index__") else [shape]
     wanted = [operator.index(extent) for extent in wanted]
+    size = product(old)
     unknown = [i for i, extent in enumerate(wanted) if extent == -1]
     if len(unknown) > 1:
         raise ArrayError(f"a shape can have one unknown extent (-1), not {len(unknown)}")
@@ -126,5 +127,6 @@ def reshape(size: int, shape: Any) -> tuple[int, ...]:
         wanted[unknown[0]] = size // rest if rest else 0
     found = normal_shape(wanted)
     if product(found) != size:
-        raise ArrayError(f"an array of {size} elements cannot have shape {tuple(shape) if unknown else found}")
+        given = tuple(shape) if unknown else f"{found} (size {product(found)})"
+        raise ArrayError(f"cannot reshape array of shape {old} (size {size}) into shape {given}")
     return found

@@ -20,7 +20,33 @@ class Shaped(Operators):
 
     __slots__ = ()
     shape: tuple[int, ...]
+    family: type  # the class of this package that an array's class is or derives from
     _element: Element
+
+    # Users may derive from these classes. The constructors take part in it as everywhere in Python: that of the derived
+    # class decides what reaches this one. Views, copies and results of what is derived are arrays of the own classes.
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if Shaped in cls.__bases__:
+            cls.family = cls
+        elif "__new__" not in cls.__dict__:
+            cls.__new__ = _untouched  # type: ignore[method-assign]
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        own = self.family
+        if own is type(self):
+            return  # made by its __new__
+        made = own(*args, **kwargs)
+        if not isinstance(made, own):
+            raise TypeError(f"a {type(self).__name__} needs elements: give data, or shape, or ptr and shape")
+        self._become(made)
+
+    def _become(self, made: Any) -> None:
+        """Take over all that ``made``, an array of the own class, is."""
+        for name in self.family.__slots__:
+            if name != "__weakref__" and hasattr(made, name):
+                setattr(self, name, getattr(made, name))
 
     @property
     def dtype(self) -> Any:
@@ -54,3 +80,9 @@ class Shaped(Operators):
     def list(self) -> builtins.list:
         """All elements in row-major order as Python numbers, host vectors or struct instances."""
         return to_host(self.numpy(), self._element)
+
+
+def _untouched(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """``__new__`` of derived classes: an array that its constructor fills."""
+    return object.__new__(cls)
+
