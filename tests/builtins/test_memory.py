@@ -1,5 +1,7 @@
 """Builtins that reach memory, in kernels of every gang width."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -173,6 +175,23 @@ def test_what_is_no_such_own_array_is_refused():
     ):
         with pytest.raises(error, match=message):
             wp.launch(kernel, dim=1, inputs=[wp.zeros((2, 4), dtype=float)])
+
+
+def test_small_numbers_are_updated_in_place_but_by_no_atomic_function():
+    @wp.kernel
+    def add(a: wp.array(dtype=Any), b: wp.array(dtype=Any)):
+        a[0] += b[wp.tid()]
+
+    @wp.kernel
+    def least(a: wp.array(dtype=Any), b: wp.array(dtype=Any)):
+        wp.atomic_min(a, 0, b[wp.tid()])
+
+    for dtype in (wp.int8, wp.vec2us):
+        a, b = wp.zeros(1, dtype=dtype), wp.ones(20, dtype=dtype)
+        wp.launch(add, dim=20, inputs=[a, b])
+        assert (a.numpy() == 20).all()
+    with pytest.raises(wp.KernelTypeError, match=r"atomic_min\(\) .* got vec2us \(with scalar type uint16\)$"):
+        wp.launch(least, dim=20, inputs=[a, b])
 
 
 @pytest.mark.parametrize("width", [1, 8])

@@ -21,7 +21,7 @@ def test_sum_is_accurate_to_a_millionth_and_the_same_every_time():
     assert out.numpy()[0] == np.float32(first)
 
 
-@pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.int32, wp.uint64])
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.int32, wp.uint64, wp.int16])
 def test_sum_of_scalars(dtype):
     h = np.arange(100)
     assert utils.array_sum(wp.array(h, dtype=dtype)) == 4950

@@ -4,20 +4,48 @@ An atomic update reads an element, combines it with a value, writes it back and 
 one step that no other thread can interrupt. On vectors and matrices it goes component by component.
 """
 
+from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.indexed import extent, located
 from ..ir.node import Value
 from ..types.annotations import type_of
-from ..types.core import INTS, Array, Fixed, Indexed, Matrix, Tuple, Type, Vector, b1, fixed, i32, u64, view
+from ..types.core import (
+    INTS,
+    Array,
+    Fixed,
+    Indexed,
+    Matrix,
+    Tuple,
+    Type,
+    Vector,
+    b1,
+    bf16,
+    f16,
+    f32,
+    f64,
+    fixed,
+    i32,
+    i64,
+    u32,
+    u64,
+    view,
+)
 from ..types.core import Scalar as ScalarType
 from ..types.core import View as ViewType
 from ..types.promotion import adapts
 from ..types.spelling import spell
+from ..types.values import class_of
 from .patterns import Any, E, Index, Known, Scalar, View
 from .registry import Arg, Match, Mismatch, Param, Signature, builtin
 
 NUMBERS = "add", "sub", "min", "max"
 BITS = "and", "or", "xor"
+
+# What atomic operations combine, on every device: processors have no instructions for smaller numbers in memory, and a
+# neighbour's bits would take part in the update.
+_SUMMED = (i32, u32, i64, u64, f16, bf16, f32, f64)
+_ORDERED = (i32, u32, i64, u64, bf16, f32, f64)
+COMBINED = {"add": _SUMMED, "sub": _SUMMED, "min": _ORDERED, "max": _ORDERED}
 _MEANINGS = {
     "add": "Add ``value`` to an element of ``arr``",
     "sub": "Subtract ``value`` from an element of ``arr``",
@@ -31,6 +59,12 @@ _MEANINGS = {
 }
 
 
+def _listed(scalars: tuple[ScalarType, ...]) -> str:
+    """Names of scalars, signed and unsigned ones as one: ``[u]int32, … or float64``."""
+    names = [spell(t) if t.is_float else f"[u]{spell(t)}" for t in scalars if t.is_float or t.is_signed]
+    return f"{', '.join(names[:-1])}, or {names[-1]}"
+
+
 def _atomic(op: str) -> None:
     """Register ``atomic_<op>`` for arrays of one to four dimensions."""
     doc = f"{_MEANINGS[op]}, in one step; gives the element as it was.\n\nIndices are integers, one for each dimension."
@@ -38,6 +72,11 @@ def _atomic(op: str) -> None:
     def result(arr: Arg, *rest: Arg) -> Type:
         elem = arr.type.elem
         scalar = elem.elem if isinstance(elem, Vector | Matrix) else elem
+        if op in NUMBERS and isinstance(scalar, ScalarType) and scalar not in (b1, *COMBINED[op]):
+            raise KernelTypeError(
+                f"atomic_{op}() operations only work on arrays with {_listed(COMBINED[op])} as the underlying scalar "
+                f"types, but got {class_of(elem).__name__} (with scalar type {spell(scalar)})"
+            )
         if op in BITS and scalar not in INTS:
             raise Mismatch(f"argument 'arr' must hold integers, not {spell(elem)}")
         if not isinstance(scalar, ScalarType) or scalar is b1:

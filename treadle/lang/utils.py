@@ -22,7 +22,7 @@ def _sum_kernel(elem: Type) -> Kernel:
 
     @kernel(module="unique")
     def array_sum(values: array(dtype=dtype), out: array(dtype=dtype)):
-        from_builtin.atomic_add(out, 0, values[from_builtin.tid()])
+        out[0] += values[from_builtin.tid()]
 
     return array_sum
 
@@ -35,7 +35,7 @@ def _inner_kernel(elem: Type) -> Kernel:
     @kernel(module="unique")
     def array_inner(a: array(dtype=dtype), b: array(dtype=dtype), out: array(dtype=scalar)):
         i = from_builtin.tid()
-        from_builtin.atomic_add(out, 0, product(a[i], b[i]))
+        out[0] += product(a[i], b[i])
 
     return array_inner
 
@@ -44,8 +44,11 @@ class _Builtins:
     """Builtins by attribute, as ``wp.sin`` outside this package."""
 
     def __getattr__(self, name: str) -> Any:
+        from ..builtins.registry import exists
         from .host import Builtin
 
+        if not exists(name):
+            raise AttributeError(name)
         made = Builtin(name)
         setattr(self, name, made)
         return made
