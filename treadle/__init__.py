@@ -10,7 +10,8 @@ import importlib
 from functools import cache
 from typing import Any, TypeVar
 
-from .base.config import VERSION, config
+from .base.config import VERSION
+from .base.config import config as config
 from .runtime import operators as _operators
 
 __version__ = VERSION
@@ -38,11 +39,27 @@ _HOMES = {
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "
                          "dtype_to_numpy dtype_from_numpy",
     "runtime.copies": "copy clone",
-    "runtime.device": "Device get_device set_device get_preferred_device get_devices is_device_available "
+    "runtime.device": "Device DeviceLike get_device set_device get_preferred_device get_devices is_device_available "
                       "is_cpu_available is_cuda_available get_cuda_device_count get_cuda_devices ScopedDevice",
     "runtime.streams": "Stream Event get_stream set_stream ScopedStream record_event wait_event wait_stream "
                        "get_event_elapsed_time synchronize synchronize_device synchronize_stream synchronize_event",
     "runtime.timer": "ScopedTimer",
+    "runtime.allocators": "Allocator MemoryKind ScopedAllocator get_device_allocator set_device_allocator "
+                          "set_cuda_allocator",
+    "runtime.pools": "is_mempool_supported is_mempool_enabled set_mempool_enabled set_mempool_release_threshold "
+                     "get_mempool_release_threshold get_mempool_used_mem_current get_mempool_used_mem_high "
+                     "ScopedMempool is_mempool_access_supported is_mempool_access_enabled set_mempool_access_enabled "
+                     "ScopedMempoolAccess is_peer_access_supported is_peer_access_enabled set_peer_access_enabled "
+                     "ScopedPeerAccess can_access",
+    "runtime.cuda": "get_cuda_device get_cuda_driver_version get_cuda_toolkit_version get_cuda_supported_archs "
+                    "get_cuda_max_cluster_dim map_cuda_device unmap_cuda_device get_cuda_kernel_properties "
+                    "get_suggested_block_size is_cubql_available is_conditional_graph_supported cuda_profiler_start "
+                    "cuda_profiler_stop ScopedCudaProfiler",
+    "runtime.tracking": "ScopedMemoryTracker print_memory_report",
+    "runtime.timing": "TimingResult timing_begin timing_end timing_print TIMING_KERNEL TIMING_KERNEL_BUILTIN "
+                      "TIMING_MEMCPY TIMING_MEMSET TIMING_GRAPH TIMING_ALL",
+    "types.groups": "handle",
+    "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
                    "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
                    "LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError KernelMemoryError",

@@ -6,7 +6,10 @@ Users reach this object as ``wp.config``; unknown names raise, so a misspelt set
 from __future__ import annotations
 
 import os
+import sys
+import types
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 VERSION = "0.1.0"  # the only place where it stands
@@ -34,7 +37,69 @@ def _default_cache_dir() -> str:
     return os.path.join(root, "treadle") if root else os.path.join(os.path.expanduser("~"), ".cache", "treadle")
 
 
-class Config:
+class LaunchArrayAccessMode(IntEnum):
+    """What is checked of the devices of a launch's arrays. With one device there is nothing to check."""
+
+    RELAXED = 0
+    CHECKED = 1
+    STRICT = 2
+
+
+class DeterministicMode(IntEnum):
+    """How far results must repeat. Here they always do, bit by bit, on every machine; see ``docs/decisions``."""
+
+    NOT_GUARANTEED = 0
+    RUN_TO_RUN = 1
+    GPU_TO_GPU = 2
+
+
+# What has a meaning here, with its default.
+SETTINGS: dict[str, Any] = {
+    "mode": "release",
+    "quiet": False,
+    "verbose": False,
+    "log_level": 20,
+    "verify_fp": False,
+    "print_launches": False,
+    "enable_backward": True,
+    "max_unroll": 16,
+    "cache_kernels": True,
+    "kernel_cache_dir": None,
+    "gang_width": None,
+    "workers": None,
+    "compile_workers": None,
+    "enable_vector_component_overwrites": False,
+    "legacy_scalar_return_types": False,
+    "verify_autograd_array_access": False,
+    "track_memory": False,
+    "version": LANGUAGE_LEVEL,
+}
+
+# Settings of the field that change nothing here, by why. Programs may set and read them.
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "they speak of GPU code or of the C++ compiler of Warp, and no C++ is compiled": {
+        "optimization_level": None, "cuda_output": None, "ptx_target_arch": None, "cuda_arch_suffix": None,
+        "lineinfo": False, "line_directives": True, "compile_time_trace": False, "enable_mathdx_gemm": True,
+        "enable_mathdx_solver": True, "enable_mathdx_fft": True, "cpu_compiler_flags": None, "llvm_cuda": False,
+        "use_precompiled_headers": True, "legacy_cpu_linker": False, "load_module_max_workers": 0,
+        "default_grid_stride": True, "verify_cuda": False, "enable_mempools_at_init": True,
+        "enable_graph_capture_module_load_by_default": True,
+    },
+    "all arrays are on the one device there is": {"launch_array_access_mode": LaunchArrayAccessMode.RELAXED},
+    "results are the same bits on every machine in any case": {
+        "deterministic": DeterministicMode.NOT_GUARANTEED, "deterministic_max_records": 0,
+        "deterministic_debug": False,
+    },
+    "a block is one thread on the CPU, which runs blocks side by side in SIMD lanes": {
+        "enable_cpu_blocks": False, "enable_tiles_in_stack_memory": True,
+    },
+    "warnings always name their line": {"verbose_warnings": False},
+}  # fmt: skip
+
+_DEFAULTS = {**SETTINGS, **{name: value for group in ACCEPTED.values() for name, value in group.items()}}
+
+
+class Config(types.ModuleType):
     """Global settings. Assign an attribute to change one, as in ``wp.config.mode = "debug"``.
 
     mode: "release" or "debug"; debug checks every index and assertion.
@@ -43,41 +108,28 @@ class Config:
     kernel_cache_dir, cache_kernels: folder of compiled kernels, and whether they are kept there.
     compile_workers: processes that compile kernels loaded together; None takes every core.
     max_unroll: loops of at most so many known rounds are unrolled.
-    print_launches, verbose, quiet: what is said on standard output.
+    print_launches, verbose, quiet, log_level: what is said, see ``wp.LOG_DEBUG`` and ``wp.set_logger``.
+    verify_fp: after each launch, say which arrays hold values that are not finite.
     verify_autograd_array_access: tapes keep a checksum of what each launch reads; the backward pass raises where an
         array was changed since in a way that the tape could not see.
+    legacy_scalar_return_types: components of vectors, and results of builtins, are Python numbers of whatever type.
+    track_memory: keep book of all arrays from ``wp.init`` on, as :class:`ScopedMemoryTracker` does for a block.
+    version: the release of Warp whose language this is, which programs parse; ``treadle.__version__`` is our own.
 
-    The other settings are the field's; they are accepted so that programs run unchanged, and change nothing here.
+    The other settings are the field's; they are accepted so that programs run unchanged, and change nothing here. The
+    object is a module, so that ``import treadle.config`` gives it.
 
     Raises:
         AttributeError: there is no such setting.
         ValueError: the value, perhaps from an environment variable, is not one the setting takes.
     """
 
-    _defaults = {
-        "mode": "release",
-        "quiet": False,
-        "verbose": False,
-        "log_level": 20,
-        "verify_fp": False,
-        "print_launches": False,
-        "enable_backward": True,
-        "max_unroll": 16,
-        "cache_kernels": True,
-        "kernel_cache_dir": None,
-        "gang_width": None,
-        "workers": None,
-        "compile_workers": None,
-        "enable_cpu_blocks": False,
-        "enable_vector_component_overwrites": False,
-        "lineinfo": False,
-        "verify_autograd_array_access": False,
-        "enable_graph_capture_module_load_by_default": True,
-        "version": LANGUAGE_LEVEL,
-    }
+    LaunchArrayAccessMode = LaunchArrayAccessMode
+    DeterministicMode = DeterministicMode
 
-    def __init__(self):
-        values = dict(self._defaults)
+    def __init__(self, name: str = "config"):
+        super().__init__(name, type(self).__doc__)
+        values = dict(_DEFAULTS)
         values["kernel_cache_dir"] = _default_cache_dir()
         values["gang_width"] = _environment("TREADLE_GANG_WIDTH", int)
         values["workers"] = _environment("TREADLE_WORKERS", int)
@@ -87,8 +139,8 @@ class Config:
         self.__dict__.update(values)
 
     def __setattr__(self, name: str, value) -> None:
-        if name not in self._defaults:
-            raise AttributeError(f"wp.config has no setting {name!r}; it has {', '.join(sorted(self._defaults))}")
+        if name not in _DEFAULTS and not name.startswith("__"):  # what the import system says of every module
+            raise AttributeError(f"wp.config has no setting {name!r}; it has {', '.join(sorted(_DEFAULTS))}")
         check = _CHECKS.get(name)
         if check is not None:
             check(value)
@@ -116,6 +168,18 @@ def _check_mode(value) -> None:
         raise ValueError(f"mode must be 'release' or 'debug', not {value!r}")
 
 
-_CHECKS = {"gang_width": _check_gang_width, "workers": _check_workers, "mode": _check_mode}
+def _is_a(kind: type[IntEnum]) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        if not isinstance(value, kind):
+            raise ValueError(f"expected a {kind.__name__}, not {value!r}")
 
-config = Config()
+    return check
+
+
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    "gang_width": _check_gang_width, "workers": _check_workers, "mode": _check_mode,
+    "launch_array_access_mode": _is_a(LaunchArrayAccessMode), "deterministic": _is_a(DeterministicMode),
+}  # fmt: skip
+
+config = Config(f"{__package__.partition('.')[0]}.config")
+sys.modules[config.__name__] = config

@@ -28,6 +28,10 @@ def init() -> None:
     from .natives import install
 
     cold = cache.is_empty()
+    if config.track_memory:
+        from ..runtime.tracking import start
+
+        start()
     install()
     device = get_device()
     device.prepare()

@@ -19,6 +19,7 @@ from ..types.core import Struct, View
 from ..types.spelling import spell
 from . import array_views as views
 from . import watch
+from .allocators import MemoryKind
 from .conversion import from_data, to_host, value_rows
 from .device import Device, get_device
 from .elements import Element, element
@@ -137,6 +138,11 @@ class array(Shaped):
     def is_transposed(self) -> bool:
         """Whether the elements lie column-major without gaps."""
         return not self.is_contiguous and views.is_dense(self.shape[::-1], self.strides[::-1], self._element.size)
+
+    @property
+    def memory_kind(self) -> MemoryKind:
+        """What memory the elements lie in: that of the host, on a machine without GPU."""
+        return MemoryKind.HOST
 
     @property
     def capacity(self) -> int:

@@ -30,6 +30,12 @@ class Device:
     pci_bus_id = None
     uuid = None
     context = None
+    is_managed_memory_supported = False
+    is_concurrent_managed_access_supported = False
+    is_cpu_memory_access_from_gpu_supported = False
+    is_gpu_memory_access_from_cpu_supported = False
+    is_cpu_gpu_atomic_supported = False
+    has_context = False
 
     def __str__(self) -> str:
         return self.alias
@@ -68,6 +74,41 @@ class Device:
         """Wait for all work given to this device."""
 
     @property
+    def stream(self) -> Any:
+        """The device's current stream."""
+        from .streams import get_stream
+
+        return get_stream(self)
+
+    @property
+    def has_stream(self) -> bool:
+        """Whether the device has a stream that was made or asked for."""
+        from .streams import known
+
+        return known(self)
+
+    def set_stream(self, stream: Any, sync: bool = True) -> None:
+        """Make ``stream`` the device's current one."""
+        from .streams import set_stream
+
+        set_stream(stream, self, sync)
+
+    @property
+    def default_allocator(self) -> Any:
+        """The built-in allocator."""
+        from .allocators import default_allocator
+
+        return default_allocator()
+
+    pinned_allocator = default_allocator  # all memory here can be copied from directly
+
+    def get_allocator(self, pinned: bool = False) -> Any:
+        """The allocator that new arrays take their memory from."""
+        from .allocators import get_device_allocator
+
+        return get_device_allocator(self)
+
+    @property
     def total_memory(self) -> int:
         """Bytes of memory the device has; 0 where the system does not say."""
         return _pages("SC_PHYS_PAGES")
@@ -84,6 +125,8 @@ def _pages(name: str) -> int:
     except (AttributeError, ValueError, OSError):
         return 0
 
+
+DeviceLike = Device | str | None  # for annotations: what names a device
 
 _current: Device | None = None
 _known: dict[str, Device] = {}

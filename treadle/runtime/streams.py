@@ -60,6 +60,11 @@ def get_stream(device: Any = None) -> Stream:
     return found
 
 
+def known(device: Device) -> bool:
+    """Whether ``device`` has a current stream already."""
+    return device in _streams
+
+
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
     """Make ``stream`` the current one of its device."""
     _streams[get_device(device) if device is not None else stream.device] = stream

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import ARITHMETIC, FLOATS, INTS, Matrix, Type, Vector, b1, bf16, f16, i8, i16, u8, u16
+from .core import ARITHMETIC, FLOATS, INTS, Matrix, Type, Vector, b1, bf16, f16, i8, i16, u8, u16, u64
 from .scalar_values import FloatValue, IntegerValue, ScalarValue
 from .values import class_of, names, numpy_dtype
 
@@ -49,6 +49,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "non_atomic_types": lambda: _classes((i8, u8, i16, u16)),  # no atomic operation is written for them
     "np_dtype_to_warp_type": _of_numpy,
     "warp_type_to_np_dtype": _to_numpy,
+    "handle": lambda: class_of(u64),  # of a mesh, a tree, a volume
     "scalar_base": lambda: ScalarValue,
     "int_base": lambda: IntegerValue,
     "float_base": lambda: FloatValue,
