@@ -88,3 +88,89 @@ def test_values_are_read_from_memory():
     assert values.vec2h.from_ptr(short.ctypes.data + 2) == (1, 2)
     with pytest.raises(RuntimeError):
         values.vec3.from_ptr(0)
+
+
+def test_numbers_keep_their_type_where_pythons_own_would_mean_another():
+    import treadle as wp
+
+    v = values.vec3d(1, 2, 3)
+    assert (
+        type(v[0]) is type(v.x) is type(next(iter(v))) is values.float64 and v[0] == 1 and repr(v[0]) == "float64(1.0)"
+    )
+    assert type(values.mat22h(1, 2, 3, 4)[1, 0]) is values.float16 and type(values.vec2s(1, 2)[0]) is values.int16
+    assert type(values.vec3(1, 2, 3)[0]) is float and type(values.vec3i(1, 2, 3)[0]) is int
+    assert str(v) == "[1.0, 2.0, 3.0]" and str(values.mat22d(v[0])) == "[[1.0, 1.0],\n [1.0, 1.0]]"
+    assert wp.sin(v[0]) == np.sin(1.0) and type(wp.length(v)) is values.float64
+    wp.config.legacy_scalar_return_types = True
+    try:
+        assert type(v[0]) is float and type(values.vec2s(1, 2)[0]) is int and type(wp.length(v)) is float
+    finally:
+        wp.config.legacy_scalar_return_types = False
+    with pytest.raises(TypeError):
+        values.vec3(1, 2, 3) * v[0]
+
+
+def test_what_is_no_index_and_what_is_no_component_is_told():
+    v, m = values.vec3(1, 2, 3), values.mat22h(1, 2, 3, 4)
+    for value, key in ((v, None), (v, 1.0), (m, None), (m, (0, 1, 2)), (m, (0, "x"))):
+        with pytest.raises(KeyError):
+            value[key]
+        with pytest.raises(KeyError):
+            value[key] = 0
+    for value, key in ((v, 3), (v, -4), (m, 2), (m, (0, 2)), (m, (-3, 0))):
+        with pytest.raises(IndexError):
+            value[key]
+    for value, key, wrong in ((v, 0, "1"), (v, 0, v), (m, (0, 0), "1.0"), (m, (0, 0), None)):
+        with pytest.raises(TypeError):
+            value[key] = wrong
+    for value, key, wrong in ((v, slice(2), (1, 2, 3)), (m, 0, (1, 2, 3)), (m, slice(2), ((1, 2), (3,)))):
+        with pytest.raises(ValueError):
+            value[key] = wrong
+    with pytest.raises(AttributeError, match="vec3f has no component 'w'"):
+        v.w = 1
+    v.label = "p0"  # a program's own
+    assert v.label == "p0" and not hasattr(v, "w")
+
+
+def test_matrices_are_made_of_whole_rows_and_changed_by_rows_columns_and_blocks():
+    m = values.mat22((1, 2), (3, 4))
+    assert (
+        m == values.mat22(((1, 2), (3, 4))) == values.mat22(1, 2, 3, 4) == values.mat22(np.arange(1, 5).reshape(2, 2))
+    )
+    assert values.mat22(2) == ((2, 2), (2, 2)) and values.mat22(values.vec2(1, 2), values.vec2(3, 4)) == m
+    for wrong in (((1, 2, 3), (3, 4, 5)), ((1, 2, 3), (4,)), (1, 2, 3), (values.mat33(),)):
+        with pytest.raises(ValueError):
+            values.mat22(*wrong)
+    big = values.mat33(*range(9))
+    assert (
+        big[1:, 1:] == ((4, 5), (7, 8))
+        and big[:, 0] == (0, 3, 6)
+        and big[-1] == (6, 7, 8)
+        and big[0:0, 1:].__len__() == 0
+    )
+    big[0], big[:, 2], big[1:, :2] = 9, values.vec3(1, 2, 3), ((5, 5), (6, 6))
+    assert big == ((9, 9, 1), (5, 5, 2), (6, 6, 3))
+
+
+def test_classes_are_spelt_as_annotations_are():
+    from typing import Literal, TypeVar, get_origin
+
+    from treadle.types.annotations import type_of
+    from treadle.types.composite_values import MatrixValue, QuaternionValue, TransformValue, VectorValue
+
+    assert VectorValue[float, Literal[3]] is VectorValue[values.float32, 3] is values.vec3
+    assert MatrixValue[values.float64, 2, 2] is values.mat22d
+    assert QuaternionValue[float] is values.quat and TransformValue[values.float64] is values.transformd
+    size = TypeVar("size", bound=int)
+    assert get_origin(VectorValue[float, size]) is VectorValue and type_of(VectorValue[float, size]) is None
+    for wrong in (float, (float, -1), (float, Literal[2, 3]), (str, 3)):
+        with pytest.raises(TypeError):
+            VectorValue[wrong]
+    with pytest.raises(TypeError):
+        values.vec3[float, 3]
+
+
+def test_brain_floats_are_numbers_to_numpy():
+    v = values.vector(2, values.bfloat16)(0.5, 3)
+    assert np.asarray(v).dtype == np.float32 and np.asarray(v).tolist() == [0.5, 3.0]
+    assert np.asarray(values.bfloat16(0.5)) == 0.5

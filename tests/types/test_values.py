@@ -35,7 +35,9 @@ def test_every_named_class_starts_at_zero_and_survives_pickling(name):
 
 def test_values_compare_and_hash_by_value():
     assert values.vec2(1, 2) == values.vec2(1, 2) != values.vec2(1, 3)
-    assert len({values.vec2(1, 2), values.vec2(1, 2), values.vec2d(1, 2)}) == 2
+    assert len({values.vec2(1, 2), values.vec2d(1, 2), (1, 2)}) == 1 and values.vec2(1, 2) != values.quat(1, 2, 3, 4)
+    m = values.mat22(1, 2, 3, 4)
+    assert len({m, values.mat22d(m), ((1, 2), (3, 4))}) == 1 and m != (1, 2, 3, 4) and m != values.vec4(1, 2, 3, 4)
     assert values.int32(3) == 3 and values.float32(0.5) < 1 and hash(values.int32(3)) == hash(3)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.errors import KernelTypeError
 from ..types.core import Matrix, Type, b1, f32, i32
 from ..types.layout import children, is_composite
+from ..types.scalar_values import shown
 from ..types.values import class_of
 
 
@@ -101,23 +102,21 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
     results = () if made is None else made if isinstance(made, tuple) else (made,)
     func = Func(name, "function", tuple(params), builder.block((), results), tuple(p.type for p in params))
     (out,) = oracle.run(func, passed).values
-    shown = tuple(plain(r, v.type) for r, v in zip(out, results, strict=True))
-    for place, new in zip(match.updates, shown[len(shown) - len(match.updates) :], strict=True):
+    given_back = tuple(plain(r, v.type) for r, v in zip(out, results, strict=True))
+    for place, new in zip(match.updates, given_back[len(given_back) - len(match.updates) :], strict=True):
         if is_composite(described[place].type):  # Python's numbers cannot be changed in place
             given[place][:] = new
-    shown = shown[: len(shown) - len(match.updates)]
-    return shown if len(shown) > 1 else shown[0] if shown else None
+    given_back = given_back[: len(given_back) - len(match.updates)]
+    return given_back if len(given_back) > 1 else given_back[0] if given_back else None
 
 
 def plain(value: Any, t: Type) -> Any:
-    """A result as Python users expect it: numbers as Python numbers, vectors as host vectors."""
+    """A result as Python users expect it: numbers as values show their components, vectors as host vectors."""
     if isinstance(t, Matrix):
         return class_of(t)(*[p for row in value for p in (row if isinstance(row, tuple) else (row,))])
     if is_composite(t):
         return class_of(t)(*[plain(part, p) for part, p in zip(value, children(t), strict=True)])
-    if t is b1:
-        return bool(value)
-    return float(value) if t.is_float else int(value)
+    return shown(t, float(value) if t.is_float else int(value))
 
 
 __all__ = ["Builtin", "argument", "evaluate", "host_type", "plain"]

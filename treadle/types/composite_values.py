@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import types
+import typing
 from array import array
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from . import core
-from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, b1, bf16
-from .numbers import code, quotient, remainder, rounder
-from .numpy_types import numpy_dtype
-from .scalar_values import number_in, scalar_class
-from .spelling import spell
+from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, b1, bf16, f32, i32
+from .numbers import bf16_values, code, quotient, remainder, rounder
+from .numpy_types import number_dtype, numpy_dtype
+from .products import product
+from .scalar_values import number_in, scalar_class, shown
+from .spelling import literal_size, spell
 
 
 class CompositeValue:
-    """What vectors, quaternions, transforms and matrices have in common: components in a buffer."""
+    """What vectors, quaternions, transforms and matrices have in common: components in a buffer.
+
+    A value can be changed in place. It is equal to any other of the same shape, and to sequences, with equal numbers,
+    and hashes as the tuple of its numbers does.
+    """
 
     __slots__ = ("_data",)
+    __treadle_open__ = True  # a class that is not of one type stands for all of them in annotations
     __treadle_type__: Vector | Matrix
     _code: str
     _round: Callable[[Any], Any]
+    _plain: bool  # whether components show as the numbers in the buffer
+    _shape_: tuple[int, ...]
     dtype: type
 
     @classmethod
-    def _of(cls, numbers: list) -> Any:
+    def _of(cls, numbers: Any) -> Any:
         """An instance with these components, rounded."""
         made = object.__new__(cls)
         made._data = cls._pack(numbers)
@@ -40,23 +51,27 @@ class CompositeValue:
         if not ptr:
             raise RuntimeError("there is no value at address 0")
         t = cls.__treadle_type__
-        raw = ctypes.string_at(ptr, t.size)
-        if t.elem is bf16:
-            raw = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
-            return cls._of(raw.tolist())
-        return cls._of(np.frombuffer(raw, numpy_dtype(t.elem)).tolist())
+        raw = np.frombuffer(ctypes.string_at(ptr, t.size), numpy_dtype(t.elem))
+        return cls._of((bf16_values(raw) if t.elem is bf16 else raw).tolist())
 
     @classmethod
     def _pack(cls, numbers: Any) -> array:
         """Numbers as components: rounded to the scalar type, integers wrapped."""
-        if cls._code not in "fd" or cls.__treadle_type__.elem.bits == 16:
-            if cls.__treadle_type__.elem.is_int:
-                numbers = [operator.index(x) for x in numbers]
+        elem = cls.__treadle_type__.elem
+        if elem.is_int:
+            numbers = map(cls._round, [operator.index(x) for x in numbers])
+        elif elem is b1:
             numbers = map(cls._round, numbers)
+        elif elem.bits == 16:
+            numbers = map(cls._round, array("d", numbers))
         return array(cls._code, numbers)
 
+    def _shown(self, number: Any) -> Any:
+        """A component as users see it."""
+        return number if self._plain else shown(self.__treadle_type__.elem, number)
+
     def __reduce__(self):
-        return _restored, (*_recipe(type(self).__treadle_type__), tuple(self._data))
+        return _restored, (*_recipe(self.__treadle_type__), tuple(self._data))
 
     def __copy__(self) -> Any:
         return type(self)._of(self._data)
@@ -65,19 +80,19 @@ class CompositeValue:
         return type(self)._of(self._data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        t = type(self).__treadle_type__
+        t = self.__treadle_type__
         shape = (t.rows, t.cols) if isinstance(t, Matrix) else (t.n,)
-        return np.array(self._data, dtype or numpy_dtype(t.elem)).reshape(shape)
+        return np.array(self._data, dtype or number_dtype(t.elem)).reshape(shape)
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, CompositeValue):
-            return type(other) is type(self) and self._data == other._data
+            return self._shape_ == other._shape_ and self._data == other._data
         if isinstance(other, tuple | list | np.ndarray):
-            return bool(np.shape(other) == np.shape(self) and np.all(np.asarray(other) == np.asarray(self)))
+            return len(other) == len(self) and all(bool(a == b) for a, b in zip(self, other))
         return NotImplemented
 
     def __hash__(self) -> int:
-        return hash((type(self).__treadle_type__.name, tuple(self._data)))
+        return hash(tuple(self._data))
 
     def __neg__(self) -> Any:
         return type(self)._of([-x for x in self._data])
@@ -98,130 +113,117 @@ class CompositeValue:
         return _by_component(self, other, lambda a, b: b - a)
 
     def __mod__(self, other: Any) -> Any:
-        return _by_component(self, other, remainder(type(self).__treadle_type__.elem))
+        return _by_component(self, other, remainder(self.__treadle_type__.elem))
 
     def __mul__(self, other: Any) -> Any:
-        s = number_in(other)
-        return type(self)._of([x * s for x in self._data]) if s is not None else _product(self, other)
+        s = self._factor(other)
+        return type(self)._of([x * s for x in self._data]) if s is not None else self.__matmul__(other)
 
     def __rmul__(self, other: Any) -> Any:
-        s = number_in(other)
+        s = self._factor(other)
         return NotImplemented if s is None else type(self)._of([s * x for x in self._data])
 
     def __matmul__(self, other: Any) -> Any:
-        return _product(self, other)
+        s, t = self.__treadle_type__, getattr(other, "__treadle_type__", None)
+        if not isinstance(other, CompositeValue) or s.elem is not t.elem:
+            return NotImplemented
+        made = product(s, self._data, t, other._data, self._round)
+        return NotImplemented if made is None else class_of(made[0])._of(made[1])
 
     def __truediv__(self, other: Any) -> Any:
-        s = number_in(other)
+        s = self._factor(other)
         if s is None:
             return NotImplemented
-        divide = quotient(type(self).__treadle_type__.elem)
+        divide = quotient(self.__treadle_type__.elem)
         return type(self)._of([divide(x, s) for x in self._data])
 
     def __rtruediv__(self, other: Any) -> Any:
-        s = number_in(other)
+        s = self._factor(other)
         if s is None:
             return NotImplemented
-        divide = quotient(type(self).__treadle_type__.elem)
+        divide = quotient(self.__treadle_type__.elem)
         return type(self)._of([divide(s, x) for x in self._data])
+
+    def _factor(self, other: Any) -> Any:
+        """The number ``other`` rounded as components are, so that it multiplies and divides them; or None."""
+        s = number_in(other, self.__treadle_type__.elem)
+        return None if s is None else self._pack([s])[0]
 
 
 def _by_component(a: CompositeValue, b: Any, function: Callable) -> Any:
     """``function`` of each pair of components, of two values of one type (or a sequence of as many numbers)."""
     if isinstance(b, tuple | list | np.ndarray):
         b = type(a)(b)
-    if type(b) is not type(a):
+    if not isinstance(b, CompositeValue) or b.__treadle_type__ is not a.__treadle_type__:
         return NotImplemented
     return type(a)._of([function(x, y) for x, y in zip(a._data, b._data)])
 
 
-def _sum_of_products(row: Any, column: Any, narrow: Callable) -> Any:
-    """The sum of products in order, rounded at every step."""
-    total = narrow(row[0] * column[0])
-    for x, y in zip(row[1:], column[1:]):
-        total = narrow(total + narrow(x * y))
-    return total
-
-
-def _product(a: Any, b: Any) -> Any:
-    """Matrix and vector products, and the composition of rotations and of rigid transforms."""
-    if not isinstance(b, CompositeValue) or type(a).__treadle_type__.elem is not type(b).__treadle_type__.elem:
-        return NotImplemented
-    s, t = type(a).__treadle_type__, type(b).__treadle_type__
-    narrow = type(a)._round
-    if isinstance(s, Matrix) and isinstance(t, Matrix) and s.cols == t.rows:
-        columns = [b._data[j :: t.cols] for j in range(t.cols)]
-        rows = [a._data[i * s.cols : (i + 1) * s.cols] for i in range(s.rows)]
-        made = matrix_class(s.rows, t.cols, s.elem)
-        return made._of([_sum_of_products(row, column, narrow) for row in rows for column in columns])
-    if isinstance(s, Matrix) and isinstance(t, Vector) and t.tag == "vec" and s.cols == t.n:
-        rows = [a._data[i * s.cols : (i + 1) * s.cols] for i in range(s.rows)]
-        return vector_class(s.rows, s.elem)._of([_sum_of_products(row, b._data, narrow) for row in rows])
-    if isinstance(s, Vector) and s.tag == "vec" and isinstance(t, Matrix) and s.n == t.rows:
-        columns = [b._data[j :: t.cols] for j in range(t.cols)]
-        return vector_class(t.cols, s.elem)._of([_sum_of_products(column, a._data, narrow) for column in columns])
-    if s is t and isinstance(s, Vector) and s.tag == "quat":
-        return type(a)._of(_hamilton(a._data, b._data))
-    if s is t and isinstance(s, Vector) and s.tag == "transform":
-        turned = _turned(a._data[3:], b._data[:3])
-        return type(a)._of([x + y for x, y in zip(a._data[:3], turned)] + _hamilton(a._data[3:], b._data[3:]))
-    return NotImplemented
-
-
-def _hamilton(a: Any, b: Any) -> list[float]:
-    """Hamilton's product of quaternions (x, y, z, w)."""
-    ax, ay, az, aw = a
-    bx, by, bz, bw = b
-    return [
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by + ay * bw + az * bx - ax * bz,
-        aw * bz + az * bw + ax * by - ay * bx,
-        aw * bw - ax * bx - ay * by - az * bz,
-    ]
-
-
-def _turned(q: Any, v: Any) -> list[float]:
-    """A vector turned by a unit quaternion: ``v (2w² - 1) + 2w (q × v) + 2q (q · v)``."""
-    x, y, z, w = q
-    c, d = 2.0 * w * w - 1.0, 2.0 * (x * v[0] + y * v[1] + z * v[2])
-    cross = (y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0])
-    return [c * v[i] + 2.0 * w * cross[i] + d * q[i] for i in range(3)]
-
-
 class VectorValue(CompositeValue):
-    """A vector: made from its components, one scalar for all, a sequence, or nothing (zero)."""
+    """A vector: made from its components, one scalar for all, a sequence, or nothing (zero).
+
+    Its class can also be spelt as annotations are, ``VectorValue[float, 3]``.
+    """
 
     __slots__ = ()
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _spelt(cls, item, lambda elem, n: core.vector(n, elem), 1)
 
     def __len__(self) -> int:
         return len(self._data)
 
     def __iter__(self) -> Iterator:
-        return iter(self._data) if type(self).__treadle_type__.elem is not b1 else map(bool, self._data)
+        return iter(self._data) if self._plain else map(self._shown, self._data)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             part = self._data[i]
-            return vector_class(len(part), type(self).__treadle_type__.elem)._of(part)
-        found = self._data[i]
-        return bool(found) if self._code == "B" and type(self).__treadle_type__.elem is b1 else found
+            return vector_class(len(part), self.__treadle_type__.elem)._of(part)
+        try:
+            return self._shown(self._data[i])
+        except TypeError:
+            raise _no_index(self, i) from None
 
     def __setitem__(self, i: Any, value: Any) -> None:
         if isinstance(i, slice):
             where = range(*i.indices(len(self._data)))
-            numbers = list(value) if not isinstance(value, int | float) else [value] * len(where)
-            if len(numbers) != len(where):
-                raise ValueError(f"{len(where)} components cannot be set from {len(numbers)} values")
-            for k, number in zip(where, numbers):
-                self[k] = number
-        else:
-            self._data[i] = type(self)._pack([value])[0]
+            for k, number in zip(where, self._pack(_flat(value, (len(where),), "the slice"))):
+                self._data[k] = number
+            return
+        try:
+            k = operator.index(i)
+        except TypeError:
+            raise _no_index(self, i) from None
+        self._data[k] = self._pack([value])[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self)})"
 
     def __str__(self) -> str:
-        return str(list(self))
+        return f"[{', '.join(map(str, self))}]"
+
+
+def _no_index(value: CompositeValue, key: Any) -> KeyError:
+    return KeyError(f"{type(value).__name__} has no component {key!r}; ask with ints or slices")
+
+
+def _flat(value: Any, shape: tuple[int, ...], name: str) -> list:
+    """The numbers that ``value`` gives to what has ``shape``: one for all, or nested sequences, or all in a row.
+
+    Raises:
+        ValueError: not as many as ``name`` has.
+    """
+    count = prod(shape)
+    number = number_in(value)
+    if number is not None:
+        return [number] * count
+    items = value._data if isinstance(value, CompositeValue) else list(value)
+    if len(shape) == 2 and len(items) == shape[0] and all(number_in(x) is None for x in items):
+        return [x for row in items for x in _flat(row, shape[1:], f"a row of {name}")]
+    if len(items) != count:
+        raise ValueError(f"{name} takes {count} numbers, not {len(items)}")
+    return list(items)
 
 
 def _components(cls: type, args: tuple) -> list:
@@ -234,6 +236,8 @@ def _components(cls: type, args: tuple) -> list:
         number = number_in(only)
         if number is not None:
             return [number] * t.n
+        if isinstance(only, str | bytes):
+            raise TypeError(f"{cls.__name__} is made of numbers, not of {only!r}")
         args = tuple(only)
     flat: list = []
     for x in args:
@@ -272,6 +276,9 @@ class QuaternionValue(VectorValue):
 
     __slots__ = ()
 
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _spelt(cls, item, core.quaternion, 0)
+
 
 class TransformValue(VectorValue):
     """A rigid transform: ``p``, a translation, then ``q``, a rotation. Without arguments it moves nothing; one number
@@ -279,27 +286,27 @@ class TransformValue(VectorValue):
 
     __slots__ = ()
 
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _spelt(cls, item, core.transformation, 0)
+
     def __init__(self, *args: Any, p: Any = None, q: Any = None):
         cls = type(self)
-        if len(args) == cls.__treadle_type__.n:
-            self._data = cls._pack(args)
-            return
-        if len(args) == 1 and not hasattr(args[0], "__len__"):
-            self._data = cls._pack(args * 7)
-            return
-        if len(args) == 1 and len(args[0]) == 7:
+        if len(args) == 7 or (len(args) == 1 and (number_in(args[0]) is not None or _size(args[0], "p") == 7)):
             self._data = cls._pack(_components(cls, args))
             return
         if len(args) > 2:
-            raise ValueError(f"{cls.__name__} takes a position and a rotation, or 7 numbers, not {len(args)}")
+            raise ValueError(f"{cls.__name__} takes a translation and a rotation, or 7 numbers, not {len(args)}")
         p = args[0] if args else (0.0, 0.0, 0.0) if p is None else p
         q = args[1] if len(args) == 2 else (0.0, 0.0, 0.0, 1.0) if q is None else q
-        self._data = cls._pack(_components(cls, (p, q)))
+        for name, part, size in (("p", p, 3), ("q", q, 4)):
+            if _size(part, name) != size:
+                raise ValueError(f"argument {name!r} of {cls.__name__} has {size} components, not {len(part)}")
+        self._data = cls._pack([*map(number_in, p), *map(number_in, q)])
 
     @property
     def p(self) -> Any:
         """The translation, as a copy."""
-        return vector_class(3, type(self).__treadle_type__.elem)._of(self._data[:3])
+        return vector_class(3, self.__treadle_type__.elem)._of(self._data[:3])
 
     @p.setter
     def p(self, value: Any) -> None:
@@ -308,51 +315,85 @@ class TransformValue(VectorValue):
     @property
     def q(self) -> Any:
         """The rotation, as a copy."""
-        return class_of(core.quaternion(type(self).__treadle_type__.elem))._of(self._data[3:])
+        return quaternion_class(self.__treadle_type__.elem)._of(self._data[3:])
 
     @q.setter
     def q(self, value: Any) -> None:
         self[3:7] = value
 
 
+def _size(part: Any, name: str) -> int:
+    """How many components the argument ``name`` of a transform has."""
+    if not hasattr(part, "__len__"):
+        raise TypeError(f"argument {name!r} of a transform is a sequence of numbers, not {type(part).__name__}")
+    return len(part)
+
+
 class MatrixValue(CompositeValue):
-    """A matrix: made from its scalars row by row, from rows, from one scalar for all, a nested sequence, or nothing."""
+    """A matrix: made from its scalars row by row, from rows, from one scalar for all, a nested sequence, or nothing.
+
+    Its class can also be spelt as annotations are, ``MatrixValue[float, 3, 3]``.
+    """
 
     __slots__ = ()
 
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _spelt(cls, item, lambda elem, rows, cols: core.matrix(rows, cols, elem), 2)
+
     def __init__(self, *args: Any):
-        self._data = type(self)._pack(_components(type(self), args))
+        given = args[0] if len(args) == 1 else args if args else 0
+        self._data = self._pack(_flat(given, self._shape_, type(self).__name__))
 
     def __len__(self) -> int:
-        return type(self).__treadle_type__.rows
+        return self.__treadle_type__.rows
 
     def __iter__(self) -> Iterator:
         return (self[i] for i in range(len(self)))
 
-    def _where(self, i: Any) -> tuple[Any, Any]:
-        """The flat positions an index means, nested by row, and the class of what lies there."""
-        t = type(self).__treadle_type__
-        row, column = i if isinstance(i, tuple) else (i, slice(None))
-        return np.arange(t.n).reshape(t.rows, t.cols)[row, column], t.elem
+    def __hash__(self) -> int:
+        return hash(tuple(map(tuple, self._rows())))
 
-    def __getitem__(self, i: Any) -> Any:
-        where, elem = self._where(i)
-        if np.ndim(where) == 0:
-            return self._data[where]
-        numbers = [self._data[k] for k in where.ravel()]
-        if where.ndim == 1:
-            return vector_class(where.size, elem)._of(numbers)
-        rows, cols = where.shape if where.size else (0, 0)  # as in kernels
-        return matrix_class(rows, cols, elem)._of(numbers)
+    def _where(self, key: Any) -> tuple[int | range, int | range]:
+        """The rows and the columns that an index means, a range where it is a slice."""
+        t = self.__treadle_type__
+        if not isinstance(key, tuple):
+            return self._along(key, t.rows), range(t.cols)
+        if len(key) != 2:
+            raise KeyError(f"a matrix has a row and a column, not {len(key)} indices")
+        return self._along(key[0], t.rows), self._along(key[1], t.cols)
 
-    def __setitem__(self, i: Any, value: Any) -> None:
-        where, _ = self._where(i)
-        numbers = np.asarray(value).ravel().tolist() if not np.isscalar(value) else [number_in(value)]
-        places = np.atleast_1d(where).ravel()
-        if len(numbers) not in (1, len(places)):
-            raise ValueError(f"{len(places)} components cannot be set from {len(numbers)} values")
-        packed = type(self)._pack(numbers * (len(places) // len(numbers)))
-        for k, number in zip(places, packed):
+    def _along(self, key: Any, n: int) -> int | range:
+        if isinstance(key, slice):
+            return range(*key.indices(n))
+        try:
+            i = operator.index(key)
+        except TypeError:
+            raise _no_index(self, key) from None
+        if not -n <= i < n:
+            raise IndexError(f"index {i} in {type(self).__name__}, where {n} are in a line")
+        return i % n
+
+    def _places(self, row: int | range, column: int | range) -> list[int]:
+        """Where the components of rows and columns lie in the buffer."""
+        rows, columns = ((x,) if isinstance(x, int) else x for x in (row, column))
+        return [i * self.__treadle_type__.cols + j for i in rows for j in columns]
+
+    def __getitem__(self, key: Any) -> Any:
+        row, column = self._where(key)
+        elem = self.__treadle_type__.elem
+        numbers = [self._data[k] for k in self._places(row, column)]
+        if isinstance(row, range) and isinstance(column, range):
+            shape = (len(row), len(column)) if numbers else (0, 0)  # as in kernels
+            return matrix_class(*shape, elem)._of(numbers)
+        if isinstance(row, int) and isinstance(column, int):
+            return self._shown(numbers[0])
+        return vector_class(len(numbers), elem)._of(numbers)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        row, column = self._where(key)
+        shape = tuple([len(x) for x in (row, column) if isinstance(x, range)])
+        numbers = _flat(value, shape, "the part") if shape else [value]
+        for k, number in zip(self._places(row, column), self._pack(numbers)):
             self._data[k] = number
 
     def get_row(self, i: int) -> Any:
@@ -372,29 +413,54 @@ class MatrixValue(CompositeValue):
         self[:, j] = value
 
     def _rows(self) -> list[list]:
-        t = type(self).__treadle_type__
-        return [list(self._data[i * t.cols : (i + 1) * t.cols]) for i in range(t.rows)]
+        t = self.__treadle_type__
+        numbers = self._data if self._plain else [self._shown(x) for x in self._data]
+        return [list(numbers[i * t.cols : (i + 1) * t.cols]) for i in range(t.rows)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._rows()})"
 
     def __str__(self) -> str:
-        return "[" + ",\n ".join(map(str, self._rows())) + "]"
+        return "[" + ",\n ".join(f"[{', '.join(map(str, row))}]" for row in self._rows()) + "]"
 
 
-def _component(i: int) -> property:
+def _component(i: int, n: int) -> property:
+    """The property for component ``i`` of values that have ``n``; it refuses where there is none."""
+
     def get(self: VectorValue) -> Any:
-        return self._data[i]
+        if i >= n:
+            raise AttributeError(f"{type(self).__name__} has no component {'xyzw'[i]!r}")
+        return self._shown(self._data[i])
 
     def put(self: VectorValue, value: Any) -> None:
-        self[i] = value
+        if i >= n:
+            raise AttributeError(f"{type(self).__name__} has no component {'xyzw'[i]!r}")
+        self._data[i] = self._pack([value])[0]
 
     return property(get, put, doc=f"Component {i}.")
+
+
+def _spelt(cls: type, item: Any, make: Callable[..., Type], count: int) -> Any:
+    """The class that ``cls[dtype, sizes…]`` spells, with ``count`` sizes as ints or ``Literal[3]``."""
+    from .annotations import type_of
+
+    dtype, *sizes = item if isinstance(item, tuple) else (item,)
+    if cls not in _GENERAL:
+        raise TypeError(f"{cls.__name__} has its scalar type and its size")
+    if len(sizes) != count:
+        raise TypeError(f"{cls.__name__}[…] requires {count + 1} parameters: a scalar type and {count} sizes")
+    if any(isinstance(x, typing.TypeVar) or x is Any for x in (dtype, *sizes)):
+        return types.GenericAlias(cls, item)
+    elem = type_of(dtype)
+    if not isinstance(elem, Scalar):
+        raise TypeError(f"components are scalars, not {dtype!r}")
+    return class_of(make(elem, *map(literal_size, sizes)))
 
 
 # -- the classes -------------------------------------------------------------------------------------------------------
 
 _CLASSES: dict[Type, type] = {}
+_GENERAL = (VectorValue, QuaternionValue, TransformValue, MatrixValue)
 _BASES = {"vec": VectorValue, "quat": QuaternionValue, "transform": TransformValue}
 
 
@@ -418,10 +484,12 @@ def register_class(t: Struct, c: type) -> None:
 
 
 def _composite_class(t: Vector | Matrix) -> type:
+    """The class of values of ``t``. It has no slots: programs may give values attributes of their own."""
     scalar = class_of(t.elem)
     members: dict[str, Any] = {
-        "__slots__": (), "__treadle_type__": t, "_code": code(t.elem), "_round": staticmethod(rounder(t.elem)),
-        "dtype": scalar, "_wp_scalar_type_": scalar, "_length_": t.n, "__module__": "treadle",
+        "__treadle_type__": t, "__treadle_open__": False, "_plain": t.elem is f32 or t.elem is i32,
+        "_code": code(t.elem), "_round": staticmethod(rounder(t.elem)), "__module__": "treadle",
+        "dtype": scalar, "_wp_scalar_type_": scalar, "_length_": t.n, "_type_": scalar._type_,
     }  # fmt: skip
     if isinstance(t, Matrix):
         members["_shape_"] = (t.rows, t.cols)
@@ -431,8 +499,9 @@ def _composite_class(t: Vector | Matrix) -> type:
         base = _BASES[t.tag]
         if t.tag != "transform":
             members["__init__"] = _vector_init(t)
-        if t.tag != "transform":
-            members.update((name, _component(i)) for i, name in enumerate("xyzw"[: t.n]))
+            members.update((name, _component(i, t.n)) for i, name in enumerate("xyzw"))
+    members["_wp_generic_type_hint_"] = base
+    members["_wp_type_params_"] = (*members["_shape_"], scalar)
     return type(spell(t), (base,), members)
 
 

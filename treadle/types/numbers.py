@@ -23,6 +23,19 @@ def code(t: Scalar) -> str:
     return "f" if t.is_float and t.bits == 16 else _CODES[t.kind][t.bits]
 
 
+def c_type(t: Scalar) -> type:
+    """The type of :mod:`ctypes` that lies in memory as a ``t`` does; 16-bit floats as their bits.
+
+    >>> c_type(f32)
+    <class 'ctypes.c_float'>
+    """
+    if t is b1:
+        return ctypes.c_bool
+    if t.is_float:
+        return {16: ctypes.c_uint16, 32: ctypes.c_float, 64: ctypes.c_double}[t.bits]
+    return getattr(ctypes, f"c_{'' if t.is_signed else 'u'}int{t.bits}")
+
+
 @cache
 def rounder(t: Scalar) -> Callable[[Any], Any]:
     """A function that makes of a number the Python number a scalar of type ``t`` can hold."""

@@ -35,6 +35,15 @@ def numpy_dtype(t: Type) -> np.dtype:
     raise TypeError(f"NumPy has no dtype for {spell(t)}")
 
 
+def number_dtype(t: Scalar) -> np.dtype:
+    """The dtype in which NumPy computes with numbers of type ``t``: float32 for a bfloat16.
+
+    >>> number_dtype(bf16)
+    dtype('float32')
+    """
+    return np.dtype(np.float32) if t is bf16 else numpy_dtype(t)
+
+
 _OF_NUMPY = {numpy_dtype(t): t for t in SCALARS if t is not bf16}
 
 

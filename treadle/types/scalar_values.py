@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .core import SCALARS, Scalar, bf16
-from .numbers import quotient, remainder, rounder
-from .numpy_types import numpy_dtype
+from ..base.config import config
+from .core import SCALARS, Scalar, b1, bf16, f32, i32
+from .numbers import c_type, quotient, remainder, rounder
+from .numpy_types import number_dtype, numpy_dtype
 from .spelling import spell
 
 
@@ -53,8 +54,14 @@ class ScalarValue:
     def __reduce__(self):
         return restored_scalar, (type(self).__treadle_type__.name, self.value)
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.value, digits)
+
+    def __trunc__(self) -> int:
+        return math.trunc(self.value)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.value, dtype or numpy_dtype(type(self).__treadle_type__))
+        return np.array(self.value, dtype or number_dtype(type(self).__treadle_type__))
 
 
 class IntegerValue(ScalarValue):
@@ -69,11 +76,31 @@ class FloatValue(ScalarValue):
     __slots__ = ()
 
 
-def number_in(x: Any) -> Any:
-    """The Python number in ``x``, or None."""
+def number_in(x: Any, t: Scalar | None = None) -> Any:
+    """The Python number in ``x``, or None; with ``t``, numbers that are of another type do not count."""
     if isinstance(x, ScalarValue):
-        return x.value
+        return x.value if t is None or type(x).__treadle_type__ is t else None
     return x if isinstance(x, bool | int | float | np.number | np.bool_) else None
+
+
+def shown(t: Scalar, number: Any) -> Any:
+    """A ``number`` of type ``t`` that users ask a value or a builtin for.
+
+    Python's own numbers stand for float32, int32 and bool. A number of any other type keeps its type, so that
+    ``wp.sin(v[0])`` of a ``vec3d`` is computed in float64; ``wp.config.legacy_scalar_return_types`` gives Python's own.
+
+    >>> from .core import f32, f64
+    >>> shown(f32, 0.5), shown(f64, 0.5)
+    (0.5, float64(0.5))
+    """
+    if t is b1:
+        return bool(number)
+    if t is f32 or t is i32 or config.legacy_scalar_return_types:
+        return number
+    c = scalar_class(t)
+    made = object.__new__(c)
+    made.value = number  # rounded already
+    return made
 
 
 def _scalar_operator(function: Callable, swapped: bool = False) -> Callable:
@@ -141,7 +168,7 @@ def scalar_class(t: Scalar) -> type:
     """The class of numbers of type ``t``."""
     members = {
         "__slots__": (), "__treadle_type__": t, "_round": staticmethod(rounder(t)), "__module__": "treadle",
-        "__doc__": f"A number of type {spell(t)}.",
+        "__doc__": f"A number of type {spell(t)}.", "_type_": c_type(t),
     }  # fmt: skip
     if t is not bf16:  # so that NumPy takes the class for a dtype, as in np.zeros(3, dtype=wp.float32)
         members["dtype" if np.lib.NumpyVersion(np.__version__) < "2.4.0" else "__numpy_dtype__"] = numpy_dtype(t)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import typing
+from typing import Any
+
 from .core import (
     STR,
     Array,
@@ -88,3 +91,19 @@ def _matrix(t: Matrix) -> str:
         if t.rows == 6:
             return f"spatial_matrix{SUFFIXES[t.elem]}"
     return f"matrix(shape=({t.rows}, {t.cols}), dtype={spell(t.elem)})"
+
+
+def literal_size(n: Any) -> int:
+    """A positive int, given as it is or as ``Literal[n]``.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if typing.get_origin(n) is typing.Literal:
+        values = typing.get_args(n)
+        if len(values) != 1:
+            raise TypeError(f"a size is one number, not one of {values}")
+        n = values[0]
+    if not isinstance(n, int) or n < 1:
+        raise TypeError(f"a size is a positive integer, not {n!r}")
+    return n
