@@ -30,13 +30,14 @@ _HOMES = {
     "lang.tape": "Tape",
     "lang.jvp": "jvp",
     "lang.hvp": "hvp",
-    "lang.session": "init clear_kernel_cache install_as_warp",
+    "lang.session": "init clear_kernel_cache clear_lto_cache get_cpu_kernel_cache_key",
+    "lang.alias": "install_as_warp",
     "lang.diagnostics": "print_diagnostics",
     "base.logs": "LOG_DEBUG LOG_INFO LOG_WARNING LOG_ERROR Logger get_logger set_logger ScopedLogger ScopedLogLevel",
     "runtime.array": "array array1d array2d array3d array4d",
     "types.annotations": "fixedarray ref",
     "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
-    "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy "
+    "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy from_ptr "
                          "dtype_to_numpy dtype_from_numpy",
     "runtime.copies": "copy clone",
     "runtime.device": "Device DeviceLike get_device set_device get_preferred_device get_devices is_device_available "
@@ -71,6 +72,7 @@ _ERRORS = {  # how programs written for Warp name what a refused program raises
     "WarpCodegenValueError": "KernelValueError", "WarpCodegenIndexError": "KernelIndexError",
 }  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
+            "sparse": "sparse", "fem": "fem",
             "_src": "compat"}  # fmt: skip
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
@@ -124,7 +126,7 @@ def _find(name: str) -> Any:
             return make(name)
         if name in _GENERIC:
             return TypeVar(name)
-    raise AttributeError(f"module 'treadle' has no attribute {name!r}")
+    raise importlib.import_module(".absent", __name__).absent(__name__, name)
 
 
 @cache
@@ -135,6 +137,13 @@ def _language() -> tuple[Any, Any, frozenset[str], Any]:
     from .types import values
 
     return values, values.names(), frozenset(PUBLIC), Builtin
+
+
+def __treadle_absent__(name: str) -> str:
+    """Why there is no ``name``, for the messages of the compiler."""
+    from .absent import state
+
+    return state(name)
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
 
@@ -12,6 +13,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m treadle", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script in which `import warp` gives treadle")
+    run.add_argument(
+        "-m", dest="module", action="store_true", help="the script is named as a module, as python -m does"
+    )
     run.add_argument("script")
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(argv)
@@ -20,7 +24,12 @@ def main(argv: list[str] | None = None) -> int:
 
     install_as_warp()
     sys.argv = [given.script, *given.arguments]
-    runpy.run_path(given.script, run_name="__main__")
+    if given.module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(given.script, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(given.script)))  # as Python does for scripts
+        runpy.run_path(given.script, run_name="__main__")
     return 0
 
 

@@ -103,7 +103,8 @@ class ScopedLogger:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        set_logger(self._saved)
+        global _logger
+        _logger = self._saved
 
 
 class ScopedLogLevel:
@@ -140,11 +141,11 @@ def log_warning(message: str, category: type[Warning] | None = None, stacklevel:
         message: the text.
         category: the class of the warning; UserWarning where none is given.
         stacklevel: 1 names the line outside treadle that led here, 2 its caller, and so on.
-        once: say the same to the same category only once a process.
+        once: say the same to the same category only once a process; so it always is with deprecations.
     """
-    if config.log_level > LOG_WARNING or (once and (category, message) in _said):
+    if config.log_level > LOG_WARNING or (category, message) in _said:
         return
-    if once:
+    if once or (category is not None and issubclass(category, DeprecationWarning)):
         _said.add((category, message))
     _logger.warning(message, category, stacklevel=stacklevel + _inside() + 1)
 

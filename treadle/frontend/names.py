@@ -97,7 +97,9 @@ class Outside:
         value = getattr(owner, name, MISSING)
         if value is MISSING:
             shown = getattr(owner, "__name__", None) or type(owner).__name__
-            raise KernelAttributeError(f"{shown} has no attribute {name!r}", hint=near(name, dir(owner)))
+            why = getattr(owner, "__treadle_absent__", lambda name: "")(name)  # what the owner itself says of it
+            said = f"{shown} has no {name!r}: {why}" if why else f"{shown} has no attribute {name!r}"
+            raise KernelAttributeError(said, hint="" if why else near(name, dir(owner)))
         if path:
             self.manifest.record(path, value)
         return value

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.config import config
 from ..base.errors import LaunchError, LaunchTypeError
+from ..base.logs import log_info
 from ..runtime import fast, watch
 from ..runtime.device import Device, get_device
 from ..runtime.launch import Program, normal_dims
@@ -120,7 +121,7 @@ def _launch(
     if checked is None and not config.print_launches:
         _quicken(kernel, program)
     if config.print_launches:
-        print(f"kernel {kernel.key} on {where}: dim {dims}")
+        log_info(f"kernel: {kernel.key}, device: {where}, dim: {dims}")
     _run(kernel, types, program, program.command(packed, dims), values, dims, record_tape)
     return None
 

@@ -1,8 +1,7 @@
-"""What concerns the whole process: starting up, the cache on disk, and answering for the name ``warp``."""
+"""What concerns the whole process: starting up, the cache on disk, and what libraries ask of the process."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ..base.config import VERSION, config
@@ -83,23 +82,23 @@ def clear_kernel_cache() -> None:
     cache.clear()
 
 
-def install_as_warp() -> None:
-    """Let ``import warp`` in this process give treadle.
+def clear_lto_cache() -> None:
+    """Delete GPU code that is linked late. There is none; :func:`clear_kernel_cache` deletes all compiled kernels."""
 
-    Raises:
-        RuntimeError: NVIDIA Warp itself is already imported.
 
-    >>> import treadle
-    >>> treadle.install_as_warp()
-    >>> import warp
-    >>> warp is treadle
+def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
+    """A name for what compiled kernels depend on besides their source: release, system, processor, code generator.
+
+    Folders of kernels whose machines give the same name can be shared. Do not take it apart; its form may change.
+
+    >>> import treadle as wp
+    >>> wp.get_cpu_kernel_cache_key() == wp.get_cpu_kernel_cache_key()
     True
     """
-    present = sys.modules.get("warp")
-    ours = sys.modules[__package__.rpartition(".")[0]]
-    if present is not None and present is not ours:
-        raise RuntimeError("NVIDIA Warp is already imported in this process")
-    sys.modules["warp"] = ours
-    prefix = ours.__name__ + "."
-    for name in [n for n in sys.modules if n.startswith(prefix)]:
-        sys.modules["warp." + name[len(prefix) :]] = sys.modules[name]
+    import platform
+
+    from ..base.digest import digest
+    from ..codegen.cpu import host_target, llvm_version
+
+    what = digest(host_target().key(), llvm_version())[:8]
+    return f"{VERSION}-{platform.system()}-{platform.machine()}-{what}"

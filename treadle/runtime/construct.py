@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.logs import log_warning
 from ..types.core import Matrix, Scalar, Vector, b1, f32, i32
 from .array import allocate, allocate_with, array
 from .array_views import normal_shape
@@ -180,6 +181,24 @@ def from_numpy(arr: np.ndarray, dtype: Any = None, shape: Any = None, device: An
             e = element_of(core.matrix(arr.shape[1], arr.shape[2], scalar))
         dtype = e.cls
     return array(arr, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad)
+
+
+def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
+    """An array over memory at an address; the same as ``wp.array(ptr=…)``, which is the newer way.
+
+    Args:
+        ptr: the address.
+        length: how many elements there are; where ``shape`` is given it decides.
+        dtype: the element type.
+        shape: an int or up to four.
+
+    Raises:
+        TypeError: no ``dtype``.
+    """
+    log_warning("wp.from_ptr is the older way; write wp.array(ptr=…, shape=…, dtype=…)", DeprecationWarning)
+    if dtype is None:
+        raise TypeError("wp.from_ptr needs a dtype")
+    return array(ptr=ptr, dtype=dtype, shape=length if shape is None else shape, device=device)
 
 
 def dtype_to_numpy(dtype: Any) -> Any:

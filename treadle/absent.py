@@ -1,0 +1,66 @@
+"""What the field has and treadle has not, and why: whoever asks for such a name is told its state."""
+
+from __future__ import annotations
+
+_LATER = "not part of this release"
+
+# What a feature is, and the names that belong to it. Names that end in * stand for all that begin so.
+_FEATURES: dict[str, str] = {
+    f"sparse volumes are {_LATER}": "Volume volume_*",
+    f"triangle meshes and their queries are {_LATER}": "Mesh MeshQuery* mesh_* tile_mesh_*",
+    f"bounding volume trees are {_LATER}": "Bvh BvhQuery* bvh_* tile_bvh_* tile_query_valid",
+    f"hash grids are {_LATER}": "HashGrid HashGridQuery hash_grid_*",
+    f"intersection tests are {_LATER}": "intersect_tri_tri closest_point_edge_edge",
+    f"textures are {_LATER}": "Texture Texture1D Texture2D Texture3D TextureAddressMode TextureFilterMode "
+                              "TextureResourceFlags texture_sample",
+    "images shared with OpenGL need a GPU": "GLTextureResource RegisteredGLBuffer",
+    f"captured graphs of launches are {_LATER}": "ScopedCapture CaptureMode Graph capture_*",
+    f"exchange with JAX is {_LATER}": "jax_* to_jax from_jax dtype_to_jax dtype_from_jax device_to_jax device_from_jax "
+                                      "JaxCallableGraphMode JaxModulePreloadMode clear_jax_callable_graph_cache",
+    f"exchange with PyTorch is {_LATER}": "to_torch from_torch dtype_to_torch dtype_from_torch device_to_torch "
+                                          "device_from_torch stream_to_torch stream_from_torch",
+    f"exchange by DLPack is {_LATER}": "to_dlpack from_dlpack",
+    "exchange with Paddle is not planned": "to_paddle from_paddle dtype_to_paddle dtype_from_paddle device_to_paddle "
+                                           "device_from_paddle stream_from_paddle",
+    "Fabric is the memory of Omniverse, which treadle does not reach":
+        "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",
+    f"wp.load_module compiles now and the cache keeps the code; compilation to other places is {_LATER}":
+        "compile_aot_module load_aot_module ModuleBuildOptions",
+    "memory of other processes is shared between CUDA devices only": "from_ipc_handle event_from_ipc_handle",
+    "managed memory needs a CUDA device": "CudaManagedAllocator",
+    f"functions in C are {_LATER}": "func_native address_of build_experimental",
+    f"the tile_… functions factor and solve; dense algebra on flat arrays is {_LATER}": "dense_*",
+    f"finite elements are {_LATER}": "fem",
+    f"sparse matrices are {_LATER}": "sparse",
+    f"optimisers and linear solvers are {_LATER}": "optim",
+    f"surfaces and triangulations are {_LATER}": "geometry",
+    f"viewers of this kind are {_LATER}": "render",
+    "it is written as an operator, an index or an assignment": "address array_store assign_copy assign_inplace "
+        "add_inplace sub_inplace bit_and_inplace bit_or_inplace bit_xor_inplace transform_add_inplace "
+        "transform_sub_inplace extract index indexref iter_next load store slice view assign tile_add_inplace "
+        "tile_sub_inplace tile_bit_and_inplace tile_bit_or_inplace tile_bit_xor_inplace tile_slice_indexed "
+        "transform_set_rotation_copy transform_set_translation_copy",
+}  # fmt: skip
+
+_EXACT = {name: state for state, names in _FEATURES.items() for name in names.split() if not name.endswith("*")}
+_BEGINNINGS = {
+    name[:-1]: state for state, names in _FEATURES.items() for name in names.split() if name.endswith("*")
+}  # fmt: skip
+
+
+def state(name: str) -> str:
+    """Why treadle has no ``name``; empty where the field has no such name either.
+
+    >>> state("Volume")
+    'sparse volumes are not part of this release'
+    """
+    if name in _EXACT:
+        return _EXACT[name]
+    return next((why for beginning, why in _BEGINNINGS.items() if name.startswith(beginning)), "")
+
+
+def absent(module: str, name: str) -> AttributeError:
+    """The error for a name that ``module`` lacks."""
+    top, _, part = module.partition(".")
+    why = "" if name.startswith("_") else state(part.partition(".")[0] or name)
+    return AttributeError(f"{module} has no {name!r}{' yet' if why.endswith(_LATER) else ''}{why and ': ' + why}")
