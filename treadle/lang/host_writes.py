@@ -11,7 +11,7 @@ from ..base.errors import KernelGradientError
 from ..runtime.array import array, put_selected
 from ..runtime.copies import put_elements, read, write
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
-from ..types.numbers import bf16_bits, bf16_values
+from ..types.numbers import bf16_bits, bf16_values, bits_of
 
 GradientOf = Callable[[array], "array | None"]
 
@@ -140,7 +140,7 @@ def add(rows: np.ndarray, flow: np.ndarray, t: Type, at: Any = Ellipsis) -> None
     if scalar is bf16:
         sums = bf16_values(rows)
         np.add.at(sums, at, bf16_values(flow))
-        rows[...] = bf16_bits(sums)
+        bits_of(rows)[...] = bf16_bits(sums)
     elif rows.dtype.kind == "f" and at is Ellipsis:
         rows += flow
     elif rows.dtype.kind == "f":

@@ -16,6 +16,7 @@ import numpy as np
 from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
+from ..types.numbers import bf16_values, seen_as
 from ..types.spelling import spell
 from . import array_views as views
 from . import watch
@@ -169,8 +170,14 @@ class array(Shaped):
 
     def numpy(self) -> np.ndarray:
         """A NumPy array over the same memory, without a copy. Components of vectors and matrices are its last
-        dimensions. Structs become records. The memory stays alive as long as either array does.
+        dimensions. Structs become records; bfloat16 is the type of ``ml_dtypes`` where a program has imported that,
+        else its bits, uint16. The memory stays alive as long as either array does.
         """
+        rows = self._rows()
+        return seen_as(rows) if self._element.halves else rows
+
+    def _rows(self) -> np.ndarray:
+        """The elements as :meth:`numpy` has them, in NumPy's words for the memory: a bfloat16 as its bits."""
         e = self._element
         memory = self._memory
         if memory is None:
@@ -218,9 +225,9 @@ class array(Shaped):
         if not shape:
             e = self._element
             if e.plain:
-                return self.numpy()[key].item()
+                return self._rows()[key].item()
             at = key if isinstance(key, tuple) else (key,)
-            return to_host(self.numpy()[tuple(k for k in at if k is not Ellipsis)].reshape(1, *e.inner), e)[0]
+            return to_host(self._rows()[tuple(k for k in at if k is not Ellipsis)].reshape(1, *e.inner), e)[0]
         made = self._view(shape, strides, offset)
         if self._grad is not None:
             made._adopt(self._grad._view(shape, strides, offset))
@@ -346,7 +353,7 @@ class array(Shaped):
         return made
 
     def __reduce__(self) -> tuple:
-        return array, (np.ascontiguousarray(self.numpy()), self.dtype, self.shape)
+        return array, (np.ascontiguousarray(self._rows()), self.dtype, self.shape)
 
     def to(self, device: Any, requires_grad: bool | None = None) -> array:
         """This array if it lies on ``device``, else a copy there."""
@@ -356,7 +363,7 @@ class array(Shaped):
         made = allocate(
             self._element, self.shape, where, self.requires_grad if requires_grad is None else requires_grad
         )
-        made.numpy()[...] = self.numpy()
+        made._rows()[...] = self._rows()
         return made
 
     # Values ----------------------------------------------------------------------------------------------------------
@@ -439,10 +446,10 @@ def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
     e = a._element
     if isinstance(value, array) and value._element is e and value.shape == a.shape:
-        a.numpy()[...] = value.numpy()
+        a._rows()[...] = value._rows()
         return
     rows = value_rows(value, e)
-    target = a.numpy()
+    target = a._rows()
     if rows.size == target.size and rows.shape != target.shape:
         rows = rows.reshape(target.shape)
     target[...] = rows
@@ -453,16 +460,16 @@ def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any
 
     Those have ``shape``, components included. ``to`` and ``at`` are what selects them from NumPy's views.
     """
-    rows = values.numpy()[at] if isinstance(values, array) else values
+    rows = values._rows()[at] if isinstance(values, array) else values
     if rows.shape != shape and rows.size == views.product(shape):
         rows = rows.reshape(shape)
-    target = a.numpy()
+    target = a._rows()
     target[to] = rows.copy() if np.may_share_memory(rows, target) else rows
 
 
 def put_rows(a: array, rows: np.ndarray) -> None:
     """Set every element of ``a`` to ``rows``, a value as NumPy has it."""
-    a.numpy()[...] = rows
+    a._rows()[...] = rows
 
 
 def put_zeros(a: array) -> None:
@@ -470,9 +477,9 @@ def put_zeros(a: array) -> None:
     if a.is_contiguous:
         a._bytes()[...] = 0
     elif a._element.dtype.fields is None:
-        a.numpy()[...] = 0
+        a._rows()[...] = 0
     else:
-        a.numpy()[...] = np.zeros((), a._element.dtype)
+        a._rows()[...] = np.zeros((), a._element.dtype)
 
 
 def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int, memory: Any, at: int,
@@ -532,8 +539,8 @@ def _gradient_of(a: array) -> array:
 
 def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) -> array:
     """An array of the elements of ``data``, sharing its memory where that is asked for and possible."""
-    if isinstance(getattr(data, "data", None), array):  # it is indexed
-        data, dtype = data.numpy(), data.dtype if dtype is Any else dtype
+    if not isinstance(data, np.ndarray) and isinstance(getattr(data, "data", None), array):  # it is indexed
+        data, dtype = data.contiguous(), data.dtype if dtype is Any else dtype
     if isinstance(data, array):
         same = dtype is Any or element(dtype) is data._element
         if same and not copy and device is data.device:
@@ -544,7 +551,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
             made._store(source)
             return made
         dtype = data._element.cls if dtype is Any else dtype
-        data = data.numpy()
+        data = bf16_values(data._rows()) if data._element.halves and not element(dtype).halves else data._rows()
     rows, e = from_data(data, None if dtype is Any else element(dtype))
     outer = rows.shape[: rows.ndim - len(e.inner)]
     if shape is not None:
@@ -558,7 +565,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         memory = borrow(address + low, high - low, rows)
         return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, data)
     made = allocate(e, outer, device, False)
-    made.numpy()[...] = rows
+    made._rows()[...] = rows
     return made
 
 

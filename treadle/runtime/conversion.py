@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArrayError
-from ..types.core import Struct, bf16
-from ..types.numbers import bf16_bits, bf16_values
+from ..types.core import Struct
+from ..types.numbers import bf16_bits, bf16_values, bits_of
 from .array_views import product
 from .elements import Element, element_of_numpy
 from .packing import packer, unpacker
@@ -28,7 +28,7 @@ def from_data(data: Any, e: Element | None) -> tuple[np.ndarray, Element]:
     if e is None:
         rows = np.asarray(data)
         _refuse_scalar(rows, data)
-        return rows, element_of_numpy(rows.dtype)
+        return bits_of(rows), element_of_numpy(rows.dtype)
     rows = _numbers(data, e)
     _refuse_scalar(rows, data)
     return _group(rows, e), e
@@ -40,8 +40,8 @@ def _refuse_scalar(rows: np.ndarray, data: Any) -> None:
 
 
 def _numbers(data: Any, e: Element) -> np.ndarray:
-    if e.type is bf16 or getattr(e.type, "elem", None) is bf16:
-        raw = np.asarray(data)
+    if e.halves:
+        raw = bits_of(np.asarray(data))
         return raw if raw.dtype == np.uint16 else bf16_bits(raw)
     try:
         return np.asarray(data, dtype=e.dtype)
@@ -113,7 +113,7 @@ def to_host(rows: np.ndarray, e: Element) -> list:
         packed = np.ascontiguousarray(rows).reshape(-1)
         get, buffer = unpacker(e.type), memoryview(packed.view(np.uint8))
         return [get(buffer, i * e.size) for i in range(packed.size)]
-    if e.type is bf16 or getattr(e.type, "elem", None) is bf16:
+    if e.halves:
         rows = bf16_values(rows)
     if not e.inner:
         return rows.reshape(-1).tolist()

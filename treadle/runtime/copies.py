@@ -32,7 +32,7 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     >>> import treadle as wp
     >>> a, b = wp.zeros(4, dtype=int), wp.array([1, 2], dtype=int)
     >>> wp.copy(a[::2], b)
-    >>> a.numpy().tolist()
+    >>> a._rows().tolist()
     [1, 0, 2, 0]
     """
     dest_offset, src_offset, count = _counts(dest_offset, src_offset, count)
@@ -107,7 +107,7 @@ def _require_inside(which: str, a: array, offset: int, count: int) -> None:
 
 def _rows(a: array) -> np.ndarray | None:
     """``a`` in one dimension, sharing its memory, or None where strides forbid it."""
-    return a.numpy() if a.ndim == 1 else a.flatten().numpy() if a.is_contiguous else None
+    return a._rows() if a.ndim == 1 else a.flatten()._rows() if a.is_contiguous else None
 
 
 def read(a: array, offset: int, count: int) -> np.ndarray:
@@ -115,7 +115,7 @@ def read(a: array, offset: int, count: int) -> np.ndarray:
     rows = _rows(a)
     if rows is not None:
         return rows[offset : offset + count]
-    return a.numpy()[np.unravel_index(np.arange(offset, offset + count), a.shape)]
+    return a._rows()[np.unravel_index(np.arange(offset, offset + count), a.shape)]
 
 
 def write(a: array, offset: int, values: np.ndarray, count: int) -> None:
@@ -124,7 +124,7 @@ def write(a: array, offset: int, values: np.ndarray, count: int) -> None:
     if rows is not None:
         rows[offset : offset + count] = values
     else:
-        a.numpy()[np.unravel_index(np.arange(offset, offset + count), a.shape)] = values
+        a._rows()[np.unravel_index(np.arange(offset, offset + count), a.shape)] = values
 
 
 def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,

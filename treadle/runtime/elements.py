@@ -20,7 +20,9 @@ class Element:
     component to the next inside a dense element.
     """
 
-    __slots__ = ("cls", "component", "dense", "dtype", "inner", "inner_strides", "plain", "size", "type", "views")
+    __slots__ = (
+        "cls", "component", "dense", "dtype", "halves", "inner", "inner_strides", "plain", "size", "type", "views",
+    )  # fmt: skip
 
     def __init__(self, t: Type, cls: Any):
         self.type, self.cls, self.size = t, cls, t.size
@@ -33,7 +35,8 @@ class Element:
         elif isinstance(t, Matrix):
             self.inner = (t.rows, t.cols)
         self.inner_strides = self.inner_steps(self.component)
-        self.plain = isinstance(t, Scalar) and t is not bf16  # whether NumPy's values are what Python users expect
+        self.halves = scalar is bf16  # whether memory holds bfloat16, which NumPy does not know
+        self.plain = isinstance(t, Scalar) and not self.halves  # whether NumPy's values are what Python users expect
         self.views: dict[tuple, View] = {}
         self.dense = (None, *(view(t, n) for n in (1, 2, 3, 4)))  # row-major view types by rank
 

@@ -64,7 +64,7 @@ class indexedarray(Shaped):
     def __new__(cls, data: array | None = None, indices: array | Sequence[array | None] | None = None,
                 dtype: Any = None, ndim: int | None = None) -> Any:  # fmt: skip
         if data is None:
-            return ArrayAnnotation(Any if dtype is None else dtype, 1 if ndim is None else ndim, True)
+            return ArrayAnnotation(Any if dtype is None else dtype, 1 if ndim is None else ndim, "indexedarray")
         if not isinstance(data, array):
             raise ArrayError(f"the data of an indexed array is an array, not a {type(data).__name__}")
         if dtype not in (None, Any) and element(dtype) is not data._element:
@@ -78,7 +78,7 @@ class indexedarray(Shaped):
         return _build(cls, data, (*found, *[None] * (data.ndim - len(found))))
 
     def __class_getitem__(cls, item: Any) -> Any:
-        return subscripted(item, 1, True)
+        return subscripted(item, 1, "indexedarray")
 
     def __reduce__(self) -> tuple:
         return indexedarray, (self.data, self.indices)
@@ -149,6 +149,9 @@ class indexedarray(Shaped):
     def numpy(self) -> np.ndarray:
         """A NumPy array with a copy of the elements."""
         return np.array(self.data.numpy()[self._where()])
+
+    def _rows(self) -> np.ndarray:
+        return np.array(self.data._rows()[self._where()])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.numpy().astype(dtype, copy=False)
@@ -301,7 +304,7 @@ class _IndexedArrayOf:
         return indexedarray(*args, **{**kwargs, "ndim": self.ndim})
 
     def __getitem__(self, dtype: Any) -> Any:
-        return ArrayAnnotation(dtype, self.ndim, True)
+        return ArrayAnnotation(dtype, self.ndim, "indexedarray")
 
     def __repr__(self) -> str:
         return f"<treadle {self.__name__}>"

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
+from ..types.numbers import bf16_values
 from . import array_views as views
 from .conversion import to_host
 from .elements import Element
@@ -16,7 +17,7 @@ __all__ = ["Shaped"]
 
 class Shaped(Operators):
     """Elements in one to four dimensions. Who derives has a ``shape``, the element type's facts in ``_element``, and
-    ``numpy()``."""
+    ``numpy()``, and ``_rows()``, which has bfloat16 as bits."""
 
     __slots__ = ()
     shape: tuple[int, ...]
@@ -72,14 +73,14 @@ class Shaped(Operators):
         return self.shape[0]
 
     def __str__(self) -> str:
-        return str(self.numpy())
+        return str(bf16_values(self._rows()) if self._element.halves else self.numpy())
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.shape[0]))
 
     def list(self) -> builtins.list:
         """All elements in row-major order as Python numbers, host vectors or struct instances."""
-        return to_host(self.numpy(), self._element)
+        return to_host(self._rows(), self._element)
 
 
 def _untouched(cls: type, *args: Any, **kwargs: Any) -> Any:

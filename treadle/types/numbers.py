@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from .core import Scalar, b1, bf16, f32, f64
+
+BRAIN = "bfloat16"  # the name of the dtype that the package ml_dtypes adds to NumPy
 
 _CODES = {"i": {8: "b", 16: "h", 32: "i", 64: "q"}, "u": {8: "B", 16: "H", 32: "I", 64: "Q"}, "f": {32: "f", 64: "d"}}
 
@@ -64,6 +67,17 @@ def _whole(x: Any) -> int:
     return operator.index(x) if not isinstance(x, float | np.floating) else int(x)
 
 
+def seen_as(rows: np.ndarray) -> np.ndarray:
+    """``rows`` of memory that holds bfloat16, as ``ml_dtypes`` has them where a program has imported it."""
+    package = sys.modules.get("ml_dtypes")
+    return rows.view(package.bfloat16) if package is not None and rows.dtype == np.uint16 else rows
+
+
+def bits_of(rows: np.ndarray) -> np.ndarray:
+    """``rows`` with a bfloat16 of ``ml_dtypes`` as its bits; any other as they are."""
+    return rows.view(np.uint16) if rows.dtype.name == BRAIN else rows
+
+
 def bf16_bits(values: Any) -> np.ndarray:
     """bfloat16 bits of ``values``: the upper half of a float32, rounded to nearest, ties to even; NaNs stay NaNs."""
     with np.errstate(all="ignore"):
@@ -76,7 +90,7 @@ def bf16_bits(values: Any) -> np.ndarray:
 
 def bf16_values(bits: Any) -> np.ndarray:
     """The float32 values of bfloat16 ``bits``."""
-    return (np.asarray(bits, dtype=np.uint32) << np.uint32(16)).view(np.float32)
+    return (bits_of(np.asarray(bits)).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def quotient(t: Scalar) -> Callable[[Any, Any], Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, View, b1, bf16
+from .numbers import BRAIN
 from .spelling import spell
 
 
@@ -53,4 +54,5 @@ def type_of_numpy(dtype: Any) -> Scalar | None:
     >>> type_of_numpy(np.float32)
     f32
     """
-    return _OF_NUMPY.get(np.dtype(dtype).newbyteorder("="))
+    found = np.dtype(dtype)
+    return bf16 if found.name == BRAIN else _OF_NUMPY.get(found.newbyteorder("="))

@@ -1,0 +1,29 @@
+"""Host data to elements of arrays and back."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+def test_brain_floats_are_bits_or_what_ml_dtypes_makes_of_them(monkeypatch):
+    monkeypatch.delitem(sys.modules, "ml_dtypes", raising=False)
+    a = wp.array([1.0, 2.5, -3.0], dtype=wp.bfloat16)
+    assert a.numpy().dtype == np.uint16 and a.numpy()[0] == 0x3F80 and a.list() == [1.0, 2.5, -3.0]
+    assert str(a) == "[ 1.   2.5 -3. ]" and wp.array(a, dtype=float).list() == [1.0, 2.5, -3.0]
+
+
+def test_a_program_that_has_ml_dtypes_gets_its_brain_floats(monkeypatch):
+    package = pytest.importorskip("ml_dtypes")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", package)
+    brain = package.bfloat16
+    a = wp.array([1.0, 2.5, -3.0], dtype=wp.bfloat16)
+    assert a.numpy().dtype == brain and a.numpy().astype(float).tolist() == [1.0, 2.5, -3.0]
+    assert wp.array(a.numpy()).dtype is wp.bfloat16 is wp.dtype_from_numpy(brain)
+    shared = wp.array(np.ones(2, brain), copy=False)
+    shared[1] = 4.0
+    a.fill_(2.0)
+    a[0:2].assign(shared)
+    assert shared.list() == [1.0, 4.0] and a.list() == [1.0, 4.0, 2.0]
