@@ -14,7 +14,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script in which `import warp` gives treadle")
     run.add_argument(
-        "-m", dest="module", action="store_true", help="the script is named as a module, as python -m does"
+        "-m", dest="module", action="store_true", help="the script is a module's name, as for python -m"
     )
     run.add_argument("script")
     run.add_argument("arguments", nargs=argparse.REMAINDER)
