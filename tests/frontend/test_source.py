@@ -111,11 +111,24 @@ def test_text_known_to_linecache():
     assert isinstance(Source(namespace["f"]).tree, ast.FunctionDef)
 
 
+def test_lambdas_are_found_inside_of_statements():
+    z = 2.0
+    found = [lambda x: x + z, lambda x: x + z + 1.0, lambda a, b: a.foo(1.0) if b > 2 else -a, lambda: 3.0 * 2.0,
+             (lambda x, y: (x  # over several lines
+                            + y * 2.0)), lambda x: ((x), z)]  # fmt: skip
+    text = [ast.unparse(Source(f).tree.body[0].value) for f in found]
+    assert text == ["x + z", "x + z + 1.0", "a.foo(1.0) if b > 2 else -a", "3.0 * 2.0", "x + y * 2.0", "(x, z)"]
+    assert Source(found[4]).tree.lineno == found[4].__code__.co_firstlineno
+
+
+def test_lambdas_without_a_source():
+    with pytest.raises(KernelSyntaxError, match="the source of a lambda cannot be found"):
+        _ = Source(eval(compile("\n" * 3 + "lambda q: q", __file__, "eval"))).tree
+
+
 def test_what_is_no_function():
     with pytest.raises(KernelSyntaxError, match="is no Python function"):
         Source(len)
-    with pytest.raises(KernelSyntaxError, match="a lambda cannot be"):
-        _ = Source(lambda x: x).tree
     with pytest.raises(KernelSyntaxError, match="name each parameter"):
         Source(lambda *x: x).parameters()
 

@@ -364,23 +364,39 @@ def test_gradients_are_gathered_in_private_copies(dense, monkeypatch):
 
 
 def test_overload_by_signature():
+    kernel = globals()["generic"]
+
     @wp.overload
     def generic(a: wp.array(dtype=wp.int64), s: wp.int64): ...
 
+    assert generic is kernel and len(kernel.overloads) >= 1
     a = wp.array([3], dtype=wp.int64)
-    wp.launch(generic, dim=1, inputs=[a, 2])
+    wp.launch(generic, dim=1, inputs=[a, 2])  # the number becomes an int64, as the overload has it
     assert a.list() == [6]
-    with pytest.raises(wp.LaunchTypeError, match="must be an array of int64"):
-        wp.launch(generic, dim=1, inputs=[wp.zeros(1, dtype=float), 2])
+    b = wp.array([3.0], dtype=float)
+    wp.launch(generic, dim=1, inputs=[b, 2.0])  # other types as ever
+    assert b.list() == [6.0]
 
 
 def test_wrong_overloads_are_told():
+    kernel = globals()["generic"]
+    with pytest.raises(wp.KernelTypeError, match="Return annotations are not allowed"):
+
+        @wp.overload
+        def generic(a: wp.array(dtype=int), s: int) -> int: ...
+
+    for name in ("first", "second"):
+        wp.kernel(name=name)(kernel.func)
+    with pytest.raises(wp.KernelTypeError, match="Ambiguous kernel lookup"):
+        wp.overload(kernel.func)
+    for name in ("first", "second"):
+        del kernel.module.kernels[name]
     with pytest.raises(wp.KernelTypeError, match="no parameter 'q'"):
-        wp.overload(generic, {"q": float})
+        wp.overload(kernel, {"q": float})
     with pytest.raises(wp.KernelTypeError, match="takes 2 arguments, 1 types were given"):
-        wp.overload(generic, [float])
+        wp.overload(kernel, [float])
     with pytest.raises(wp.KernelTypeError, match="needs the argument types"):
-        wp.overload(generic)
+        wp.overload(kernel)
     with pytest.raises(wp.KernelTypeError, match="no kernel 'unheard_of'"):
 
         @wp.overload

@@ -252,6 +252,9 @@ class Calls(Gradients):
         for x, place in given:
             constants.append(x if isinstance(x, Constant) else None)
             if isinstance(x, Constant) and x.type is None:
+                word = getattr(x.value, "__treadle_builtin__", None)
+                if word in ("tid", "printf"):  # what they are given must be seen where they are called
+                    self.fail(place, f"unsupported built-in function {word!r} as an argument", "call it by its name")
                 types.append(FUNCTION if callable(x.value) and not isinstance(x.value, type) else None)
             else:
                 t = operand_type(x)

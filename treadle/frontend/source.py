@@ -83,12 +83,19 @@ class Source:
     @cached_property
     def references(self) -> frozenset[str]:
         """The parameters that stand for the caller's variables: annotated with ``wp.ref``."""
-        return frozenset([p.name for p in self.parameters() if self._by_reference(p.annotation)])
+        return frozenset([p.name for p in self.parameters() if isinstance(self._noted(p, "ref"), Reference)])
 
-    def _by_reference(self, annotation: Any) -> bool:
-        if isinstance(annotation, str) and "ref" in annotation:
-            annotation = self._declared(annotation, self.names(), "a parameter", evaluated)
-        return isinstance(annotation, Reference)
+    @cached_property
+    def callables(self) -> frozenset[str]:
+        """The parameters that are functions: annotated with ``wp.Function``."""
+        notes = {p.name: self._noted(p, "Function") for p in self.parameters()}
+        return frozenset([name for name, note in notes.items() if hasattr(note, "__treadle_open__")])
+
+    def _noted(self, p: Parameter, word: str) -> Any:
+        """The annotation of ``p``; one that is text is evaluated if ``word`` is in it."""
+        if isinstance(p.annotation, str) and word in p.annotation:
+            return self._declared(p.annotation, self.names(), "a parameter", evaluated)
+        return p.annotation
 
     def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]], bool]:
         """The function's own variables, the names by which it may call what changes arguments (which), and whether it
@@ -218,7 +225,7 @@ def _parse(source: Source) -> ast.FunctionDef:
 
 
 def lambda_tree(source: Source) -> ast.FunctionDef:
-    """The tree of a lambda, as that of a function which returns its expression. It may stand anywhere in a statement."""
+    """The tree of a lambda, as that of a function which returns its expression."""
     text = "".join(_lines(source))
     found = lambdas_of(source.file, text, source.code)
     where = Span(source.file, source.code.co_firstlineno)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..base.errors import KernelTypeError
 from ..frontend.names import Manifest
 from ..frontend.source import EMPTY, Parameter, Source
-from ..types.core import Matrix, Scalar, Struct, Tuple, Type, Vector, View
+from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Tuple, Type, Vector, View
 from ..types.layout import leaves
 from ..types.promotion import adapts
 from ..types.spelling import spell
@@ -59,6 +59,7 @@ class Function:
         self.replay: Function | None = None
         self.programs: dict[tuple, Func] = {}
         self._manifest = Manifest()
+        self._host: dict[tuple[type, ...], Function] = {}  # overloads that calls from Python took, by Python types
         functools.update_wrapper(self, func)
         FUNCTIONS.add(self)
 
@@ -126,6 +127,7 @@ class Function:
     def forget(self) -> None:
         """Drop the programs made so far; they may hold functions that have been defined anew."""
         self.programs.clear()
+        self._host.clear()
         self._manifest = Manifest()
 
     def manifest(self) -> Manifest:
@@ -147,19 +149,63 @@ class Function:
         return tuple(found)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        chosen = self.overloads[-1] if len(self.overloads) == 1 else self._host_overload(args)
+        kinds = tuple(map(type, args))
+        chosen = self._host.get(kinds) if not kwargs else None
+        if chosen is None:
+            chosen = self._host_overload(args, kwargs)
+            if not kwargs and all([getattr(kind, "__treadle_type__", None) is not None or kind in _NUMBERS
+                                   for kind in kinds]):  # fmt: skip
+                self._host[kinds] = chosen  # the Python types tell everything
         return chosen.func(*args, **kwargs)
 
-    def _host_overload(self, args: tuple) -> Function:
+    def _host_overload(self, args: tuple, kwargs: dict[str, Any]) -> Function:
+        """The overload for a call from Python, whose parameters have exactly the types of the arguments."""
+        for candidate in self._in_order():
+            names = [p.name for p in candidate.source.parameters()]
+            given = dict(zip(names, args))
+            if len(given) == len(args) and not given.keys() & kwargs.keys() and kwargs.keys() <= set(names):
+                given.update(kwargs)
+                if all([candidate._takes(n, given[n]) for n in names if n in given]):
+                    return candidate
+        shown = args if not kwargs else (*args, *kwargs.values())
+        raise KernelTypeError(f"Error calling function '{self.key}', no overload found for arguments {shown}")
+
+    def _takes(self, name: str, value: Any) -> bool:
+        """Whether parameter ``name`` may be ``value`` in a call from Python."""
+        if name in self.source.callables:
+            return isinstance(value, Function) or hasattr(value, "__treadle_builtin__")
+        place = [p.name for p in self.source.parameters()].index(name)
+        declared = self.source.parameter_types()[place]
+        if declared is None:
+            return True
         from .host import argument
 
-        return self.select([argument(a).type for a in args])
+        try:
+            t = getattr(value, "type", None) if isinstance(declared, Array | Indexed) else argument(value).type
+        except KernelTypeError:
+            return False
+        return isinstance(t, Type) and fits(t, declared)
+
+    def get_overload(self, arg_types: Sequence[Any], kwarg_types: dict[str, Any] | None = None) -> Function:
+        """The overload for arguments of these types, given as annotations.
+
+        Raises:
+            KernelTypeError: there is none.
+        """
+        names = [p.name for p in self.source.parameters()]
+        notes = [*arg_types, *[(kwarg_types or {})[n] for n in names if n in (kwarg_types or {})]]
+        return self.select([self.source.type_of(note) for note in notes])
+
+    def _in_order(self) -> list[Function]:
+        """The overloads as calls try them: the fewer parameters take any type the earlier, the latest first."""
+        return sorted(reversed(self.overloads), key=lambda o: sum(map(_open, o.source.parameter_types())))
 
     def select(self, types: Sequence[Type | None], known: Sequence[Constant | None] = ()) -> Function:
         """The overload whose annotations take arguments of ``types``: exactly, or else with literals adapted."""
         constants = known or (None,) * len(types)
+        ordered = self._in_order()
         for literals in ((None,) * len(types), constants):
-            for candidate in reversed(self.overloads):
+            for candidate in ordered:
                 if candidate.accepts(types, literals):
                     return candidate
         if len(self.overloads) == 1:
@@ -175,6 +221,14 @@ class Function:
         if not required <= len(types) <= len(declared):
             return False
         return all(fits_call(t, d, c) for t, d, c in zip(types, declared, known, strict=False))
+
+
+_NUMBERS = (bool, int, float)
+
+
+def _open(t: Type | None) -> bool:
+    """Whether a parameter declared so takes arguments of several types."""
+    return t is None or (isinstance(t, Array) and t.elem is None)
 
 
 _AT_RUN_TIME = (Scalar, Vector, Matrix, Struct, View, Tuple)
@@ -200,6 +254,19 @@ def _cast_hint(declared: Type | None, t: Type | None) -> str:
     return f"cast it: {spell(declared)}(…)" if both else ""
 
 
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+@overload
+def func(f: Callable[P, R]) -> Callable[P, R]: ...
+
+
+@overload
+def func(
+    f: None = None, *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
 def func(
     f: Any = None, *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None
 ) -> Any:
@@ -211,6 +278,11 @@ def func(
         module: the module it belongs to (default: its Python module), or "unique".
         inline: whether to copy the body into callers; None lets the compiler decide.
 
+    Functions of one name in one scope are overloads: calls choose by the types of the arguments.
+
+    Raises:
+        KernelTypeError: ``inline`` is neither a bool nor None.
+
     >>> import treadle as wp
     >>> @wp.func
     ... def square(x: float):
@@ -218,22 +290,34 @@ def func(
     >>> square(3.0)
     9.0
     """
-    frame = sys._getframe(1)
+    if inline is not None and not isinstance(inline, bool):
+        raise KernelTypeError(f"inline must be a bool or None, not {type(inline).__name__}")
+    around = sys._getframe(1).f_locals  # not the frame, which would keep its callers
 
     def declare(fn: Any) -> Function:
         home = module_of(fn, module)
-        made = Function(
-            fn, name, home, inline, dict(frame.f_locals) if fn.__closure__ or "<locals>" in fn.__qualname__ else None
-        )
-        known = home.functions.get(made.key)
         nested = "<locals>" in fn.__qualname__
-        if known is not None and not nested:
-            forget_all()
-        if known is not None and not nested and known.source.parameter_types() != made.source.parameter_types():
-            known.overloads.append(made)
-            made.overloads = known.overloads
-        else:
-            home.functions[made.key] = made
+        made = Function(fn, name, home, inline, dict(around) if nested else None)
+        known = around.get(fn.__name__) if nested else home.functions.get(made.key)
+        if isinstance(known, Function) and known.key == made.key:
+            if not nested:
+                forget_all()
+            _join(made, known)
+        home.functions[made.key] = made
         return made
 
     return declare if f is None else declare(f)
+
+
+def _join(made: Function, known: Function) -> None:
+    """Let ``made`` be an overload beside those of ``known``, defined earlier under its name in the same scope. One with
+    the same parameters it takes the place of, for whoever means ``made``; who holds ``known`` goes on with the old."""
+    types = made.source.parameter_types()
+    others = [o for o in known.overloads if o.source.parameter_types() != types]
+    if len(others) == len(known.overloads):
+        known.overloads.append(made)
+        made.overloads = known.overloads
+    else:
+        made.overloads = [*others, made]
+    for o in made.overloads:
+        o._host.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,10 +13,25 @@ import numpy as np
 from ..base.errors import KernelSyntaxError, KernelTypeError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
-from ..runtime.indexed import indexedarray
+from ..runtime.shaped import Shaped
 from ..types.annotations import type_of
-from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
-from ..types.spelling import spell
+from ..types.core import (
+    Array,
+    Indexed,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    View,
+    bucketed,
+    family_of,
+    i32,
+    indexed,
+    view,
+)
+from ..types.promotion import adapts
+from ..types.spelling import FAMILIES, spell
 from ..types.values import class_of
 from .host import host_type
 from .module import Module, get_module, module_of
@@ -45,6 +61,7 @@ class Kernel:
         self.source = Source(func, namespace=namespace)
         self.overloads: dict[tuple[Type, ...], Any] = {}
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
+        self.stated: list[tuple[Type, ...]] = []  # overloads that stubs under ``@wp.overload`` ask for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
         self.plan: Any = None  # what tapes know of launches, while there is one overload; see lang/plan.py
         functools.update_wrapper(self, func)
@@ -94,7 +111,15 @@ class Kernel:
             value, t = bind_one(arg, declared, f"argument {p.name!r} of kernel {self.key}")
             values.append(value)
             types.append(t)
-        return values, tuple(types)
+        return values, self._stated(tuple(types), args)
+
+    def _stated(self, types: tuple[Type, ...], args: list[Any]) -> tuple[Type, ...]:
+        """``types``, or those of a stub under ``@wp.overload`` that differs only in the types of Python numbers."""
+        for wanted in reversed(self.stated):
+            if all([t is u or type(arg) in (bool, int, float) and adapts(arg, u)
+                    for t, u, arg in zip(types, wanted, args, strict=True)]):  # fmt: skip
+                return wanted
+        return types
 
     def _defaults(self, given: int) -> list[Any]:
         rest = self.parameters[given:]
@@ -117,11 +142,10 @@ class Kernel:
 
     def declared_variants(self) -> list[Any]:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""
-        if not self.overloads and all(
-            t is not None and not (isinstance(t, Array) and t.elem is None) for t in self.declared
-        ):
-            types = tuple(_usual(t) if isinstance(t, Array) else t for t in self.declared)
+        for types in self.stated:
             self.overload(types)
+        if not self.overloads and _complete(self.declared):
+            self.overload(_usual_types(self.declared))
         return list(self.overloads.values())
 
 
@@ -143,7 +167,7 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
 
 
 def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
-    if isinstance(arg, array | indexedarray):
+    if isinstance(arg, Shaped):
         return arg, arg.type
     if isinstance(arg, bool | int | float) and not isinstance(arg, np.generic):  # np.float64 is a float, and more
         from ..types.promotion import literal_type
@@ -162,10 +186,10 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     have = getattr(arg, "type", None)
     if isinstance(have, View | Indexed) and fits(have, declared):
         return arg, have
-    kind = "indexed array" if declared.indexed else "array"
+    kind = FAMILIES[declared.family]
     wanted = f"{kind} of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
-    if isinstance(have, Indexed) is not declared.indexed and isinstance(have, View | Indexed):
-        _wrong_family(have, f"{what} must be an {wanted}")
+    if isinstance(have, View | Indexed) and family_of(have) != declared.family:
+        _wrong_family(family_of(have), declared.family, f"{what} must be an {wanted}")
     if arg is None:
         if declared.elem is None:
             raise LaunchTypeError(f"{what} must be an {wanted}, not None: its type cannot be told")
@@ -182,17 +206,30 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     return arg, have
 
 
-def _wrong_family(have: View | Indexed, what: str) -> NoReturn:
-    if isinstance(have, Indexed):
-        raise LaunchTypeError(f"{what}, not an indexed array", hint="annotate wp.indexedarray(dtype=…), or pass a copy "
-                              "of the elements: a.contiguous()")  # fmt: skip
-    raise LaunchTypeError(f"{what}, not an array", hint="wp.indexedarray(a) is an indexed array with all its elements")
+def _wrong_family(have: str, wanted: str, what: str) -> NoReturn:
+    hint = f"annotate wp.{have}(dtype=…)"
+    if wanted == "array":
+        hint += ", or pass a copy of the elements: a.contiguous()"
+    elif (have, wanted) == ("array", "indexedarray"):
+        hint = "wp.indexedarray(a) is an indexed array with all its elements"
+    raise LaunchTypeError(f"{what}, not an {FAMILIES[have]}", hint=hint)
 
 
 def _usual(declared: Array) -> View | Indexed:
     """The type of the usual arguments for an annotation."""
+    if "fabric" in declared.family:
+        return bucketed(declared.elem, declared.ndim, declared.family != "fabricarray")
     data = view(declared.elem, declared.ndim)
     return indexed(data, (view(i32, 1),) * declared.ndim) if declared.indexed else data
+
+
+def _complete(types: Sequence[Type | None]) -> bool:
+    """Whether ``types`` leave nothing open but the layout of arrays."""
+    return all(t is not None and not (isinstance(t, Array) and t.elem is None) for t in types)
+
+
+def _usual_types(declared: Sequence[Type | None]) -> tuple[Type, ...]:
+    return tuple([_usual(t) if isinstance(t, Array) else t for t in declared])
 
 
 def _shared(arg: Any, dtype: Any, what: str) -> array:
@@ -251,7 +288,7 @@ def kernel(
     >>> a.list()
     [2.0, 4.0]
     """
-    frame = sys._getframe(1)
+    around = sys._getframe(1).f_locals  # not the frame, which would keep its callers
     options = {"enable_backward": enable_backward, "gang_width": gang_width}
 
     def declare(fn: Any) -> Kernel:
@@ -263,7 +300,7 @@ def kernel(
                 )
             home.set_options(module_options)
         nested = "<locals>" in fn.__qualname__
-        made = Kernel(fn, name, home, options, dict(frame.f_locals) if nested else None)
+        made = Kernel(fn, name, home, options, dict(around) if nested else None)
         returns = made.source.annotations.get("return")
         if returns not in (None, "None"):
             raise KernelSyntaxError(
@@ -284,10 +321,10 @@ def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -
         kernel: the generic kernel; as a decorator, a function without a body that has the kernel's name and types.
         arg_types: one type for each parameter, or types by parameter name.
 
-    Returns: a kernel that takes exactly these types.
+    Returns: a kernel that takes exactly these types; as a decorator the generic kernel, which will be loaded for them.
 
     Raises:
-        KernelTypeError: types that do not go with the kernel's parameters, or no kernel of that name.
+        KernelTypeError: types that do not go with the kernel's parameters, or not one kernel of that name.
 
     >>> import treadle as wp
     >>> from typing import Any
@@ -297,7 +334,7 @@ def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -
     >>> scale_f64 = wp.overload(scale, [wp.array(dtype=wp.float64), wp.float64])
     """
     if not isinstance(kernel, Kernel):
-        return _overload_by_signature(kernel, sys._getframe(1))
+        return _overload_by_signature(kernel, sys._getframe(1).f_locals)
     names = [p.name for p in kernel.parameters]
     if isinstance(arg_types, dict):
         unknown = set(arg_types) - set(names)
@@ -311,21 +348,41 @@ def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -
     return _bound(kernel, [None if t is None else type_of(t, kernel.source.names()) for t in given])
 
 
-def _overload_by_signature(fn: Any, frame: Any) -> Kernel:
-    """The kernel that ``fn`` names, with the types of ``fn``'s parameters."""
+def _overload_by_signature(fn: Any, around: dict[str, Any]) -> Kernel:
+    """The kernel that ``fn`` names; it is told of the types of ``fn``'s parameters."""
     if not callable(fn):
         raise KernelTypeError(f"wp.overload takes a kernel, not {type(fn).__name__}")
-    generic = frame.f_locals.get(fn.__name__) or get_module(fn.__module__).kernels.get(fn.__name__)
+    stub = Source(fn, namespace=around)
+    if stub.annotations.get("return") not in (None, type(None), "None", "NoneType", "types.NoneType"):
+        raise KernelTypeError("Return annotations are not allowed on @wp.overload stubs", stub.span)
+    generic = around.get(fn.__name__)
     if not isinstance(generic, Kernel):
+        kernels = get_module(fn.__module__).kernels.values()
+        found = [k for k in kernels if k.func.__qualname__ == fn.__qualname__ or k.key == fn.__name__]
+        if len(found) > 1:
+            shown = ", ".join(k.key for k in found)
+            raise KernelTypeError(f"Ambiguous kernel lookup: {fn.__name__!r} is the function of {shown}",
+                                  hint="give the types to one of them: wp.overload(kernel, [types])")  # fmt: skip
+        generic = found[0] if found else None
+    if generic is None:
         raise KernelTypeError(f"wp.overload: there is no kernel {fn.__name__!r} to give types to")
-    return _bound(generic, Source(fn, namespace=dict(frame.f_locals)).parameter_types())
+    types = stub.parameter_types()
+    _check_count(generic, types)
+    if _complete(types):
+        generic.stated.append(_usual_types(types))
+        generic.overload(generic.stated[-1])
+    return generic
 
 
-def _bound(kernel: Kernel, types: list[Type | None]) -> Kernel:
+def _check_count(kernel: Kernel, types: Sequence[Any]) -> None:
     if len(types) != len(kernel.parameters):
         raise KernelTypeError(
             f"kernel {kernel.key} takes {len(kernel.parameters)} arguments, {len(types)} types were given"
         )
+
+
+def _bound(kernel: Kernel, types: list[Type | None]) -> Kernel:
+    _check_count(kernel, types)
     made = Kernel(kernel.func, kernel.key, kernel.module, kernel.options, kernel.source.namespace)
     made.bound = tuple(types)
     return made

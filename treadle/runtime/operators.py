@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-perform: Callable[[str, tuple[Any, ...], Any], Any]
-"""Applies a builtin to the elements of its arguments: (name, arguments, array for the results or None). It compiles a
-kernel, so the public face provides it."""
+
+def perform(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
+    """Apply the builtin ``name`` to the elements of ``arguments``; results go to ``out``, or to a new array. That takes
+    a kernel, so the package puts another function in this one's place."""
+    raise NotImplementedError(name)
 
 
 def _both(name: str) -> Callable[[Any, Any], Any]:
