@@ -49,13 +49,29 @@ def test_of_nothing():
     assert utils.array_sum(wp.zeros(0, dtype=float)) == 0.0
 
 
+def test_along_an_axis_many_lines_are_summed_as_few_are():
+    h = np.random.default_rng(3).normal(size=(9, 11, 130)).astype(np.float32)
+    a = wp.array(h)
+    for axis in range(3):
+        np.testing.assert_allclose(utils.array_sum(a, axis=axis).numpy(), h.sum(axis, keepdims=True), 1e-4, 1e-5)
+        inner = utils.array_inner(a, a, axis=axis).numpy()
+        np.testing.assert_allclose(inner, (h * h).sum(axis, keepdims=True), 1e-5)
+    np.testing.assert_allclose(
+        utils.array_sum(a[:, ::2], axis=1, value_count=4).numpy()[:, 0], h[:, :8:2].sum(1), 1e-5, 1e-5
+    )
+
+
 def test_wrong_arguments_are_named():
     a = wp.zeros((2, 3), dtype=float)
     with pytest.raises(IndexError, match="axis 2 is out of bounds"):
         utils.array_sum(a, axis=2)
-    with pytest.raises(ValueError, match="out must have dtype float32 and shape"):
+    with pytest.raises(ValueError, match=r"out array should have shape \(1, 3\)"):
         utils.array_sum(a, axis=0, out=wp.zeros(2, dtype=float))
-    with pytest.raises(ValueError, match="equal shapes"):
+    with pytest.raises(RuntimeError, match="out array should have type float32"):
+        utils.array_sum(a, out=wp.zeros(1, dtype=int))
+    with pytest.raises(ValueError, match=r"same shape, got \(2, 3\) and \(3, 2\)"):
         utils.array_inner(a, wp.zeros((3, 2), dtype=float))
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(RuntimeError, match="float32 vs int32"):
+        utils.array_inner(a, wp.zeros((2, 3), dtype=int))
+    with pytest.raises(ValueError, match="not negative, not -1"):
         utils.array_sum(a, value_count=-1)

@@ -1,0 +1,21 @@
+"""``wp.utils``: prefix sums, sorting, run lengths, reductions and conversions of whole arrays, and graph colouring.
+
+Everything here is written as users write: kernels in the kernel language, launched from Python. So it runs in gangs on
+all cores and on any other device, gives the same bits with any number of workers, and tapes and graphs see it.
+"""
+
+from .cast import array_cast
+from .reduce import array_inner, array_sum
+from .runs import runlength_encode
+from .scan import array_scan
+from .sort import radix_sort_pairs, segmented_sort_pairs
+
+__all__ = [
+    "array_cast",
+    "array_inner",
+    "array_scan",
+    "array_sum",
+    "radix_sort_pairs",
+    "runlength_encode",
+    "segmented_sort_pairs",
+]

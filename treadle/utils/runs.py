@@ -1,0 +1,109 @@
+"""Run-length encoding: where a run begins, how many begin before it, then one thread a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treadle as wp
+
+from ..base.errors import ArrayError
+from .scan import array_scan
+
+INTS = (wp.int32, wp.uint32, wp.int64, wp.uint64)
+
+
+@wp.kernel
+def mark_heads(values: wp.array(dtype=Any), heads: wp.array(dtype=int)):
+    """1 where a run begins, 0 elsewhere."""
+    i = wp.tid()
+    heads[i] = wp.where(i == 0 or values[i] != values[wp.max(i - 1, 0)], 1, 0)
+
+
+@wp.kernel
+def place_heads(
+    values: wp.array(dtype=Any), ranks: wp.array(dtype=int), run_values: wp.array(dtype=Any),
+    starts: wp.array(dtype=int), run_count: wp.array(dtype=int),
+):  # fmt: skip
+    """The value of each run and where it begins. ``ranks[i]`` counts the runs that have begun up to i."""
+    i = wp.tid()
+    rank = ranks[i]
+    before = wp.where(i > 0, ranks[wp.max(i - 1, 0)], 0)
+    if rank != before:
+        run_values[before] = values[i]
+        starts[before] = i
+    if i == ranks.shape[0] - 1:
+        run_count[0] = rank
+
+
+@wp.kernel
+def measure_runs(starts: wp.array(dtype=int), run_count: wp.array(dtype=int), run_lengths: wp.array(dtype=int)):
+    """A run ends where the next one begins, the last one with the values."""
+    i = wp.tid()
+    count = run_count[0]
+    if i < count:
+        end = starts.shape[0]
+        if i + 1 < count:
+            end = starts[i + 1]
+        run_lengths[i] = end - starts[i]
+
+
+def runlength_encode(
+    values: wp.array, run_values: wp.array, run_lengths: wp.array, run_count: wp.array | None = None,
+    value_count: int | None = None,
+) -> Any:  # fmt: skip
+    """Write consecutive equal values as one value and a length: 1 1 1 2 2 3 becomes the values 1 2 3, lengths 3 2 1.
+
+    Args:
+        values: int32 (beyond Warp: also uint32, int64, uint64).
+        run_values: what the runs consist of, of the dtype of ``values``, with room for ``value_count``.
+        run_lengths: int32, with room for ``value_count``.
+        run_count: int32, gets the number of runs; made if left out.
+        value_count: how many values are looked at; default all.
+
+    Returns: ``run_count``, or the number where that was left out.
+
+    Raises:
+        ArrayError: devices or dtypes that differ, other dtypes, too little room, or a negative count.
+
+    >>> import treadle as wp
+    >>> values = wp.array([7, 7, 7, 5, 5, 9], dtype=int)
+    >>> runs, lengths = wp.zeros(6, dtype=int), wp.zeros(6, dtype=int)
+    >>> wp.utils.runlength_encode(values, runs, lengths)
+    3
+    >>> runs.list()[:3], lengths.list()[:3]
+    ([7, 5, 9], [3, 2, 1])
+    """
+    device, n = values.device, values.size if value_count is None else value_count
+    _check(values, run_values, run_lengths, run_count, n)
+    count = wp.zeros(1, dtype=int, device=device) if run_count is None else run_count
+    if n == 0:
+        count.zero_()
+    else:
+        values = values.flatten()[:n]
+        ranks, starts = wp.empty(n, dtype=int, device=device), wp.empty(n, dtype=int, device=device)
+        wp.launch(mark_heads, n, inputs=[values], outputs=[ranks], device=device)
+        array_scan(ranks, ranks)
+        wp.launch(place_heads, n, inputs=[values, ranks], outputs=[run_values, starts, count], device=device)
+        wp.launch(measure_runs, n, inputs=[starts, count], outputs=[run_lengths], device=device)
+    return int(count.numpy()[0]) if run_count is None else run_count
+
+
+def _check(values: wp.array, run_values: wp.array, run_lengths: wp.array, run_count: wp.array | None, n: int) -> None:
+    if values.device != run_values.device or values.device != run_lengths.device:
+        raise ArrayError("run_values, run_lengths and values storage devices do not match")
+    if run_count is not None and run_count.device != values.device:
+        raise ArrayError("run_count storage device does not match other arrays")
+    if n < 0:
+        raise ArrayError(f"value_count must be non-negative, got {n}")
+    if min(values.size, run_values.size, run_lengths.size) < n:
+        raise ArrayError(f"Output array storage sizes must be at least equal to value_count ({n})")
+    if values.dtype is not run_values.dtype:
+        raise ArrayError(
+            "values and run_values data types do not match "
+            f"({values.dtype.__name__} vs {run_values.dtype.__name__})"
+        )
+    for name, a in (("run_lengths", run_lengths), ("run_count", run_count)):
+        if a is not None and a.dtype is not wp.int32:
+            raise ArrayError(f"{name} array must be of type int32")
+    if values.dtype not in INTS:
+        raise ArrayError(f"Unsupported data type: {values.dtype.__name__}")

@@ -1,0 +1,285 @@
+"""Sorting pairs by key, whole arrays and segments of them.
+
+Radix sort from the least digit up, eight bits a digit (D. Knuth, The Art of Computer Programming 3, 5.2.5), in blocks
+of neighbours: each thread counts the digits of its block; a prefix sum over all counts, digit by digit and block by
+block, says where each thread's pairs of a digit begin; then each thread moves its pairs there, in order. Nothing
+depends on which thread comes first. Keys are compared as unsigned integers: signed ones with their sign flipped; floats
+with their sign flipped, negative ones with all bits. So -0.0 comes before 0.0, and NaNs go to the ends by their sign.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import treadle as wp
+
+from ..base.errors import ArrayError
+from .arrays import same_device, words
+from .scan import array_scan
+
+DIGIT = 8  # bits
+VALUES = 1 << DIGIT  # that a digit can have
+BLOCK = 4096  # pairs of a thread
+FEW = 24  # pairs of a segment that are sorted sooner by insertion
+MOST = 2**31 - 1  # pairs: indices are int32
+KEYS = (wp.int32, wp.uint32, wp.float32, wp.int64, wp.uint64, wp.float64)
+
+
+class Order:
+    """How the bits of keys of one dtype become digits: constants of the type ``word`` that kernels are made with."""
+
+    def __init__(self, dtype: Any):
+        self.bits = 8 * wp.types.type_size_in_bytes(dtype)
+        self.word = {32: wp.uint32, 64: wp.uint64}[self.bits]
+        unsigned, floating = dtype in (wp.uint32, wp.uint64), wp.types.type_is_float(dtype)
+        self.sign = self.word(0 if unsigned else 1 << (self.bits - 1))
+        self.negative = self.word((1 << self.bits) - 1 if floating else 0)
+
+
+@cache
+def _digit(dtype: Any) -> wp.Function:
+    """The function that finds a digit of a key: that of ``width`` bits from bit ``shift`` on."""
+    order = Order(dtype)
+    word, sign, negative, top = order.word, order.sign, order.negative, order.word(order.bits - 1)
+
+    @wp.func(module="unique")
+    def digit(key: word, shift: int, width: int):
+        ordered = key ^ (sign | (negative & (word(0) - (key >> top))))
+        return int((ordered >> word(shift)) & ((word(1) << word(width)) - word(1)))
+
+    return digit
+
+
+@cache
+def _passes(dtype: Any) -> tuple[wp.Kernel, wp.Kernel]:
+    """The two kernels of a pass over keys of ``dtype``: counting, and moving."""
+    word, digit = Order(dtype).word, _digit(dtype)
+
+    @wp.kernel(module="unique", gang_width=1)
+    def count_digits(keys: wp.array(dtype=word), shift: int, width: int, counts: wp.array2d(dtype=int)):
+        block = wp.tid()
+        count = wp.zeros(shape=VALUES, dtype=int)
+        for i in range(BLOCK * block, wp.min(BLOCK * (block + 1), keys.shape[0])):
+            count[digit(keys[i], shift, width)] += 1
+        for d in range(VALUES):
+            counts[d, block] = count[d]
+
+    @wp.kernel(module="unique", gang_width=1)
+    def move_pairs(
+        keys: wp.array(dtype=word), values: wp.array(dtype=Any), shift: int, width: int, starts: wp.array2d(dtype=int),
+        sorted_keys: wp.array(dtype=word), sorted_values: wp.array(dtype=Any),
+    ):  # fmt: skip
+        block = wp.tid()
+        place = wp.zeros(shape=VALUES, dtype=int)
+        for d in range(VALUES):
+            place[d] = starts[d, block]
+        for i in range(BLOCK * block, wp.min(BLOCK * (block + 1), keys.shape[0])):
+            key = keys[i]
+            d = digit(key, shift, width)
+            at = place[d]
+            place[d] = at + 1
+            sorted_keys[at] = key
+            sorted_values[at] = values[i]
+
+    return count_digits, move_pairs
+
+
+def radix_sort_pairs(
+    keys: wp.array, values: wp.array, count: int, begin_bit: int = 0, end_bit: int | None = None
+) -> None:
+    """Sort the first ``count`` pairs of a key and a value by key, upwards; equal keys keep their order.
+
+    Args:
+        keys: int32, uint32, float32, int64, uint64 or float64, without gaps, with room for ``2 * count``: the second
+            half is scratch.
+        values: elements of 4 or 8 bytes, without gaps, with room for ``2 * count`` too.
+        count: how many pairs.
+        begin_bit, end_bit: compare only these bits of the keys, as they stand in sorting order.
+
+    Raises:
+        ArrayError: devices that differ, too little room, gaps, other dtypes, or bits that keys do not have.
+
+    >>> import treadle as wp
+    >>> keys, values = wp.array([3, 1, 2, 0, 0, 0], dtype=int), wp.array([30, 10, 20, 0, 0, 0], dtype=int)
+    >>> wp.utils.radix_sort_pairs(keys, values, 3)
+    >>> keys.list()[:3], values.list()[:3]
+    ([1, 2, 3], [10, 20, 30])
+    """
+    same_device(keys, values, "Keys and values array storage devices do not match")
+    if keys.dtype not in KEYS or wp.types.type_size_in_bytes(values.dtype) not in (4, 8):
+        raise ArrayError(f"Unsupported keys and values data types: {keys.dtype.__name__}, {values.dtype.__name__}")
+    _require_contiguous("radix_sort_pairs", keys=keys, values=values)
+    bits = 8 * wp.types.type_size_in_bytes(keys.dtype)
+    end_bit = bits if end_bit is None else end_bit
+    if not 0 <= begin_bit <= end_bit <= bits:
+        raise ArrayError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {bits}-bit keys")
+    if count < 0:
+        raise ArrayError(f"count must be non-negative, got {count}")
+    if keys.size < 2 * count or values.size < 2 * count:
+        raise ArrayError("Keys and values array storage must be large enough to contain 2*count elements")
+    k, v = words(keys, keys.dtype), words(values, values.dtype)
+    source, target = (k[:count], v[:count]), (k[count : 2 * count], v[count : 2 * count])
+    blocks = -(-count // BLOCK)
+    counts = wp.empty((VALUES, blocks), dtype=int, device=keys.device)
+    count_digits, move_pairs = _passes(keys.dtype)
+    for shift in range(begin_bit, end_bit, DIGIT):
+        width = min(DIGIT, end_bit - shift)
+        wp.launch(count_digits, blocks, inputs=[source[0], shift, width], outputs=[counts], device=keys.device)
+        array_scan(counts, counts, inclusive=False)
+        wp.launch(move_pairs, blocks, inputs=[*source, shift, width, counts], outputs=target, device=keys.device)
+        source, target = target, source
+    if source[0].ptr != k.ptr:
+        wp.copy(k, source[0], count=count)
+        wp.copy(v, source[1], count=count)
+
+
+def _require_contiguous(function: str, **arrays: wp.array) -> None:
+    types = ", ".join([a.dtype.__name__ for a in arrays.values()])
+    for name, a in arrays.items():
+        if not a.is_contiguous:
+            raise ArrayError(
+                f"{function}() requires a contiguous {name} array, got non-contiguous {name} with data types: {types}"
+            )
+
+
+@wp.kernel
+def first_wrong(starts: wp.array(dtype=int), ends: wp.array(dtype=int), count: int, wrong: wp.array(dtype=int)):
+    """The first segment that does not lie within ``count`` elements."""
+    i = wp.tid()
+    if starts[i] < 0 or ends[i] < starts[i] or count < ends[i]:
+        wp.atomic_min(wrong, 0, i)
+
+
+@cache
+def _segments(dtype: Any) -> wp.Kernel:
+    """The kernel that sorts segments with keys of ``dtype``, one a thread."""
+    order, digit = Order(dtype), _digit(dtype)
+    word, sign, negative, top = order.word, order.sign, order.negative, order.word(order.bits - 1)
+    bits = order.bits
+
+    @wp.func(module="unique")
+    def less(a: word, b: word):
+        return (a ^ (sign | (negative & (word(0) - (a >> top))))) < (b ^ (sign | (negative & (word(0) - (b >> top)))))
+
+    @wp.func(module="unique")
+    def insert(keys: wp.array(dtype=word), values: wp.array(dtype=Any), begin: int, end: int):
+        for i in range(begin + 1, end):
+            key, value, j = keys[i], values[i], i
+            while j > begin and less(key, keys[j - 1]):
+                keys[j] = keys[j - 1]
+                values[j] = values[j - 1]
+                j -= 1
+            keys[j] = key
+            values[j] = value
+
+    @wp.func(module="unique")
+    def move(keys: wp.array(dtype=word), values: wp.array(dtype=Any), source: int, target: int, n: int, shift: int):
+        """Move ``n`` pairs from ``source`` on to ``target`` in the order of a digit, unless it is the same in all."""
+        place = wp.zeros(shape=VALUES, dtype=int)
+        for i in range(source, source + n):
+            place[digit(keys[i], shift, DIGIT)] += 1
+        if place[digit(keys[source], shift, DIGIT)] == n:
+            return False
+        sum = target
+        for d in range(VALUES):
+            count = place[d]
+            place[d] = sum
+            sum += count
+        for i in range(source, source + n):
+            d = digit(keys[i], shift, DIGIT)
+            at = place[d]
+            place[d] = at + 1
+            keys[at] = keys[i]
+            values[at] = values[i]
+        return True
+
+    @wp.kernel(module="unique", gang_width=1)
+    def sort_segments(
+        keys: wp.array(dtype=word), values: wp.array(dtype=Any), count: int, starts: wp.array(dtype=int),
+        ends: wp.array(dtype=int),
+    ):  # fmt: skip
+        s = wp.tid()
+        begin, n = starts[s], ends[s] - starts[s]
+        if n <= FEW:
+            insert(keys, values, begin, begin + n)
+        else:
+            source, target = begin, count + begin
+            for shift in range(0, bits, DIGIT):
+                if move(keys, values, source, target, n, shift):
+                    source, target = target, source
+            if source != begin:
+                for i in range(n):
+                    keys[begin + i] = keys[source + i]
+                    values[begin + i] = values[source + i]
+
+    return sort_segments
+
+
+def segmented_sort_pairs(
+    keys: wp.array, values: wp.array, count: int, segment_start_indices: wp.array,
+    segment_end_indices: wp.array | None = None,
+) -> None:  # fmt: skip
+    """Sort the pairs of a key and a value within each segment by key, upwards; equal keys keep their order.
+
+    Args:
+        keys: int32 or float32 (beyond Warp: the key types of :func:`radix_sort_pairs`), without gaps, with room for
+            ``2 * count``: the second half is scratch.
+        values: int32, without gaps, with room for ``2 * count`` too.
+        count: how many pairs the segments lie among.
+        segment_start_indices: where segments begin, int32. Segments must not overlap.
+        segment_end_indices: where they end (the first element that is not part of one); left out, each segment ends
+            where the next one begins, and the last entry begins none.
+
+    Raises:
+        ArrayError: devices or dtypes that do not fit, gaps, too little room, or segments that reach outside; nothing
+            has been sorted then.
+        TypeError: ``count`` is not an int.
+
+    Each segment is sorted by one thread, all of them at the same time.
+
+    >>> import treadle as wp
+    >>> keys = wp.array([3, 1, 4, 2, 0, 0, 0, 0], dtype=int)
+    >>> values = wp.array([30, 10, 40, 20, 0, 0, 0, 0], dtype=int)
+    >>> wp.utils.segmented_sort_pairs(keys, values, 4, wp.array([0, 2, 4], dtype=int))
+    >>> keys.list()[:4], values.list()[:4]
+    ([1, 3, 2, 4], [10, 30, 20, 40])
+    """
+    starts, ends = segment_start_indices, segment_end_indices
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"count must be an integer, not {type(count).__name__}")
+    if count < 0:
+        raise ArrayError(f"count must be non-negative, got {count}")
+    if count > MOST:
+        raise ArrayError(f"count must not exceed {MOST}, got {count}")
+    given = [keys, values, starts] + ([] if ends is None else [ends])
+    if any(a.device != keys.device for a in given):
+        raise ArrayError("Keys, values, and segment index array storage devices must match")
+    indices = {"segment_start_indices": starts} | ({} if ends is None else {"segment_end_indices": ends})
+    for name, a in indices.items():
+        if a.ndim != 1:
+            raise ArrayError(f"{name} must be one-dimensional, not of {a.ndim} dimensions")
+        if a.dtype is not wp.int32:
+            raise ArrayError(f"{name} array must be of type int32")
+    _require_contiguous("segmented_sort_pairs", keys=keys, values=values, **indices)
+    if keys.size < 2 * count or values.size < 2 * count:
+        raise ArrayError("Array storage must be large enough to contain 2*count elements")
+    if ends is None:
+        starts, ends = starts[:-1], starts[1:]
+    if starts.size != ends.size:
+        raise ArrayError(
+            "segment_start_indices and segment_end_indices must have the same size "
+            f"({starts.size} vs {ends.size})"
+        )
+    if keys.dtype not in KEYS or values.dtype is not wp.int32:
+        raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}")
+    if not starts.size:
+        return
+    wrong = wp.full(1, starts.size, dtype=int, device=keys.device)
+    wp.launch(first_wrong, starts.size, inputs=[starts, ends, count, wrong], device=keys.device)
+    found = int(wrong.numpy()[0])
+    if found < starts.size:
+        at = f"[{starts.numpy()[found]}, {ends.numpy()[found]})"
+        raise ArrayError(f"Invalid segment range at index {found}: {at} does not lie in [0, {count})")
+    inputs = [words(keys, keys.dtype), values, count, starts, ends]
+    wp.launch(_segments(keys.dtype), starts.size, inputs=inputs, device=keys.device)
