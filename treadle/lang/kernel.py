@@ -16,6 +16,7 @@ from ..runtime.array import array
 from ..runtime.shaped import Shaped
 from ..types.annotations import type_of
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
+from ..types.promotion import adapts
 from ..types.spelling import spell
 from ..types.values import class_of
 from .host import host_type
