@@ -60,6 +60,8 @@ def _group(rows: np.ndarray, e: Element) -> np.ndarray:
         return rows.reshape(rows.shape[:-1] + several + inner)
     if rows.size % count == 0 and (rows.ndim == 1 or rows.shape == inner):
         return rows.reshape((rows.size // count, *inner))
+    if rows.ndim > 1 and rows.shape[-1] == 1:  # columns, as linear algebra has vectors
+        return _group(rows[..., 0], e)
     raise ArrayError(f"data of shape {rows.shape} does not split into elements of shape {inner}")
 
 
