@@ -14,13 +14,15 @@ _ROOMS = {
                      "get_nvrtc_version=no_toolkit",
     "types.codes": "type_str",
     "types.inquiry": "type_repr",
+    "lang.host": "builtin_functions",
+    "runtime.launch": "_canonicalize_dim=normal_dims",
 }  # fmt: skip
 
 _TEXT = "it reads or writes the C++ text of Warp's compiler; treadle compiles kernels through an IR of its own"
 
 _MACHINERY = {
     _TEXT: "ModuleBuilder ModuleHasher ModuleExec ModuleBuildOptions codegen_kernel",
-    "builtins are records of treadle's registry, with type rules of their own": "builtin_functions add_builtin "
+    "builtins are records of treadle's registry, with type rules of their own": "add_builtin "
         "get_builtin_call_desc BuiltinCallDesc get_template_scalars ctype_ret_str",
     "treadle has no native library whose version could differ": "_verify_library_version",
     "there is no GPU code to build here": "_validate_cuda_device_arch _smem_shortfall_clause "

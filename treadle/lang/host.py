@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from ..types.core import Matrix, Type, b1, f32, i32
+from ..builtins.names import PUBLIC
+from ..types.core import STR, Matrix, Type, b1, f32, i32
 from ..types.layout import children, is_composite
 from ..types.scalar_values import shown
 from ..types.values import class_of
@@ -16,10 +18,12 @@ from ..types.values import class_of
 class Builtin:
     """A function of the kernel language. Called from Python it evaluates its definition exactly as kernels do."""
 
-    __slots__ = ("__name__", "__treadle_builtin__")
+    __slots__ = ("__name__", "__treadle_builtin__", "_calls", "_ready")
 
     def __init__(self, name: str):
         self.__name__ = self.__treadle_builtin__ = name
+        self._ready: dict[tuple[type, ...], Callable[..., Any]] = {}  # by the classes of the arguments
+        self._calls: dict[tuple[type, ...], int] = {}  # how often it was called with these, until it is compiled
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -34,7 +38,41 @@ class Builtin:
         return Builtin, (self.__name__,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return evaluate(self.__name__, args, kwargs)
+        if not kwargs:
+            ready = self._ready.get(tuple(map(type, args)))
+            if ready is not None:
+                return ready(*args)
+        return self._evaluate(*args, **kwargs)
+
+    def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """Call by the oracle, and compile what is called often."""
+        from .direct import OFTEN
+
+        name, classes = self.__name__, tuple(map(type, args))
+        calls = self._calls[classes] = self._calls.get(classes, 0) + 1
+        if calls == OFTEN and not kwargs:
+            made = compiled(name, args, self._evaluate)
+            if made is not None:
+                self._ready[classes] = made
+        return evaluate(name, args, kwargs)
+
+
+class _All(Mapping[str, Builtin]):
+    """Every builtin by its name."""
+
+    def __getitem__(self, name: str) -> Builtin:
+        if name not in PUBLIC:
+            raise KeyError(name)
+        return Builtin(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PUBLIC)
+
+    def __len__(self) -> int:
+        return len(PUBLIC)
+
+
+builtin_functions = _All()
 
 
 def argument(value: Any) -> Any:
@@ -43,13 +81,13 @@ def argument(value: Any) -> Any:
 
     if isinstance(value, bool | np.bool_):
         return Arg(b1, bool(value), False)
+    if isinstance(value, np.generic):  # also np.float64, which is a float
+        return Arg(host_type(value), value, False)
     if isinstance(value, int):
         return Arg(i32, value, True)
     if isinstance(value, float):
         return Arg(f32, value, True)
     if isinstance(value, str):
-        from ..types.core import STR
-
         return Arg(STR, value, True)
     if isinstance(value, type | Type | tuple | list):  # a dtype, a shape
         return Arg(None, value)
@@ -71,6 +109,22 @@ def host_type(value: Any) -> Type | None:
 
         return type_of_numpy(value.dtype)
     return t
+
+
+def compiled(name: str, args: tuple, slow: Callable[..., Any]) -> Callable[..., Any] | None:
+    """A function that calls builtin ``name`` for arguments of the classes of ``args``, where there can be one: nothing
+    but the classes may decide what the call means."""
+    from ..builtins import registry
+    from ..frontend.context import CONTEXT
+    from .direct import direct
+
+    if next(registry.records(name)).part("host") is not None:
+        return None
+    described = [argument(a) for a in args]
+    if any([a.type is None or a.type is STR for a in described]) or not registry.by_type(name):
+        return None
+    match = registry.resolve(name, described, {}, CONTEXT)
+    return direct(match, name, tuple(map(type, args)), slow)
 
 
 def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
@@ -119,4 +173,4 @@ def plain(value: Any, t: Type) -> Any:
     return shown(t, float(value) if t.is_float else int(value))
 
 
-__all__ = ["Builtin", "argument", "evaluate", "host_type", "plain"]
+__all__ = ["Builtin", "argument", "builtin_functions", "evaluate", "host_type", "plain"]
