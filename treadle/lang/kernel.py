@@ -47,6 +47,7 @@ class Kernel:
         self.source = Source(func, namespace=namespace)
         self.overloads: dict[tuple[Type, ...], Any] = {}
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
+        self.stated: list[tuple[Type, ...]] = []  # overloads that stubs under ``@wp.overload`` ask for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
         self.plan: Any = None  # what tapes know of launches, while there is one overload; see lang/plan.py
         functools.update_wrapper(self, func)
@@ -62,7 +63,6 @@ class Kernel:
         """A compile option: the kernel's own, else its module's."""
         own = self.options.get(name)
         return own if own is not None else self.module.options.get(name)
-        self.stated: list[tuple[Type, ...]] = []  # overloads that stubs under ``@wp.overload`` ask for
 
     @property
     def parameters(self) -> tuple[Any, ...]:
@@ -130,6 +130,8 @@ class Kernel:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""
         for types in self.stated:
             self.overload(types)
+        if not self.overloads and _complete(self.declared):
+            self.overload(_usual_types(self.declared))
         return list(self.overloads.values())
 
 
@@ -145,8 +147,6 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
             given = f"the class {arg.__name__}" if isinstance(arg, type) else type(arg).__name__
             raise LaunchTypeError(f"{what} must be {spell(declared)}, not {given}")
         return arg, own()
-        if not self.overloads and _complete(self.declared):
-            self.overload(_usual_types(self.declared))
     if isinstance(declared, Scalar | Vector | Matrix):
         return convert(arg, declared, what), declared
     raise LaunchTypeError(f"{what}: values of type {spell(declared)} cannot be passed to kernels")
@@ -205,6 +205,15 @@ def _usual(declared: Array) -> View | Indexed:
     return indexed(data, (view(i32, 1),) * declared.ndim) if declared.indexed else data
 
 
+def _complete(types: Sequence[Type | None]) -> bool:
+    """Whether ``types`` leave nothing open but the layout of arrays."""
+    return all(t is not None and not (isinstance(t, Array) and t.elem is None) for t in types)
+
+
+def _usual_types(declared: Sequence[Type | None]) -> tuple[Type, ...]:
+    return tuple([_usual(t) if isinstance(t, Array) else t for t in declared])
+
+
 def _shared(arg: Any, dtype: Any, what: str) -> array:
     """A NumPy array, or its like, as an array over the same memory: what the kernel writes must arrive there."""
     rows = np.asarray(arg)
@@ -224,15 +233,6 @@ def _shared(arg: Any, dtype: Any, what: str) -> array:
 def kernel(
     f: Any = None,
     *,
-def _complete(types: Sequence[Type | None]) -> bool:
-    """Whether ``types`` leave nothing open but the layout of arrays."""
-    return all(t is not None and not (isinstance(t, Array) and t.elem is None) for t in types)
-
-
-def _usual_types(declared: Sequence[Type | None]) -> tuple[Type, ...]:
-    return tuple([_usual(t) if isinstance(t, Array) else t for t in declared])
-
-
     name: str | None = None,
     enable_backward: bool | None = None,
     module: Module | str | None = None,
@@ -339,6 +339,14 @@ def _overload_by_signature(fn: Any, around: dict[str, Any]) -> Kernel:
         raise KernelTypeError("Return annotations are not allowed on @wp.overload stubs", stub.span)
     generic = around.get(fn.__name__)
     if not isinstance(generic, Kernel):
+        kernels = get_module(fn.__module__).kernels.values()
+        found = [k for k in kernels if k.func.__qualname__ == fn.__qualname__ or k.key == fn.__name__]
+        if len(found) > 1:
+            shown = ", ".join(k.key for k in found)
+            raise KernelTypeError(f"Ambiguous kernel lookup: {fn.__name__!r} is the function of {shown}",
+                                  hint="give the types to one of them: wp.overload(kernel, [types])")  # fmt: skip
+        generic = found[0] if found else None
+    if generic is None:
         raise KernelTypeError(f"wp.overload: there is no kernel {fn.__name__!r} to give types to")
     types = stub.parameter_types()
     _check_count(generic, types)
@@ -353,18 +361,10 @@ def _check_count(kernel: Kernel, types: Sequence[Any]) -> None:
         raise KernelTypeError(
             f"kernel {kernel.key} takes {len(kernel.parameters)} arguments, {len(types)} types were given"
         )
-    made = Kernel(kernel.func, kernel.key, kernel.module, kernel.options, kernel.source.namespace)
-    made.bound = tuple(types)
-    return made
-        kernels = get_module(fn.__module__).kernels.values()
-        found = [k for k in kernels if k.func.__qualname__ == fn.__qualname__ or k.key == fn.__name__]
-        if len(found) > 1:
-            shown = ", ".join(k.key for k in found)
-            raise KernelTypeError(f"Ambiguous kernel lookup: {fn.__name__!r} is the function of {shown}",
-                                  hint="give the types to one of them: wp.overload(kernel, [types])")  # fmt: skip
-        generic = found[0] if found else None
-    if generic is None:
 
 
 def _bound(kernel: Kernel, types: list[Type | None]) -> Kernel:
     _check_count(kernel, types)
+    made = Kernel(kernel.func, kernel.key, kernel.module, kernel.options, kernel.source.namespace)
+    made.bound = tuple(types)
+    return made
