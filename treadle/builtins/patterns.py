@@ -84,7 +84,8 @@ class Var(Pattern):
             return known if adapts(value, known) else None
         alone = literal_type(value)
         if self.allowed is not None and alone not in self.allowed:
-            alone = next((t for t in (*PREFERRED, *self.allowed) if t in self.allowed and adapts(value, t)), None)
+            wide = [t for t in self.allowed if not (t.is_float and t.bits == 16)]  # no literal is narrow by itself
+            alone = next((t for t in (*PREFERRED, *wide) if t in wide and adapts(value, t)), None)
         if alone is not None:
             bound[self.name] = alone
         return alone

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import KernelTypeError
 from ..builtins.names import PUBLIC
-from ..types.core import STR, Matrix, Type, b1, f32, i32
+from ..types.core import STR, Matrix, Scalar, Type, b1, f32
 from ..types.layout import children, is_composite
+from ..types.promotion import literal_type
 from ..types.scalar_values import shown
 from ..types.values import class_of
+
+if TYPE_CHECKING:  # the registry is loaded when a builtin is called
+    from ..builtins.registry import Arg, Match
 
 
 class Builtin:
@@ -84,7 +88,7 @@ def argument(value: Any) -> Any:
     if isinstance(value, np.generic):  # also np.float64, which is a float
         return Arg(host_type(value), value, False)
     if isinstance(value, int):
-        return Arg(i32, value, True)
+        return Arg(literal_type(value), value, True)
     if isinstance(value, float):
         return Arg(f32, value, True)
     if isinstance(value, str):
@@ -112,26 +116,36 @@ def host_type(value: Any) -> Type | None:
 
 
 def compiled(name: str, args: tuple, slow: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A function that calls builtin ``name`` for arguments of the classes of ``args``, where there can be one: nothing
-    but the classes may decide what the call means."""
+    """A function that calls builtin ``name`` for arguments of the classes of ``args``; None where more than the classes
+    decides what the call means."""
     from ..builtins import registry
-    from ..frontend.context import CONTEXT
     from .direct import direct
 
     if next(registry.records(name)).part("host") is not None:
         return None
-    described = [argument(a) for a in args]
-    if any([a.type is None or a.type is STR for a in described]) or not registry.by_type(name):
-        return None
-    match = registry.resolve(name, described, {}, CONTEXT)
-    return direct(match, name, tuple(map(type, args)), slow)
+    match = chosen(name, [argument(a) for a in args], {})
+    return None if None in match.types else direct(match, name, tuple(map(type, args)), slow)
+
+
+def chosen(name: str, args: list[Arg], kwargs: dict[str, Arg]) -> Match:
+    """What builtin ``name`` means for arguments from Python. Numbers are no constants there, so that ``pow(x, 2.0)`` is
+    what it is for any exponent; but they adapt to others, as literals do."""
+    from ..builtins import registry
+    from ..frontend.context import CONTEXT
+
+    def typed(a: Arg) -> Arg:
+        return registry.Arg(a.type) if isinstance(a.type, Scalar) else a
+
+    try:
+        return registry.resolve(name, [typed(a) for a in args], {k: typed(a) for k, a in kwargs.items()}, CONTEXT)
+    except KernelTypeError:
+        return registry.resolve(name, args, kwargs, CONTEXT)
 
 
 def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
     """Evaluate builtin ``name`` on host values through the oracle, the exact interpreter of the language."""
     from ..builtins import registry
     from ..codegen import oracle
-    from ..frontend.context import CONTEXT
     from ..ir.builder import Builder
     from ..ir.node import Func, Value
 
@@ -140,7 +154,7 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
         return own(*args, **kwargs)
     described = [argument(a) for a in args]
     named = {k: argument(v) for k, v in kwargs.items()}
-    match = registry.resolve(name, described, named, CONTEXT)
+    match = chosen(name, described, named)
     given = [*args, *kwargs.values()]
     params, values, passed, builder = [], [], [], Builder()
     for t, arg, value in zip(match.types, [*described, *named.values()], given, strict=False):
