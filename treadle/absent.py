@@ -29,7 +29,7 @@ _FEATURES: dict[str, str] = {
     "memory of other processes is shared between CUDA devices only": "from_ipc_handle event_from_ipc_handle",
     "managed memory needs a CUDA device": "CudaManagedAllocator",
     f"functions in C are {_LATER}": "func_native address_of build_experimental",
-    f"the tile_… functions factor and solve; dense algebra on flat arrays is {_LATER}": "dense_*",
+    "Warp's own library has no code for it either": "dense_gemm_batched dense_chol_batched dense_solve_batched",
     f"finite elements are {_LATER}": "fem",
     f"sparse matrices are {_LATER}": "sparse",
     f"optimisers and linear solvers are {_LATER}": "optim",

@@ -156,7 +156,7 @@ class mod_short:
     """The remainder of 16-bit floats, found in float32, which holds it exactly.
 
     >>> wp.mod(wp.float16(7.5), wp.float16(2.0))
-    1.5
+    float16(1.5)
     """
 
     def body(a: Short, b: Short) -> Short:

@@ -116,7 +116,7 @@ class svd2_short:
     """The singular value decomposition of a matrix of 16-bit floats, found in float32.
 
     >>> wp.svd2(wp.mat22h(3.0, 0.0, 0.0, 2.0))[1]
-    vec2h([3.0, 2.0])
+    vec2h([float16(3.0), float16(2.0)])
     """
 
     def body(A: Mat(2, 2, Short)) -> (Mat(2, 2, Short), Vec(2, Short), Mat(2, 2, Short)):
@@ -160,7 +160,7 @@ class svd3_short:
     """The singular value decomposition of a matrix of 16-bit floats, found in float32.
 
     >>> wp.svd3(wp.mat33h(3.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0))[1]
-    vec3h([3.0, 2.0, 1.0])
+    vec3h([float16(3.0), float16(2.0), float16(1.0)])
     """
 
     def body(A: Mat(3, 3, Short)) -> (Mat(3, 3, Short), Vec(3, Short), Mat(3, 3, Short)):
@@ -316,7 +316,7 @@ class eig3_short:
     """The eigenvalues of a symmetric matrix of 16-bit floats, found in float32.
 
     >>> wp.eig3(wp.mat33h(3.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0))[1]
-    vec3h([3.0, 2.0, 1.0])
+    vec3h([float16(3.0), float16(2.0), float16(1.0)])
     """
 
     def body(A: Mat(3, 3, Short)) -> (Mat(3, 3, Short), Vec(3, Short)):

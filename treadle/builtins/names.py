@@ -56,6 +56,8 @@ _FILES = {  # in the order in which the overloads of one name are tried
     "tile_algebra": """
         tile_cholesky tile_cholesky_inplace tile_cholesky_solve tile_cholesky_solve_inplace tile_lower_solve
         tile_lower_solve_inplace tile_upper_solve tile_upper_solve_inplace""",
+    "dense": """
+        dense_gemm dense_chol dense_subs dense_solve""",
     "tile_fft": """
         tile_fft tile_ifft""",
     "tile_stacks": """

@@ -35,7 +35,7 @@ class rand_init:
     """The state for a seed.
 
     >>> wp.rand_init(42)
-    1223963391
+    uint32(1223963391)
     """
 
     def body(seed: i32) -> u32:
@@ -47,7 +47,7 @@ class rand_init_offset:
     """The state for a seed and the index of one of many independent sequences, such as the thread's.
 
     >>> wp.rand_init(42, 7)
-    3115480925
+    uint32(3115480925)
     """
 
     def body(seed: i32, offset: i32) -> u32:

@@ -300,7 +300,7 @@ def _position(name: str, less: str, word: str) -> None:
     doc = f"""The index of the {word} component of a vector, as an uint32; the first if there are several.
 
     >>> wp.{name}(wp.vec3(2.0, 1.0, 3.0))
-    {"1" if name == "argmin" else "2"}
+    {"uint32(1)" if name == "argmin" else "uint32(2)"}
     """
     members = {"__doc__": doc, "__module__": __name__, "sig": sig, "emit": emit}
     builtin("vector math", name)(type(name, (), members))

@@ -413,9 +413,10 @@ class MatrixValue(CompositeValue):
         self[:, j] = value
 
     def _rows(self) -> list[list]:
+        """The numbers, without their type, row by row."""
         t = self.__treadle_type__
-        numbers = self._data if self._plain else [self._shown(x) for x in self._data]
-        return [list(numbers[i * t.cols : (i + 1) * t.cols]) for i in range(t.rows)]
+        numbers = [bool(x) for x in self._data] if t.elem is b1 else self._data.tolist()
+        return [numbers[i * t.cols : (i + 1) * t.cols] for i in range(t.rows)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._rows()})"
