@@ -19,7 +19,8 @@ from ..runtime.array import array, put_rows, put_value
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
 from .host_writes import Function, HostWrite, Kept
-from .plan import Plan, span_of
+from .parts import span_of
+from .plan import Plan
 from .recorder import Recorder
 from .reverse import Pass, written_by
 from .undo import Bytes, Log, copied, grid, overwrite
@@ -180,7 +181,7 @@ class Scheduled(Recorder):
             for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args) if asks else ((*span_of(a), None),):
                 met |= self.overwrites(a, low, high, reading)
             if reading and not asks:
-                self.seen.add(id(a))
+                self.seen[id(a)] = a
                 segment.done.add(id(a))
         return met
 
@@ -205,7 +206,7 @@ class Scheduled(Recorder):
 
     def failed(self, written: list[array]) -> None:
         super().failed(written)
-        self.seen, self.segments[-1].done = {id(None)}, {id(None)}  # its arrays may go, and others have their ids
+        self.seen, self.segments[-1].done = {id(None): None}, {id(None)}  # its arrays may go, and others have their ids
 
     def host_write(self, dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
         if source is not None:
@@ -217,7 +218,7 @@ class Scheduled(Recorder):
 
     def reads(self, a: array) -> None:
         if id(a) not in self.seen:
-            self.seen.add(id(a))
+            self.seen[id(a)] = a
             self.touched.add(*span_of(a))
 
     def writes(self, a: array) -> bool:
@@ -296,9 +297,6 @@ class ScheduledPass(Pass):
     def in_detail(self, first: int, end: int, base: Ranges) -> None:
         """Run operations again and keep everything, then go back through them."""
         log = Log(base.copy())
-        for op in self.log.ops[first:end]:
-            for a in written_by(op):
-                log.cell(a)  # where something may be watched
         ahead = True
         try:
             self.forward(first, end, log)

@@ -18,7 +18,8 @@ from ..types.layout import has_floats, has_tangent
 from ..types.spelling import spell
 from .kernel import Kernel
 from .launch import bound
-from .plan import Plan, span_of
+from .parts import span_of
+from .plan import Plan
 from .struct import convert, zero_of
 
 

@@ -12,12 +12,11 @@ from zlib import crc32
 
 import numpy as np
 
-from ..runtime import array_views as views
 from ..runtime.array import array
 from ..runtime.indexed import indexedarray
-from ..runtime.memory import span
 from ..types.core import Indexed, Matrix, Struct, Type, View
 from ..types.layout import has_floats, is_composite, leaves, pack
+from .parts import Box, Part, joined, part
 
 if TYPE_CHECKING:
     from .compile import Overload
@@ -26,17 +25,7 @@ if TYPE_CHECKING:
 ORDERLESS = frozenset({"add", "sub"})  # atomic operations whose adjoint asks for no value
 INT32 = range(-(2**31), 2**31)
 
-Part = tuple[int, int, "array | None"]  # bytes from and up to; the elements, where they do not lie side by side
-
-
-def span_of(a: array) -> tuple[int, int]:
-    """The addresses from which and up to which ``a`` lies."""
-    e = a._element
-    if a.component_stride == e.component or not e.inner:
-        low, high = span(a.shape, a.strides, e.size)
-    else:
-        low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.component)
-    return a.ptr + low, a.ptr + high
+MOST = 10_000  # answers that a plan remembers
 
 
 class Site:
@@ -97,18 +86,26 @@ def _asks(bounds: list[Any]) -> bool:
     return any(kind == "arg" for bound in bounds for kind, _, _ in bound[1])
 
 
+def _asked(site: Site) -> list[tuple[int, ...]]:
+    """Where the arguments are that decide which elements of a site a launch reaches."""
+    bounds = [bounds for box in (*site.boxes, *(site.read_boxes or ())) for bounds in box if bounds is not None]
+    return [(*where,) for each in bounds for bound in each for kind, where, _ in bound[1] if kind == "arg"]
+
+
 class Plan:
     """One overload of a kernel, as tapes see it.
 
     ``plain``: arguments are arrays, numbers and vectors; ``native``: or indexed arrays, so that native launchers may
-    take them. ``arrays``: positions of its arrays. ``vectors``: of host vectors, which their owner may change later.
-    ``reads``, ``boxed``: sites whose whole content, or some boxes of it, must stay known; ``writes``: sites that are
-    written. ``pairs``: of launches with tangents, the sites of arrays with those of their tangents: either has a
-    gradient if the other has.
+    take them. ``arrays``: positions of its arrays; ``places``: the same among arguments that are laid out. ``asked``:
+    where the arguments are that say which elements a launch reaches. ``vectors``: of host vectors, which their owner
+    may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it, must stay known; ``writes``:
+    sites that are written. ``pairs``: of launches with tangents, the sites of arrays with those of their tangents:
+    either has a gradient if the other has.
     """
 
-    __slots__ = ("arrays", "boxed_at", "floats", "floats_at", "kernel", "native", "overload", "pairs", "plain",
-                 "prints", "reads_at", "reverses", "sites", "types", "vectors", "writes", "writes_at")  # fmt: skip
+    __slots__ = ("arrays", "asked", "boxed_at", "floats", "floats_at", "found", "kernel", "native", "overload", "pairs",
+                 "places", "plain", "prints", "reads_at", "reverses", "sites", "types", "vectors", "writes",
+                 "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
         self.kernel, self.overload, self.types = kernel, overload, overload.types
@@ -122,6 +119,9 @@ class Plan:
         self.writes_at = [(k, s) for k, s in at if s.writes]
         self.reads_at = [(k, s) for k, s in at if s.needs and not s.read_boxes]
         self.boxed_at = [(k, s) for k, s in at if s.needs and s.read_boxes]
+        self.places = tuple([k for k, _ in at])
+        self.asked = tuple({where: None for s in self.sites for where in _asked(s)})
+        self.found: dict[Any, list[Part]] = {}
         self.floats = [s for s in self.sites if s.floats]
         self.floats_at = tuple([s.k for s in self.floats]) if self.plain else ()
         self.pairs: list[tuple[Site, Site]] = []
@@ -149,22 +149,40 @@ class Plan:
         option = self.kernel.option("enable_backward")
         return bool(config.enable_backward) and option is not False
 
+    def key(self, dim: Any, args: Sequence[Any]) -> tuple[Any, ...]:
+        """What decides which bytes a launch reaches: equal keys, equal bytes. ``args`` are laid out."""
+        try:
+            arrays = [args[k]._desc for k in self.places]
+        except AttributeError:  # an array may be left out
+            arrays = [getattr(args[k], "_desc", None) for k in self.places]
+        asked = [self._argument(where, args) for where in self.asked] if self.asked else ()
+        return (dim, *arrays, *asked)
+
     def parts(self, site: Site, boxes: list[Any], a: array, dims: tuple[int, ...], args: Sequence[Any]) -> list[Part]:
-        """The bytes of ``a`` that ``boxes`` reach in a launch over ``dims``."""
-        found = []
-        for box in boxes:
-            low, high = [], []
-            for bounds, extent in zip(box, a.shape, strict=True):
-                first, last = 0, extent - 1
-                if bounds is not None:
-                    ends = [self._value(bound, dims, args) for bound in bounds]
-                    if all(end in INT32 for end in ends):  # else an index may have wrapped
-                        first, last = max(first, ends[0]), min(last, ends[1])
-                low.append(first)
-                high.append(last + 1)
-            if all(lo < hi for lo, hi in zip(low, high, strict=True)):
-                found.append(_part(a, low, high))
+        """The bytes of ``a`` that ``boxes``, some of those of ``site``, reach in a launch over ``dims``."""
+        asked = [self._argument(where, args) for where in self.asked] if self.asked else ()
+        key = (site, boxes is site.boxes, dims, a._desc, *asked)
+        found = self.found.get(key)
+        if found is None:
+            if len(self.found) > MOST:
+                self.found.clear()
+            held = [self._box(box, a, dims, args) for box in boxes]
+            found = self.found[key] = [part(a, box) for box in joined([box for box in held if box is not None])]
         return found
+
+    def _box(self, box: list[Any], a: array, dims: tuple[int, ...], args: Sequence[Any]) -> Box | None:
+        """The indices in ``box``; None where there are none in ``a``."""
+        found = []
+        for bounds, extent in zip(box, a.shape, strict=True):
+            first, last = 0, extent - 1
+            if bounds is not None:
+                ends = [self._value(bound, dims, args) for bound in bounds]
+                if all(end in INT32 for end in ends):  # else an index may have wrapped
+                    first, last = max(first, ends[0]), min(last, ends[1])
+            if first > last:
+                return None
+            found.append((first, last + 1))
+        return (*found,)
 
     def _value(self, bound: list[Any], dims: tuple[int, ...], args: Sequence[Any]) -> int:
         total, terms = bound
@@ -172,15 +190,20 @@ class Plan:
             if kind == "dim":
                 value = dims[where] if where < len(dims) else 1
             else:
-                value, t = args[where[0]], self.types[where[0]]
-                for i in where[1:]:
-                    if isinstance(t, Struct):
-                        name, t = t.fields[i]
-                        value = getattr(value, name)
-                    else:
-                        value, t = _component(value, t, i)
-            total += factor * int(getattr(value, "value", value))
+                value = self._argument(where, args)
+            total += factor * value
         return total
+
+    def _argument(self, where: Sequence[int], args: Sequence[Any]) -> int:
+        """The whole number at ``where``: parameter, then fields or components."""
+        value, t = args[where[0]], self.types[where[0]]
+        for i in where[1:]:
+            if isinstance(t, Struct):
+                name, t = t.fields[i]
+                value = getattr(value, name)
+            else:
+                value, t = _component(value, t, i)
+        return int(getattr(value, "value", value))
 
 
 def _component(value: Any, t: Type, i: int) -> tuple[Any, Type]:
@@ -188,19 +211,6 @@ def _component(value: Any, t: Type, i: int) -> tuple[Any, Type]:
     if isinstance(t, Matrix):
         return value[i // t.cols, i % t.cols], t.elem
     return value[i], t.elem
-
-
-def _part(a: array, low: list[int], high: list[int]) -> Part:
-    shape = tuple([hi - lo for lo, hi in zip(low, high, strict=True)])
-    if shape == a.shape:
-        part = a
-    else:
-        offset = sum(lo * stride for lo, stride in zip(low, a.strides, strict=True))
-        part = a._view(shape, a.strides, offset)
-    first, end = span_of(part)
-    e = part._element
-    dense = part.component_stride == e.component or not e.inner
-    return first, end, None if dense and views.is_dense(shape, part.strides, e.size) else part
 
 
 def _sites(kernel: Kernel, types: tuple[Type, ...], touched: dict[str, Any]) -> list[Site]:

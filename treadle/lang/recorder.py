@@ -7,7 +7,8 @@ from typing import Any
 
 from ..runtime.array import array
 from .host_writes import Function, HostWrite, Kept
-from .plan import Plan, span_of
+from .parts import span_of
+from .plan import Plan
 from .reverse import Pass, written_by
 from .undo import Log
 

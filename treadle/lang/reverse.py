@@ -16,7 +16,8 @@ from ..runtime.memory import allocate
 from ..runtime.ranges import Ranges
 from ..types.core import Indexed, Struct
 from .host_writes import HostWrite, add
-from .plan import Plan, Site, span_of
+from .parts import span_of
+from .plan import Plan, Site
 from .undo import FOREIGN, Log, gapless
 
 MOST = 10_000  # launches of a kernel whose adjoint is remembered
@@ -115,21 +116,33 @@ class Hidden:
     one block of gradients, so that views of the same memory share them.
     """
 
-    def __init__(self, ops: list[Any]):
+    def __init__(self, ops: list[Any], likes: list[Any]):
+        """``likes``: what :func:`_likeness` says of each of ``ops``."""
         self.ranges = Ranges()
         self.owned: dict[bytes, tuple[int, int, array]] = {}
-        for a in [a for op in ops for a in _arrays_of(op)] + [*graded_late]:
-            if a._grad is not None and a._desc not in self.owned:
-                self.owned[a._desc] = (*span_of(a), a)
-        self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
-        for op in ops:
-            self.follow(op)
-        self.round_off([a for op in ops for a in _arrays_of(op) if a._grad is None])
-        self.blocks = {low: allocate(high - low, True) for low, high in self.ranges}
         self.made: dict[bytes, array] = {}
+        self.shadows: dict[bytes, array | None] = {}
+        unlike = dict(zip(likes, ops, strict=True)).values()
+        each = {a._desc: a for a in [a for op in unlike for a in _arrays_of(op)] + [*graded_late]}
+        for desc, a in each.items():
+            if a._grad is not None:
+                self.owned[desc] = (*span_of(a), a)
+        self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
+        self.follow(ops, likes)
+        self.round_off([a for a in each.values() if a._grad is None])
+        self.blocks = {low: allocate(high - low, True) for low, high in self.ranges}
 
-    def follow(self, op: Any) -> None:
-        """Carry dependence on an input with a gradient from what ``op`` reads to what it writes."""
+    def follow(self, ops: list[Any], likes: list[Any]) -> None:
+        """Carry dependence on an input with a gradient from what each of ``ops`` reads to what it writes."""
+        done: dict[Any, int] = {}  # bytes that depended when an operation was looked at, or one like it
+        now = 0
+        for op, like in zip(ops, likes, strict=True):
+            if done.get(like) != now:
+                self.carry(op)
+                now = done[like] = self.ranges.nbytes
+
+    def carry(self, op: Any) -> None:
+        """The same of one operation."""
         if type(op) is tuple:
             plan, _, args = op
             inputs = [site.of(args) for site in plan.floats if site.loads or site.writes]
@@ -147,7 +160,6 @@ class Hidden:
 
     def round_off(self, arrays: list[array]) -> None:
         """Let each of ``arrays`` that depends on an input in part do so in whole, so that it has one gradient."""
-        arrays = [*{a._desc: a for a in arrays}.values()]
         known = -1
         while known != self.ranges.nbytes:
             known = self.ranges.nbytes
@@ -192,11 +204,23 @@ class Hidden:
             )
         return None
 
-    def shadow(self, a: array) -> array:
-        """``a`` with its hidden gradient."""
-        made = a._view(a.shape, a.strides)
-        made._adopt(self.of(a))
-        return made
+    def shadow(self, a: array) -> array | None:
+        """``a`` with its hidden gradient; None if it has none."""
+        if a._desc not in self.shadows:
+            grad = self.of(a)
+            made = None if grad is None else a._view(a.shape, a.strides)
+            if made is not None:
+                made._adopt(grad)
+            self.shadows[a._desc] = made
+        return self.shadows[a._desc]
+
+
+def _likeness(op: Any) -> Any:
+    """Equal for operations that work on the same arrays in the same way."""
+    if type(op) is not tuple:
+        return id(op)
+    plan, dim, args = op
+    return (plan, dim, *([id(args[k]) for k in plan.arrays] if plan.plain else [id(s.of(args)) for s in plan.sites]))
 
 
 def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
@@ -256,15 +280,17 @@ class Pass:
         self.results: dict[int, array] = {}  # arrays whose gradient may be left over, by id
         self.silent: set[str] = set()  # kernels on the way whose backward is switched off
         self.allowed: dict[Plan, bool] = {}
+        self.known: dict[Any, tuple[Reverse | None, list[tuple[Site, array]]]] = {}  # of launches, by their likeness
         self.left = 0
         late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
         if late:
             refuse_two_gradients(log.ops, late)
             refuse_own_gradients(log.ops, late)
-        if any(_bare(op, late) for op in log.ops):
-            self.hidden = Hidden(log.ops)
-        for op in log.ops:
-            self.steps.append(self.prepared(op) if type(op) is tuple else op)
+        likes = [_likeness(op) for op in log.ops]
+        if any(_bare(op, late) for op in dict(zip(likes, log.ops, strict=True)).values()):
+            self.hidden = Hidden(log.ops, likes)
+        for op, like in zip(log.ops, likes, strict=True):
+            self.steps.append(self.prepared(op, like) if type(op) is tuple else op)
             if isinstance(op, HostWrite) and op.dest._grad is not None:
                 self.results[id(op.dest)] = op.dest
             if array._retains:
@@ -273,23 +299,32 @@ class Pass:
     def grad_of(self, a: array) -> array | None:
         return a._grad if self.hidden is None else self.hidden.of(a)
 
-    def prepared(self, op: tuple) -> tuple[Reverse, Any, Sequence[Any]] | None:
-        """A launch ready to be run backwards; None where nothing depends on it."""
+    def prepared(self, op: tuple, like: Any) -> tuple[Reverse, Any, Sequence[Any]] | None:
+        """A launch ready to be run backwards; None where nothing depends on it. ``like``: its likeness."""
         plan, dim, args = op
-        if self.hidden is not None:
-            args = self.with_hidden(plan, args)
+        found = self.known.get(like)
+        if found is None:
+            found = self.known[like] = self.prepare(plan, dim, args)
+        reverse, shadows = found
+        return None if reverse is None else (reverse, dim, with_shadows(args, shadows) if shadows else args)
+
+    def prepare(self, plan: Plan, dim: Any, args: Sequence[Any]) -> tuple[Reverse | None, list[tuple[Site, array]]]:
+        """The adjoint of a launch with these arrays, and those of them that have a hidden gradient."""
+        floats = [(site, a) for site, a in [(site, site.of(args)) for site in plan.floats] if a is not None]
         if plan not in self.allowed:
             self.allowed[plan] = plan.differentiates()
         if not self.allowed[plan]:
-            if any(site.of(args) is not None and self.grad_of(site.of(args)) is not None for site in plan.floats):
+            if any(self.grad_of(a) is not None for _, a in floats):
                 self.silent.add(plan.kernel.key)
-            return None
-        try:
-            arrays = [args[k]._desc for k in plan.arrays] if plan.plain else [s.of(args)._desc for s in plan.sites]
-            key = (dim, *arrays)
-        except AttributeError:  # an array may be left out
-            key = None
-        found = plan.reverses.get(key)
+            return None, []
+        shadows = []
+        if self.hidden is not None:
+            both = [(site, self.hidden.shadow(a)) for site, a in floats if a._grad is None]
+            shadows = [(site, shadow) for site, shadow in both if shadow is not None]
+            args = with_shadows(args, shadows)
+        arrays = [site.of(args) for site in plan.sites]
+        key = None if None in arrays else (dim, *[a._desc for a in arrays])
+        found = plan.reverses.get(key) if key is not None else None
         if found is None:
             found = self.choose(plan, dim, args)
             if key is not None:
@@ -297,10 +332,9 @@ class Pass:
                     plan.reverses.clear()
                 plan.reverses[key] = found
         reverse, left = found
-        for site in left:
-            a = site.of(args)
-            self.results[id(a)] = a
-        return None if reverse is None else (reverse, dim, args)
+        results = [site.of(args) for site in left]
+        self.results.update({id(a): a for a in results})
+        return reverse, shadows
 
     @staticmethod
     def choose(plan: Plan, dim: Any, args: Sequence[Any]) -> tuple[Reverse | None, list[Site]]:
@@ -327,21 +361,6 @@ class Pass:
         if found is None:
             found = plan.reverses[key] = Reverse(plan, *key, dims)
         return found, left
-
-    def with_hidden(self, plan: Plan, args: Sequence[Any]) -> Sequence[Any]:
-        """The arguments, with hidden gradients for arrays that have none."""
-        changed: list[Any] | None = None
-        for site in plan.floats:
-            a = site.of(args)
-            if a is None or a._grad is not None or self.hidden.of(a) is None:
-                continue
-            changed = changed or [*args]
-            shadow = self.hidden.shadow(a)
-            if site.fields:
-                changed[site.k] = with_field(changed[site.k], site.fields, shadow)
-            else:
-                changed[site.k] = shadow
-        return args if changed is None else changed
 
     def leftovers(self) -> list[array]:
         """Results whose gradient an earlier backward pass left there; it is no seed of this one."""
@@ -494,6 +513,32 @@ def with_field(struct: Any, fields: list[str], value: Any) -> Any:
     made = copy_struct(struct)
     setattr(made, name, with_field(getattr(struct, name), rest, value) if rest else value)
     return made
+
+
+def with_shadows(args: Sequence[Any], shadows: list[tuple[Site, array]]) -> list[Any]:
+    """The arguments of a launch with the arrays of some sites replaced."""
+    made, own = [*args], set()
+    for site, shadow in shadows:
+        if not site.fields:
+            made[site.k] = shadow
+        elif site.k in own:
+            _set_field(made[site.k], site.fields, shadow)
+        else:
+            made[site.k] = with_field(made[site.k], site.fields, shadow)
+            own.add(site.k)
+    return made
+
+
+def _set_field(struct: Any, fields: list[str], value: Any) -> None:
+    """Replace the field that ``fields`` lead to, in a struct instance that nobody else has."""
+    *way, last = fields
+    for name in way:
+        inner = getattr(struct, name)
+        if isinstance(inner, indexedarray):
+            setattr(struct, name, inner._with_data(value))
+            return
+        struct = inner
+    setattr(struct, last, value)
 
 
 def copy_struct(struct: Any) -> Any:

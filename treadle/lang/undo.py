@@ -8,7 +8,6 @@ write, going forward again brings everything back to where it was, since a swap 
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,27 +16,18 @@ import numpy as np
 from ..runtime.array import array
 from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
-from .plan import Part, Plan, Site, span_of
+from ..runtime.runs import Runs, exchange
+from .parts import Part, span_of, whole
+from .plan import Plan, Site
 from .slabs import room
 
 BLOCK = 64  # bytes that are compared, and kept, together
+MOST = 1000  # launches of a kernel whose pieces are remembered
 SMALL = 256  # up to so many bytes are kept without comparing
 
 FOREIGN = (Borrowed, type(None))  # what the memory of arrays is whose bytes others may show as well
 
-ASIDE = 1 << 15  # bytes that are exchanged at a time: they stay in the nearest cache
-
 _string_at, _memmove = ctypes.string_at, ctypes.memmove
-
-
-class _Aside(threading.local):
-    """Room for an exchange; one a thread, since copying lets other threads run."""
-
-    def __init__(self):
-        self.room = ctypes.create_string_buffer(ASIDE)
-
-
-_aside = _Aside()
 
 
 class Bytes:
@@ -59,43 +49,41 @@ class Bytes:
 
     def swap(self) -> None:
         """Exchange them with what lies there now."""
-        aside = _aside.room
-        for low in range(0, self.nbytes, ASIDE):
-            count, here, kept = min(ASIDE, self.nbytes - low), self.address + low, self.at + low
-            _memmove(aside, here, count)
-            _memmove(here, kept, count)
-            _memmove(kept, aside, count)
+        exchange(self.address, self.at, self.nbytes)
 
     def put(self, data: bytes) -> None:
         """Write ``data`` there."""
         _memmove(self.address, data, len(data))
 
+    @property
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """Where they lie, as rows of :class:`Runs`."""
+        return [(self.address, self.nbytes, 1, 0)]
 
-class Elements:
-    """As :class:`Bytes`, of elements that do not lie side by side."""
 
-    __slots__ = ("data", "position", "rows")
+class Scattered:
+    """As :class:`Bytes`, of bytes that do not lie side by side."""
 
-    def __init__(self, position: int, part: array):
-        self.position, self.rows = position, part.numpy()
-        self.data = self.rows.copy("K")  # in the order of memory: planes are copied as planes
+    __slots__ = ("at", "nbytes", "owner", "position", "runs", "slab")
+
+    def __init__(self, position: int, runs: Runs, owner: Any):
+        self.position, self.runs, self.nbytes, self.owner = position, runs, runs.nbytes, owner
+        self.at, self.slab = room(runs.nbytes)
+        runs.keep(self.at)
 
     @property
-    def nbytes(self) -> int:
-        return self.data.nbytes
+    def data(self) -> bytes:
+        return _string_at(self.at, self.nbytes)
 
     def swap(self) -> None:
-        data, self.data = self.data, self.rows.copy("K")
-        self.rows[...] = data
+        self.runs.swap(self.at)
 
-    def put(self, data: np.ndarray) -> None:
-        self.rows[...] = data
+    def put(self, data: bytes) -> None:
+        self.runs.put(data)
 
-    def shows(self, part: array) -> bool:
-        """Whether they are those of ``part``."""
-        rows = part.numpy()
-        return rows.__array_interface__["data"] == self.rows.__array_interface__["data"] and (
-            rows.shape == self.rows.shape and rows.strides == self.rows.strides)  # fmt: skip
+    @property
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        return self.runs.rows
 
 
 class Cell:
@@ -116,21 +104,26 @@ class Log:
     ``wrote``: ids of the allocations that operations wrote to, or copied from. ``inputs``: arrays that were read before
     anything recorded wrote to them, with the site and plan of the first launch that did.
 
-    Launches must cost little, so bytes are compared last. ``seen`` has the ids of arrays that are watched in whole.
-    ``cells`` tells by the id of an allocation what of it is watched: one array, or a :class:`Cell`. ``foreign``: the
-    cells of memory that was not allocated here, in which others may lie.
+    Launches must cost little, so bytes are compared last. ``seen`` has the arrays that are watched in whole, by id.
+    ``cells`` tells by the id of an allocation what of it is watched: one array, or a :class:`Cell`. Once memory takes
+    part that was not allocated here the log is ``mixed``: any array may lie over any other, all ranges are in
+    ``watched``, and there are no cells.
+
+    A launch that left everything watched that was, and nothing else (``version`` counts changes), will save the same
+    pieces when it comes again: ``steady`` keeps them by plan and key, as runs of bytes.
     """
 
     def __init__(self, watched: Ranges | None = None):
         self.ops: list[Any] = []
         self.saved: list[Any] = []
-        self.watched = watched or Ranges()
-        self.seen: set[int] = {id(None)}
+        self.mixed, self.watched = watched is not None, watched or Ranges()
+        self.seen: dict[int, Any] = {id(None): None}
         self.cells: dict[int, array | Cell] = {}
         self.wrote: set[int] = set()
-        self.foreign: list[Cell] = []
         self.inputs: list[tuple[array, Site, Plan]] = []
         self.pending: list[tuple[int, int, bytes, Any, bool]] = []
+        self.version = 0
+        self.steady: dict[Plan, dict[Any, tuple[int, Runs | None]]] = {}
 
     @property
     def saved_bytes(self) -> int:
@@ -143,18 +136,17 @@ class Log:
         recorded, else it only destroys."""
         if not plan.plain:
             args = plan.laid_out(args)
+        known, key = self.steady.get(plan), None
+        if known is not None:
+            key = reading, plan.key(dim if type(dim) is int else tuple(dim), args)
+            version, runs = known.get(key, (-1, None))
+            if version == self.version:
+                if runs is not None:
+                    self.saved.append(Scattered(len(self.ops), runs, args))
+                return
+        version, count = self.version, len(self.saved)
         if reading:
-            seen = self.seen
-            for k, site in plan.reads_at:
-                a = args[k]
-                if id(a) not in seen:
-                    if site.floats and id(a._memory) not in self.wrote:
-                        self.inputs.append((a, site, plan))
-                    self.reads(a)
-            for k, site in plan.boxed_at:
-                a = args[k]
-                for low, high, _ in plan.parts(site, site.read_boxes, a, grid(dim), args) if a is not None else ():
-                    self.watch(a, low, high)
+            self.launch_reads(plan, dim, args)
         cells, wrote = self.cells, self.wrote
         for k, site in plan.writes_at:
             a = args[k]
@@ -163,29 +155,53 @@ class Log:
             memory = a._memory
             if reading:
                 wrote.add(id(memory))
-            if id(memory) in cells or self.foreign or memory.__class__ in FOREIGN:
+            if self.mixed or id(memory) in cells or memory.__class__ in FOREIGN:
                 self.launch_writes(plan, site, a, dim, args)
             if reading and site.keeps and id(a) not in self.seen:
                 for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args):
                     self.watch(a, low, high)
+        if version == self.version and not self.pending and (self.mixed or len(self.saved) > count):
+            self.settle(plan, key or (reading, plan.key(dim if type(dim) is int else tuple(dim), args)), count)
+
+    def launch_reads(self, plan: Plan, dim: Any, args: Sequence[Any]) -> None:
+        """Watch what the adjoint of a launch will read."""
+        seen = self.seen
+        for k, site in plan.reads_at:
+            a = args[k]
+            if id(a) not in seen:
+                if site.floats and id(a._memory) not in self.wrote:
+                    self.inputs.append((a, site, plan))
+                self.reads(a)
+        for k, site in plan.boxed_at:
+            a = args[k]
+            for low, high, _ in plan.parts(site, site.read_boxes, a, grid(dim), args) if a is not None else ():
+                self.watch(a, low, high)
+
+    def settle(self, plan: Plan, key: Any, first: int) -> None:
+        """Remember the pieces, from number ``first`` on, that a launch saved which changed nothing else."""
+        known = self.steady.setdefault(plan, {})
+        if len(known) >= MOST:
+            known.clear()
+        rows = [row for piece in self.saved[first:] for row in piece.rows]
+        known[key] = self.version, Runs(rows) if rows else None
 
     def launch_writes(self, plan: Plan, site: Site, a: array, dim: Any, args: Sequence[Any]) -> None:
         """Save what a launch will destroy of ``a``."""
         dims = grid(dim)
-        whole = site.own is not None and len(site.own) == len(dims) and all(
+        fills = site.own is not None and len(site.own) == len(dims) and all(
             [dims[axis] >= extent for axis, extent in zip(site.own, a.shape, strict=True)]
         )  # fmt: skip
-        if whole and site.sure and self.save_alone(a, site.keeps):
+        if fills and site.sure and self.save_alone(a, site.keeps):
             return
         if not self.meets(a):
             return
-        for part in [_whole(a)] if whole else plan.parts(site, site.boxes, a, dims, args):
+        for part in [whole(a)] if fills else plan.parts(site, site.boxes, a, dims, args):
             self.destroys(part, a, site.sure, site.keeps)
 
     def save_alone(self, a: array, keeps: bool) -> bool:
         """Save all of ``a`` if it is the one array of its allocation that is watched, and lies without gaps."""
         key = id(a._memory)
-        if self.cells.get(key) is not a or (self.foreign and self.watched_among(self.foreign, a)):
+        if self.cells.get(key) is not a:
             return False
         nbytes = gapless(a)
         if nbytes < 0:
@@ -193,18 +209,19 @@ class Log:
         self.saved.append(Bytes(len(self.ops), a.ptr, nbytes, a))
         if not keeps:
             del self.cells[key]
-            self.seen.discard(id(a))
+            del self.seen[id(a)]
+            self.version += 1
         return True
 
     def destroys(self, part: Part, owner: array, sure: bool, keeps: bool = False) -> None:
         """The elements of ``part`` are about to be written; if not ``sure``, some of them. ``keeps``: what is written
         is watched too."""
-        low, high, elements = part
-        if elements is not None:
+        low, high, runs = part
+        if runs is not None:
             last = self.saved[-1] if self.saved else None
-            again = type(last) is Elements and last.position == len(self.ops) and last.shows(elements)
+            again = type(last) is Scattered and last.position == len(self.ops) and last.rows == runs.rows
             if self.watched.meets(low, high) and not again:
-                self.saved.append(Elements(len(self.ops), elements))
+                self.saved.append(Scattered(len(self.ops), runs, owner))
             return
         for begin, end in self.watched.within(low, high):
             if sure or end - begin <= SMALL:
@@ -229,18 +246,31 @@ class Log:
         """The content of ``a`` must stay known."""
         if id(a) in self.seen:
             return
-        self.seen.add(id(a))
         memory = a._memory
-        have = self.cells.get(id(memory))
-        if have is None and memory.__class__ not in FOREIGN:
-            self.cells[id(memory)] = a
-        else:
+        if memory.__class__ in FOREIGN:
+            self.mix()
+        self.seen[id(a)] = a
+        if self.mixed:
+            self.watch_bytes(*span_of(a))
+            return
+        self.version += 1
+        if id(memory) in self.cells:
             self.cell(a).arrays.append(a)
+        else:
+            self.cells[id(memory)] = a
 
     def watch(self, a: array, low: int, high: int) -> None:
         """The same of some bytes of ``a``."""
-        self.cell(a)
-        self.watched.add(low, high)
+        if a._memory.__class__ in FOREIGN:
+            self.mix()
+        if not self.mixed:
+            self.cell(a)
+        self.watch_bytes(low, high)
+
+    def watch_bytes(self, low: int, high: int) -> None:
+        if not self.watched.holds(low, high):
+            self.watched.add(low, high)
+            self.version += 1
 
     def cell(self, a: array) -> Cell:
         """The cell for the allocation of ``a``."""
@@ -248,25 +278,26 @@ class Log:
         have = self.cells.get(key)
         if have.__class__ is not Cell:
             have = self.cells[key] = Cell([] if have is None else [have])
-            if type(a._memory) in FOREIGN:
-                self.foreign.append(have)
         return have
 
-    def near(self, a: array) -> list[Cell]:
-        """The cells that may hold bytes of ``a``."""
-        if type(a._memory) in FOREIGN:
-            return [have if type(have) is Cell else self.cell(have) for have in [*self.cells.values()]]
-        return [*self.foreign, self.cell(a)] if id(a._memory) in self.cells else self.foreign
+    def mix(self) -> None:
+        """From now on arrays may lie over each other whatever their allocations are."""
+        if not self.mixed:
+            self.mixed = True
+            for have in self.cells.values():
+                for a in have.arrays[have.entered :] if have.__class__ is Cell else (have,):
+                    self.watched.add(*span_of(a))
+            self.cells.clear()
+            self.version += 1
 
     def meets(self, a: array) -> bool:
         """Whether any byte of ``a`` is watched."""
-        near = self.near(a)
-        return bool(near) and self.watched_among(near, a)
-
-    def watched_among(self, cells: list[Cell], a: array) -> bool:
-        """The same, where arrays of other cells cannot hold any of them."""
-        for cell in cells:
-            self.enter(cell)
+        if a._memory.__class__ in FOREIGN:
+            self.mix()
+        if not self.mixed:
+            if id(a._memory) not in self.cells:
+                return False
+            self.enter(self.cell(a))
         return self.watched.meets(*span_of(a))
 
     def enter(self, cell: Cell) -> None:
@@ -276,17 +307,19 @@ class Log:
         cell.entered = len(cell.arrays)
 
     def forget(self, a: array, low: int, high: int) -> None:
-        """These bytes of ``a`` change and are saved: nobody knows their content any more."""
+        """These bytes of ``a`` change and are saved: nobody knows their content any more. Arrays in which they may lie
+        are looked at anew when they are read next; what has not changed of them is still watched."""
+        self.version += 1
+        if self.mixed:
+            self.seen = {id(None): None}
+        elif id(a._memory) in self.cells:
+            cell = self.cell(a)
+            self.enter(cell)
+            for each in cell.arrays:
+                self.seen.pop(id(each), None)
+            cell.arrays.clear()
+            cell.entered = 0
         self.watched.cut(low, high)
-        for cell in self.near(a):
-            self.unsee(cell)
-
-    def unsee(self, cell: Cell) -> None:
-        """Look at the arrays of ``cell`` anew when they are read next. What has not changed is still watched."""
-        self.enter(cell)
-        self.seen.difference_update([id(a) for a in cell.arrays])
-        cell.arrays.clear()
-        cell.entered = 0
 
     def writes(self, a: array) -> bool:
         """All of ``a`` is about to be written; whether any of it was watched."""
@@ -294,7 +327,7 @@ class Log:
             return True
         if not self.meets(a):
             return False
-        self.destroys(_whole(a), a, True)
+        self.destroys(whole(a), a, True)
         return True
 
     def fresh(self, a: array) -> bool:
@@ -323,11 +356,6 @@ def gapless(a: array) -> int:
 def grid(dim: Any) -> tuple[int, ...]:
     """The extents of a launch."""
     return (dim,) if type(dim) is int else tuple(dim)
-
-
-def _whole(a: array) -> Part:
-    low, high = span_of(a)
-    return low, high, None if a.is_contiguous else a
 
 
 def _changed(before: bytes, after: bytes) -> list[tuple[int, int]]:

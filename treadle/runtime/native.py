@@ -39,6 +39,9 @@ class Room(Protocol):
     def fold_binary(self, t: Scalar) -> Binary:
         """The function that adds up slots."""
 
+    def pieces_binary(self) -> Binary:
+        """The functions that put pieces of memory aside and exchange them."""
+
     def launcher_binary(self) -> Binary:
         """The native launcher."""
 

@@ -50,11 +50,15 @@ class Memory:
 
 
 MAX_DIMS = 4  # of grids and arrays
-MAX_EXTENT = 2**31 - 1  # of a grid's axis: thread indices are int32
+MAX_EXTENT = 2**31  # of a grid's axis that the kernel asks for: thread indices are int32
+MAX_THREADS = 2**63 - 1  # of a grid
 STOPPED = 2  # what a launch answers when Ctrl-C ended it
 SUMS = 64  # partial results of a private sum, which begin SUMS_AT bytes behind the address that it belongs to
 SUMS_AT = 64
 SLOTS = 16  # private places of one scalar, by thread index modulo SLOTS: no gang that has them is wider
+
+# Runs of bytes in memory: where the first begins, the bytes of each, how many, bytes from one to the next.
+RUNS = words("at nbytes count step")
 
 # Where CPython keeps things inside its objects: ob_type; ob_size; the items of list, tuple and array.array; ob_fval;
 # ob_sval. The runtime compares them with objects whose content is known before native code relies on them.

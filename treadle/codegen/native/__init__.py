@@ -48,6 +48,13 @@ def fold_binary(t: Scalar) -> Binary:
     return fold_binary(t)
 
 
+def pieces_binary() -> Binary:
+    """The functions that put pieces of memory aside and exchange them."""
+    from .build import pieces_binary
+
+    return pieces_binary()
+
+
 def launcher_binary() -> Binary:
     """The native launcher."""
     from .build import launcher_binary

@@ -10,10 +10,12 @@ from ..llvm import parse, target_machine
 from .driver import driver
 from .launcher import launcher
 from .merge import fold, merge
+from .pieces import pieces
 from .pool import pool
 from .system import interrupt
 
 DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted")
+PIECES_SYMBOLS = ("treadle_exchange", "treadle_keep", "treadle_put", "treadle_swap")
 
 
 def _machine(level: int) -> Any:
@@ -58,6 +60,11 @@ def merge_binary(op: str, t: Scalar) -> Binary:
 def fold_binary(t: Scalar) -> Binary:
     """The function that adds up the slots of ``t``; its symbol is ``treadle_fold``."""
     return build(fold(t, "treadle_fold"), ("treadle_fold",), 2)
+
+
+def pieces_binary() -> Binary:
+    """The functions that put pieces of memory aside and exchange them."""
+    return build(pieces(), PIECES_SYMBOLS, 2)
 
 
 def launcher_binary() -> Binary:

@@ -1,0 +1,96 @@
+"""Runs of bytes in memory: where the elements of an array lie, and how they are put aside, put back and exchanged."""
+
+from __future__ import annotations
+
+from array import array as words
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+from . import native
+from .loader import Library
+
+Axis = tuple[int, int]  # extent and stride in bytes of one dimension
+
+
+class _Functions(NamedTuple):
+    library: Library  # their code
+    exchange: Any
+    keep: Any
+    put: Any
+    swap: Any
+
+
+@cache
+def _functions() -> _Functions:
+    """The native functions; they keep Python's lock."""
+    from ctypes import PYFUNCTYPE, c_int64, c_void_p
+
+    library = native.helper("pieces", lambda: native.room().pieces_binary())
+    exchange = PYFUNCTYPE(None, c_void_p, c_void_p, c_int64)
+    each = PYFUNCTYPE(None, c_void_p, c_int64, c_void_p)
+    at = library.addresses
+    tables = [each(at[f"treadle_{name}"]) for name in ("keep", "put", "swap")]
+    return _Functions(library, exchange(at["treadle_exchange"]), *tables)
+
+
+def exchange(here: int, there: int, nbytes: int) -> None:
+    """Exchange the ``nbytes`` bytes at two addresses, which must not overlap."""
+    _functions().exchange(here, there, nbytes)
+
+
+class Runs:
+    """A table of runs, ``nbytes`` in all: rows ``(address, bytes, how many, bytes from one to the next)``."""
+
+    __slots__ = ("_at", "_count", "nbytes", "rows")
+
+    def __init__(self, rows: Iterable[tuple[int, int, int, int]]):
+        self.rows = [*rows]
+        table = words("q", [number for row in self.rows for number in row])
+        self._at, self._count = (table, table.buffer_info()[0]), len(self.rows)
+        self.nbytes = sum([nbytes * count for _, nbytes, count, _ in self.rows])
+
+    @property
+    def alone(self) -> bool:
+        """Whether they are one run."""
+        return len(self.rows) == 1 and self.rows[0][2] == 1
+
+    def keep(self, aside: int) -> None:
+        """Copy the bytes to address ``aside``, one run after the other."""
+        _functions().keep(self._at[1], self._count, aside)
+
+    def put(self, aside: int) -> None:
+        """Copy back what lies there."""
+        _functions().put(self._at[1], self._count, aside)
+
+    def swap(self, aside: int) -> None:
+        """Exchange both."""
+        _functions().swap(self._at[1], self._count, aside)
+
+
+def runs(address: int, axes: Iterable[Axis], size: int) -> Runs | None:
+    """The runs of elements of ``size`` bytes, the first of which lies at ``address``; None where they lie over each
+    other."""
+    joined: list[list[int]] = []  # extent and stride of what is not side by side, the nearest first
+    run = reach = size  # bytes side by side; bytes up to the end of all so far
+    for extent, stride in sorted(axes, key=lambda axis: abs(axis[1])):
+        if extent == 0:
+            return Runs([])
+        if extent == 1:
+            continue
+        if stride < 0:
+            address, stride = address + (extent - 1) * stride, -stride
+        if stride < reach:
+            return None
+        if joined and stride == joined[-1][0] * joined[-1][1]:
+            joined[-1][0] *= extent
+        elif joined or stride > reach:
+            joined.append([extent, stride])
+        else:
+            run *= extent
+        reach += (extent - 1) * stride
+    count, step = joined[0] if joined else (1, 0)
+    firsts = [address]
+    for extent, stride in joined[1:]:
+        firsts = [first + k * stride for k in range(extent) for first in firsts]
+    return Runs([(first, run, count, step) for first in firsts])
