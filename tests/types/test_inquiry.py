@@ -9,6 +9,7 @@ from treadle.types.inquiry import QUESTIONS
 CLASSES = {
     "int": [int, wp.int8, wp.uint64], "float": [float, wp.float16], "vector": [wp.vec3, wp.vec2i], "matrix": [wp.mat33],
     "quaternion": [wp.quat], "transformation": [wp.transform], "array": [wp.array, wp.array(dtype=float)],
+    "tile": [wp.tile],
 }  # fmt: skip
 
 
@@ -38,6 +39,9 @@ def test_values_are_asked_for_their_type():
     assert types.is_float(2.0) and types.is_vector(wp.vec3()) and not types.is_vector("x")
     assert types.is_matrix(wp.mat22()) and not types.is_matrix(wp.mat22)
     assert types.is_array(wp.zeros(2, dtype=float)) and not types.is_array(3.0)
+    tile = wp.tile[float, 2, 2]
+    assert types.is_tile(tile) and types.is_tile(wp.tile[float]) and not types.is_composite(tile)
+    assert not types.is_vector(tile) and not types.type_is_tile(tile) and not types.is_tile(wp.vec3())
 
 
 def test_sizes_equality_and_names():
@@ -46,8 +50,20 @@ def test_sizes_equality_and_names():
     assert [types.type_size_in_bytes(t) for t in (bool, int, wp.vec3h, wp.mat33d)] == [1, 4, 6, 72]
     assert types.types_equal(float, wp.float32) and not types.types_equal(wp.float32, wp.float64)
     assert [types.type_repr(t) for t in (float, wp.vec3, str)] == ["float", "vec3f", "builtins.str"]
+    assert types.types_equal(str, str) and not types.types_equal(int, "int") and not types.types_equal("int", int)
     with pytest.raises(TypeError):
         types.type_size(str)
+
+
+def test_ctypes_have_the_size_of_values():
+    from ctypes import c_float, c_uint16, sizeof
+
+    types = wp.types
+    assert types.type_ctype(float) is c_float is wp.float32._type_ and types.type_ctype(wp.bfloat16) is c_uint16
+    for dtype in (bool, int, wp.uint64, wp.float16, wp.vec3d, wp.quat, wp.transform, wp.mat33h):
+        assert sizeof(types.type_ctype(dtype)) == types.type_size_in_bytes(dtype)
+    with pytest.raises(TypeError):
+        types.type_ctype(wp.array(dtype=float))
 
 
 def test_numpy_takes_scalar_classes_for_dtypes():

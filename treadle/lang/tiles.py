@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..base.errors import KernelTypeError, LaunchError
-from ..types.annotations import type_of
-from ..types.core import Matrix, Scalar, Tile, Vector
-from ..types.core import tile as tile_of
-from ..types.core import tile_stack as stack_of
+from ..base.errors import LaunchError
+from ..types.tile_annotations import StackAnnotation, TileAnnotation, tile_spelt
 from .host import Builtin
 from .kernel import Kernel
 from .launch import launch
@@ -70,51 +67,18 @@ def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-class TileAnnotation:
-    """A tile as parameter of a function: ``wp.tile[float, 4, 4]`` or ``wp.tile(dtype=float, shape=(4, 4))``."""
-
-    __slots__ = ("__treadle_type__",)
-
-    def __init__(self, dtype: Any, shape: Sequence[int] | int):
-        item = type_of(dtype)
-        sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-        if not isinstance(item, Scalar | Vector | Matrix) or isinstance(item, Tile):
-            raise KernelTypeError(f"a tile holds scalars, vectors or matrices, not {dtype!r}")
-        if not 1 <= len(sizes) <= 4 or not all(isinstance(n, int) and n > 0 for n in sizes):
-            raise KernelTypeError(f"the shape of a tile is one to four positive numbers, not {shape!r}")
-        self.__treadle_type__ = tile_of(item, sizes)
-
-    def __repr__(self) -> str:
-        return f"<{self.__treadle_type__}>"
-
-
 class _TileName(Builtin):
     """``wp.tile``: the builtin that makes a tile of a value, and the annotation of parameters that are tiles."""
 
     __slots__ = ()
 
     def __getitem__(self, item: Any) -> TileAnnotation:
-        dtype, *shape = item if isinstance(item, tuple) else (item,)
-        return TileAnnotation(dtype, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape)
+        return tile_spelt(item)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs.keys() == {"dtype", "shape"} and not args:
             return TileAnnotation(**kwargs)
         return super().__call__(*args, **kwargs)
-
-
-class StackAnnotation:
-    """A stack as parameter of a function: ``wp.tile_stack(capacity=8, dtype=int)``."""
-
-    __slots__ = ("__treadle_type__",)
-
-    def __init__(self, capacity: int, dtype: Any):
-        if not isinstance(capacity, int) or capacity < 1:
-            raise KernelTypeError(f"the capacity of a stack is a positive number, not {capacity!r}")
-        self.__treadle_type__ = stack_of(TileAnnotation(dtype, capacity).__treadle_type__.item, capacity)
-
-    def __repr__(self) -> str:
-        return f"<{self.__treadle_type__}, a tile_stack>"
 
 
 class _StackName(Builtin):

@@ -21,3 +21,10 @@ def __getattr__(name: str) -> Any:
         if found is not None:
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from .inquiry import FUNCTIONS
+    from .values import names
+
+    return sorted({"vector", "matrix", "quaternion", "transformation", *FUNCTIONS, *names()})

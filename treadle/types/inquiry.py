@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
 from .annotations import ArrayAnnotation, fixedarray, type_of
 from .core import FLOATS, INTS, Array, Fixed, Indexed, Matrix, Scalar, Struct, Tile, Type, Vector, View, b1
+from .numbers import c_type
+from .spelling import spell
+from .tile_annotations import TileAnnotation
+
+
+def _composite(t: Type) -> bool:
+    return isinstance(t, Vector | Matrix) and not isinstance(t, Tile)
+
 
 _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "int": ("an integer", lambda t: t in INTS),
@@ -16,14 +25,16 @@ _KINDS: dict[str, tuple[str, Callable[[Type], bool]]] = {
     "quaternion": ("a quaternion", lambda t: isinstance(t, Vector) and t.tag == "quat"),
     "transformation": ("a rigid transform", lambda t: isinstance(t, Vector) and t.tag == "transform"),
     "matrix": ("a matrix", lambda t: isinstance(t, Matrix)),
-    "composite": ("a vector, quaternion, transform or matrix", lambda t: isinstance(t, Vector | Matrix)),
-    "value": ("a scalar, a truth value or made of scalars", lambda t: isinstance(t, Scalar | Vector | Matrix)),
-    "tile": ("a tile", lambda t: isinstance(t, Tile)),
+    "composite": ("a vector, quaternion, transform or matrix", _composite),
+    "value": ("a scalar, a truth value or made of scalars", lambda t: isinstance(t, Scalar) or _composite(t)),
     "struct": ("a struct", lambda t: isinstance(t, Struct) and not isinstance(t, Indexed)),
     "array": ("an array", lambda t: isinstance(t, View | Array | Fixed | Indexed)),
+    "tile": ("a tile", lambda t: isinstance(t, Tile)),
 }
 
-_ARRAYS = ("array", "fixedarray", "indexedarray")  # what the classes of arrays are called
+# What stands for all arrays or all tiles, by name; and the annotations of either, whose elements may be open.
+_NAMES = {"array": ("array", "fixedarray", "indexedarray", "fabricarray", "indexedfabricarray"), "tile": ("tile",)}
+_ANNOTATIONS: dict[str, type] = {"array": ArrayAnnotation, "tile": TileAnnotation}
 
 
 def type_meant(c: Any) -> Type | None:
@@ -35,7 +46,7 @@ def type_meant(c: Any) -> Type | None:
     return None
 
 
-def _own(c: type) -> Type | None:
+def _own(c: Any) -> Type | None:
     found = getattr(c, "__treadle_type__", None)
     return found if isinstance(found, Type) else None
 
@@ -48,7 +59,7 @@ def type_held(x: Any) -> Type | None:
         return None
     if isinstance(x, ArrayAnnotation | fixedarray):
         return x.type
-    return _own(type(x)) or (x.type if isinstance(getattr(x, "type", None), View | Indexed) else None)
+    return _own(x) or (x.type if isinstance(getattr(x, "type", None), View | Indexed) else None)
 
 
 def _of_class(kind: str) -> Callable[[Any], bool]:
@@ -56,8 +67,8 @@ def _of_class(kind: str) -> Callable[[Any], bool]:
 
     def ask(t: Any) -> bool:
         found = type_meant(t)
-        if found is None and kind == "array":
-            return isinstance(t, type) and getattr(t, "__treadle_builtin__", "") in _ARRAYS
+        if found is None and kind in _NAMES and (kind == "tile" or isinstance(t, type)):
+            return getattr(t, "__treadle_builtin__", "") in _NAMES[kind]
         return found is not None and holds(found)
 
     ask.__doc__ = f"Whether the class ``t`` is that of {phrase}."
@@ -69,6 +80,8 @@ def _of_value(kind: str) -> Callable[[Any], bool]:
     phrase, holds = _KINDS[kind]
 
     def ask(x: Any) -> bool:
+        if kind in _ANNOTATIONS and isinstance(x, _ANNOTATIONS[kind]):
+            return True
         found = type_held(x)
         return found is not None and holds(found)
 
@@ -110,20 +123,42 @@ def _required(dtype: Any) -> Type:
 
 
 def types_equal(a: Any, b: Any) -> bool:
-    """Whether two classes name one type, as ``float`` and ``wp.float32`` do.
+    """Whether two classes name one type, as ``float`` and ``wp.float32`` do. What names no type equals only itself.
 
     >>> types_equal(float, int)
     False
     """
-    return _required(a) is _required(b)
+    found = type_meant(a)
+    return a == b if found is None else found is type_meant(b)
+
+
+def type_ctype(dtype: Any) -> Any:
+    """The type of :mod:`ctypes` that lies in memory as a value of ``dtype`` does; 16-bit floats as their bits.
+
+    Raises:
+        TypeError: ``dtype`` is no scalar, vector, quaternion, transform or matrix.
+
+    >>> type_ctype(float)
+    <class 'ctypes.c_float'>
+    """
+    t = _required(dtype)
+    if isinstance(t, Scalar):
+        return c_type(t)
+    if not _composite(t):
+        raise TypeError(f"ctypes has no type for values of {spell(t)}")
+    whole: type[ctypes.Array]
+    whole = c_type(t.elem) * t.cols * t.rows if isinstance(t, Matrix) else c_type(t.elem) * t.n
+    return whole
 
 
 def type_repr(t: Any) -> str:
-    """The name of a class, as its values show it; the repr of anything else.
+    """The name of a class or an array annotation, as messages have it; the repr of anything else.
 
     >>> type_repr(float)
     'float'
     """
+    if isinstance(t, ArrayAnnotation):
+        return spell(t.type)
     if isinstance(t, type):
         return t.__name__ if _own(t) is not None or t in (int, float, bool) else f"{t.__module__}.{t.__qualname__}"
     return repr(t)
@@ -131,5 +166,5 @@ def type_repr(t: Any) -> str:
 
 FUNCTIONS: dict[str, Callable] = {
     **QUESTIONS, "type_size": type_size, "type_size_in_bytes": type_size_in_bytes, "types_equal": types_equal,
-    "type_repr": type_repr,
+    "type_ctype": type_ctype, "type_repr": type_repr,
 }  # fmt: skip

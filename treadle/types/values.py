@@ -74,13 +74,15 @@ def matrix(shape: Any, dtype: Any) -> Any:
     scalar = _scalar_of(dtype)
     if scalar is None or shape is Any or Any in tuple(shape):
         return OpenType()
+    if len(shape) != 2:
+        raise ValueError(f"a matrix has two dimensions, rows and columns, not {shape!r}")
     rows, cols = shape
     if not isinstance(rows, int) or not isinstance(cols, int) or rows < 0 or cols < 0:
         raise TypeError(f"shape must be two ints, not {shape!r}")
     return matrix_class(rows, cols, scalar)
 
 
-def quaternion(dtype: Any) -> Any:
+def quaternion(dtype: Any = Any) -> Any:
     """The class of quaternions of ``dtype``.
 
     >>> quaternion(dtype=float)(0.0, 0.0, 0.0, 1.0).w
@@ -90,7 +92,7 @@ def quaternion(dtype: Any) -> Any:
     return OpenType() if scalar is None else quaternion_class(scalar)
 
 
-def transformation(dtype: Any) -> Any:
+def transformation(dtype: Any = Any) -> Any:
     """The class of rigid transforms of ``dtype``.
 
     >>> transformation(dtype=float)().q.w
