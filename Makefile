@@ -21,7 +21,7 @@ demo: $(READY)
 	$(BIN)/python examples/reach.py --out demo_out
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -13,6 +13,8 @@ import pytest
 _CACHE = tempfile.mkdtemp(prefix="treadle-tests-")
 os.environ["TREADLE_CACHE_DIR"] = _CACHE
 
+_REJECTED: list[object] = []  # worker processes of the tests with a kernel that ptxas did not accept
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
@@ -28,6 +30,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     from . import ptx_guard
 
     ptx_guard.finish(session)
+    if _REJECTED:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object, error: object) -> None:
+    from . import ptx_guard
+
+    if not ptx_guard.finished(node):
+        _REJECTED.append(node)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

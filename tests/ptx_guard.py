@@ -64,15 +64,32 @@ def rejected() -> list[str]:
 
 
 def finish(session: pytest.Session) -> None:
-    """Report at the end of the run."""
+    """Report at the end of the run. A worker of several hands its report to the run that started it."""
     if not texts:
         return
-    if shutil.which("ptxas") is None:
-        print(f"\nPTX: {len(texts)} kernels made for sm_{ARCHITECTURES}; no ptxas here to assemble them")
-        return
-    said = rejected()
-    print(f"\nPTX: ptxas rejected {len(said)} of {len(texts)} kernels")
-    for line in said:
-        print(line)
+    said = None if shutil.which("ptxas") is None else rejected()
+    output = getattr(session.config, "workeroutput", None)
+    if output is None:
+        report(len(texts), said)
+    else:
+        output["ptx"] = len(texts), said
     if said:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def finished(node: object) -> bool:
+    """A worker of several has ended: report what it handed over; whether ``ptxas`` accepted all."""
+    made, said = getattr(node, "workeroutput", {}).get("ptx", (0, []))
+    if made:
+        report(made, said)
+    return not said
+
+
+def report(made: int, said: list[str] | None) -> None:
+    """Print what ``ptxas`` said of so many kernels; None: there is none here."""
+    if said is None:
+        print(f"\nPTX: {made} kernels made for sm_{ARCHITECTURES}; no ptxas here to assemble them")
+        return
+    print(f"\nPTX: ptxas rejected {len(said)} of {made} kernels")
+    for line in said:
+        print(line)

@@ -58,7 +58,8 @@ def test_values_are_told_apart_by_type_and_content():
     assert value_digest(Settings(1.0, Kind.SOFT)) == value_digest(Settings(1.0, Kind.SOFT))
 
 
-@pytest.mark.parametrize("value", [object(), {1}, table, lambda x: x, [[[[[[[[[[[]]]]]]]]]]]], ids=str)
+@pytest.mark.parametrize("value", [object(), {1}, table, lambda x: x, [[[[[[[[[[[]]]]]]]]]]]],
+                         ids=["object", "set", "array", "lambda", "nested"])  # fmt: skip
 def test_content_without_a_name_is_unknown(value):
     with pytest.raises(Unknown):
         value_digest(value)
