@@ -24,7 +24,8 @@ _HOMES = {
     "lang.struct": "struct",
     "lang.static": "static constant",
     "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
-    "lang.launch": "launch Launch",
+    "lang.launch": "launch",
+    "lang.recorded": "Launch",
     "lang.tiles": "launch_tiled tile tile_stack",
     "lang.mapping": "map",
     "lang.tape": "Tape",
@@ -37,6 +38,7 @@ _HOMES = {
     "runtime.array": "array array1d array2d array3d array4d",
     "types.annotations": "fixedarray ref",
     "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
+    "runtime.fabric": "fabricarray indexedfabricarray fabricarrayarray indexedfabricarrayarray",
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy from_ptr "
                          "dtype_to_numpy dtype_from_numpy",
     "runtime.copies": "copy clone",
@@ -63,7 +65,7 @@ _HOMES = {
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
                    "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
-                   "LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError KernelMemoryError",
+                   "GridError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ERRORS = {  # how programs written for Warp name what a refused program raises

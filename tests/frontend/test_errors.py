@@ -74,7 +74,6 @@ y = a.colour
 y = x.y
 x[0] = 1.0
 y = wp.tid(1)
-i, j = wp.tid()\n    k = wp.tid()
 print(a)
 wp.printf(x)
 y: int = x

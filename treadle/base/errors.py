@@ -68,7 +68,11 @@ class LaunchError(TreadleError, RuntimeError):
     """Arguments, dimensions or devices of a launch that do not fit the kernel."""
 
 
-class LaunchTypeError(TreadleError, TypeError):
+class GridError(LaunchError, ValueError):
+    """A grid that a launch cannot have. Mend: one to four extents, none negative, each within what indices can say."""
+
+
+class LaunchTypeError(TreadleError, TypeError, RuntimeError):
     """A launch argument of the wrong type. Mend: pass the type that the kernel's annotation names."""
 
 

@@ -48,7 +48,7 @@ class LoggerBasic:
 
     def warning(self, message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
         """Give ``message`` to Python's warnings, so that the program's filters hold."""
-        warnings.warn(message, category or UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(message, category or UserWarning, stacklevel=stacklevel)
 
     def error(self, message: str) -> None:
         """Write ``message`` to standard error."""
@@ -147,7 +147,7 @@ def log_warning(message: str, category: type[Warning] | None = None, stacklevel:
         return
     if once or (category is not None and issubclass(category, DeprecationWarning)):
         _said.add((category, message))
-    _logger.warning(message, category, stacklevel=stacklevel + _inside() + 1)
+    _logger.warning(message, category, stacklevel=stacklevel + _inside() + 2)
 
 
 def _inside() -> int:

@@ -157,11 +157,8 @@ class Calls(Gradients):
         return tuple(b.one("tid", (), i32, axis=axis) for axis in range(n))
 
     def ask_rank(self, n: int, node: ast.AST) -> None:
-        """Note that a grid of rank ``n`` is needed."""
-        if self.ndim is not None and self.ndim != n:
-            self.fail(node, f"this needs a grid of {n} dimensions, an earlier wp.tid() one of {self.ndim}",
-                      "ask for the same number of indices everywhere")  # fmt: skip
-        self.ndim = n
+        """Note that a grid of rank ``n`` is needed. Who asks for fewer indices gets the first ones."""
+        self.ndim = max(n, self.ndim or 0)
 
     def _len(self, node: ast.Call) -> Operand | None:
         """``len(x)``: known, but for arrays."""

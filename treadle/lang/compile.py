@@ -26,6 +26,7 @@ from ..runtime.launch import Program
 from ..runtime.system import machine
 from ..types.core import Type
 from ..types.layout import has_tangent
+from ..types.records import MAX_THREADS
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
 
@@ -91,8 +92,8 @@ class Translation(NamedTuple):
         func, found, options = self.func, self.found, self.options
         made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
         made.meta.update(
-            rank=func.facts.get("ndim", 0), own_index=own_index(func, found), updated=places_of(func, found.updated),
-            beside=places_of(func, found.beside),
+            rank=func.facts.get("ndim", 0), axes=axes(func), own_index=own_index(func, found),
+            updated=places_of(func, found.updated), beside=places_of(func, found.beside),
         )  # fmt: skip
         made.meta["touched"] = facts_of(func)
         if options.active is not None:
@@ -203,7 +204,7 @@ class Variant:
         rank = binary.meta["rank"]
         entry = get_device().load(binary)
         names = [p.name for p in kernel.parameters]
-        low, high = 0, 2**31 - 1  # the last extents it is for
+        low, high = 0, MAX_THREADS  # the last extents it is for
         if rank > 1 and options.grid > 1:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
         self.options = options
@@ -298,6 +299,14 @@ def places_of(func: Func, roots: Iterable[str]) -> list[list[int | str]]:
     paths = leaf_paths(func)
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
     return [[*where[paths.index(data_of(root))], *(["grad"] if root != data_of(root) else [])] for root in roots]
+
+
+def axes(func: Func) -> list[int]:
+    """The dimensions of the grid in which the kernel asks for the thread's index."""
+    from ..ir.walk import callees, ops_of
+
+    asked = {op.attrs["axis"] for f in (func, *callees(func)) for op in ops_of(f.body) if op.name == "tid"}
+    return sorted(asked)
 
 
 def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:

@@ -37,13 +37,13 @@ def launch(
 
     Args:
         kernel: what ``@wp.kernel`` made.
-        dim: extent of the grid, an int or up to four ints (each at most 2**31 - 1).
+        dim: extent of the grid, an int or up to four ints (at most 2**31 in a dimension that ``wp.tid()`` tells).
         inputs, outputs: the arguments, in order; which of the two lists they are in does not matter.
         adjoint: run the kernel's adjoint instead: it adds to the gradients of inputs and uses up those of outputs.
         adj_inputs, adj_outputs: for an adjoint launch, the gradients to use, one an argument; None takes ``.grad``.
         device: where to run; the arrays' device. ``stream``: accepted; a CPU has one.
         record_tape: whether a tape that records notes the launch.
-        record_cmd: instead of running return a :class:`Launch` that can be run many times.
+        record_cmd: instead of running return a :class:`wp.Launch` that can be run many times.
         max_blocks, block_dim: for GPUs; without effect on a CPU.
         checked: check every index and assertion in this launch (beyond Warp); None leaves it to ``wp.config.mode``.
 
@@ -85,11 +85,16 @@ def launch(
             return None
         if done is not NotImplemented:
             raise fast.error(done)
+    if record_cmd:
+        from .recorded import Launch
+
+        values = [*inputs, *outputs]
+        return Launch.recorded(kernel, dim, values, device, checked, [*adj_inputs, *adj_outputs] if adjoint else None)
     if adjoint:
         from .adjoint_launch import launch_adjoint
 
         return launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
-    return _launch(kernel, dim, [*inputs, *outputs], device, record_cmd, checked, record_tape)
+    return _launch(kernel, dim, [*inputs, *outputs], device, checked, record_tape)
 
 
 def bound(
@@ -110,27 +115,35 @@ def bound(
     return where, dims, values, types
 
 
-def _launch(
-    kernel: Kernel, dim: Any, args: list[Any], device: Any, record_cmd: bool, checked: bool | None, record_tape: bool
-) -> Any:
+def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: bool | None, record_tape: bool) -> None:
     """The way of a first launch, and of everything unusual."""
     where, dims, values, types = bound(kernel, dim, args, device)
-    if record_cmd:
-        return Launch(kernel, where, dims, values, types, checked)
     program, packed = ready(kernel, types, dims, values, checked)
-    if checked is None and not config.print_launches:
+    if checked is None and not config.print_launches and not config.verify_fp:
         _quicken(kernel, program)
     if config.print_launches:
         log_info(f"kernel: {kernel.key}, device: {where}, dim: {dims}")
-    _run(kernel, types, program, program.command(packed, dims), values, dims, record_tape)
-    return None
+    run(kernel, types, program, program.command(packed, dims), values, dims, record_tape)
+
+
+def run(
+    kernel: Kernel, types: tuple[Any, ...], program: Program, command: Any, values: list[Any], dims: tuple[int, ...],
+    record: bool,
+) -> None:  # fmt: skip
+    """Run ``command``, with tapes looking on where there are some, and a look at all floats where one is asked for."""
+    if config.verify_fp:
+        from .finite import checked as finite
+
+        with finite(kernel.key, [p.name for p in kernel.parameters], values):
+            _run(kernel, types, program, command, values, dims, record)
+    else:
+        _run(kernel, types, program, command, values, dims, record)
 
 
 def _run(
     kernel: Kernel, types: tuple[Any, ...], program: Program, command: Any, values: list[Any], dims: tuple[int, ...],
     record: bool,
 ) -> None:  # fmt: skip
-    """Run ``command``, with tapes looking on where there are some."""
     if _watchers:
         from .plan import plan_of
 
@@ -165,71 +178,5 @@ def _forget_all(_: Any) -> None:
         kernel.fast = None
 
 
-for _setting in ("mode", "gang_width", "print_launches", "max_unroll"):
+for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll"):
     config.watch(_setting, _forget_all)
-
-
-class Launch:
-    """A launch that was recorded: arguments packed, kernel compiled. Run it with :meth:`launch`.
-
-    >>> import treadle as wp
-    >>> @wp.kernel
-    ... def add(a: wp.array(dtype=float), s: float):
-    ...     a[wp.tid()] += s
-    >>> a = wp.zeros(2, dtype=float)
-    >>> command = wp.launch(add, dim=2, inputs=[a, 1.0], record_cmd=True)
-    >>> command.launch()
-    >>> command.set_param_by_name("s", 10.0)
-    >>> command.launch()
-    >>> a.list()
-    [11.0, 11.0]
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        device: Device,
-        dims: tuple[int, ...],
-        values: list[Any],
-        types: tuple[Any, ...],
-        checked: bool | None = None,
-    ):
-        self.kernel, self.device, self.checked = kernel, device, checked
-        self.dim, self._values, self._types = dims, list(values), types
-        self._command: Any = None
-        self._program: Any = None
-        self._prepare()
-
-    def _prepare(self) -> None:
-        program, packed = ready(self.kernel, self._types, self.dim, self._values, self.checked)
-        self._program, self._command = program, program.command(packed, self.dim)
-
-    def launch(self, stream: Any = None) -> None:
-        """Run it. A tape that records notes it like any other launch."""
-        if _watchers:
-            _run(self.kernel, self._types, self._program, self._command, [*self._values], self.dim, True)
-        else:
-            self._command()
-
-    def set_dim(self, dim: Any) -> None:
-        """Change the extent of the grid."""
-        self.dim = normal_dims(dim, self.kernel.key)
-        self._prepare()
-
-    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
-        """Change argument number ``index``."""
-        values = [*self._values]
-        values[index] = value
-        self.set_params(values)
-
-    def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
-        """Change the argument called ``name``."""
-        names = [p.name for p in self.kernel.parameters]
-        if name not in names:
-            raise LaunchError(f"kernel {self.kernel.key} has no argument {name!r}; it has {', '.join(names)}")
-        self.set_param_at_index(names.index(name), value)
-
-    def set_params(self, values: Sequence[Any]) -> None:
-        """Change all arguments."""
-        self._values, self._types = self.kernel.bind(list(values))
-        self._prepare()

@@ -13,7 +13,7 @@ from array import array as words
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..base.errors import IndexOutOfRange, LaunchError, LaunchTypeError, TreadleError
+from ..base.errors import GridError, IndexOutOfRange, LaunchError, LaunchTypeError, TreadleError
 from ..base.span import Span
 from ..types.core import SCALARS, Type, View
 from ..types.layout import leaves, pack
@@ -24,6 +24,7 @@ from ..types.records import (
     LOG,
     MAX_DIMS,
     MAX_EXTENT,
+    MAX_THREADS,
     PROGRAM,
     SIMPLE,
     STOPPED,
@@ -48,22 +49,20 @@ def normal_dims(dim: Any, kernel: str = "a kernel") -> tuple[int, ...]:
     """``dim`` of a launch as a tuple of 1 to 4 extents.
 
     Raises:
-        LaunchError: negative or too large extents, or too many of them.
+        GridError: negative extents, or too many of them.
         LaunchTypeError: not ints.
     """
     if type(dim) is int:
         dims: tuple[int, ...] = (dim,)
     else:
         try:
-            dims = (dim.__index__(),) if hasattr(dim, "__index__") else tuple(d.__index__() for d in dim)
+            dims = (dim.__index__(),) if hasattr(dim, "__index__") else tuple([d.__index__() for d in dim]) or (1,)
         except (TypeError, AttributeError):
             raise LaunchTypeError(f"dim of a launch is an int or up to four ints, not {dim!r}") from None
-    if not 1 <= len(dims) <= MAX_DIMS:
-        raise LaunchError(f"a grid has 1 to {MAX_DIMS} dimensions, not {len(dims)}")
-    for extent in dims:
-        if not 0 <= extent <= MAX_EXTENT:
-            raise LaunchError(f"launch of {kernel}: extent {extent} of dim={dim!r} is not from 0 to 2**31 - 1",
-                              hint="thread indices are int32; split the launch, or use more dimensions")  # fmt: skip
+    if len(dims) > MAX_DIMS:
+        raise GridError(f"launch of {kernel}: a grid has at most {MAX_DIMS} dimensions, not {len(dims)}")
+    if min(dims) < 0:
+        raise GridError(f"launch of {kernel}: the extents of a grid are non-negative, not {dim!r}")
     return dims
 
 
@@ -85,7 +84,7 @@ class Program:
                  "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
-                 checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_EXTENT,
+                 checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_THREADS,
                  shared: bool = False):  # fmt: skip
         self.entry, self.signature, self.name, self.checked = entry, signature, name, checked
         self.parameters = tuple(parameters) or tuple(f"#{i}" for i in range(len(signature)))
@@ -185,8 +184,25 @@ class Program:
         self.command(self.pack(values), dims)()
 
     def command(self, packed: bytearray, dims: tuple[int, ...]) -> Command:
-        """A launch that can be repeated, with arguments that are packed already."""
+        """A launch that can be repeated, with arguments that are packed already.
+
+        Raises:
+            GridError: there are threads whose indices the kernel cannot tell apart.
+        """
+        if product(dims) > MAX_EXTENT:
+            self._check_extents(dims)
         return Command(self, packed, dims)
+
+    def _check_extents(self, dims: tuple[int, ...]) -> None:
+        for axis in self.entry.meta.get("axes", ()):
+            if axis < len(dims) and dims[axis] > MAX_EXTENT:
+                raise GridError(
+                    f"kernel {self.name} asks for wp.tid(), which is an int32; extent {dims[axis]} in dimension {axis} "
+                    f"of the grid is more than {MAX_EXTENT}",
+                    hint="split the launch, or use more dimensions",
+                )
+        if product(dims) > MAX_THREADS:
+            raise GridError(f"launch of kernel {self.name}: a grid of {product(dims)} threads is too large")
 
     def meets(self, packed: bytearray) -> bool:
         """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data."""

@@ -1,0 +1,105 @@
+"""Recorded launches: filled in later, run again, differentiated; grids that indices can and cannot say."""
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.lang.recorded import Bounds
+
+MOST = 2**31
+
+
+@wp.kernel
+def square(x: wp.array(dtype=float), shift: wp.vec3, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i] + shift[0]
+
+
+@wp.kernel
+def count(n: wp.array(dtype=int)):
+    wp.atomic_add(n, 0, 1)
+
+
+@wp.kernel
+def grid(out: wp.array2d(dtype=int)):
+    i, j = wp.tid()
+    out[i, j] = i + j
+
+
+def test_a_launch_made_empty_is_filled_in_and_run():
+    x, y = wp.array([1.0, 2.0, 3.0], dtype=float), wp.zeros(3, dtype=float)
+    command = wp.Launch(square)
+    command.launch()  # an empty grid
+    command.set_dim(2)
+    command.set_param_by_name("x", x)
+    command.set_param_by_name("y", y)
+    command.launch()
+    assert y.list() == [1.0, 4.0, 0.0]
+    command.set_param_at_index(1, wp.vec3(10.0, 0.0, 0.0))
+    command.set_dim(3)
+    command.launch()
+    assert y.list() == [11.0, 14.0, 19.0]
+    assert command.params[0] is x and command.bounds == Bounds((3,), 3, 1)
+
+
+def test_a_recorded_adjoint_takes_gradients_that_are_named():
+    x, y = wp.array([1.0, 2.0], dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)
+    y.grad.fill_(1.0)
+    args = [x, wp.vec3(0.0), y]
+    command = wp.launch(square, dim=2, inputs=args, adj_inputs=[None] * 3, adjoint=True, record_cmd=True)
+    command.launch()
+    assert x.grad.list() == [2.0, 4.0]
+    mine = wp.zeros(2, dtype=float)
+    command.set_param_at_index(0, mine, adjoint=True)
+    y.grad.fill_(10.0)
+    command.launch()
+    assert mine.list() == [20.0, 40.0] and x.grad.list() == [2.0, 4.0]
+
+
+def test_a_change_that_does_not_fit_changes_nothing():
+    x = wp.zeros(4, dtype=float)
+    command = wp.launch(square, dim=4, inputs=[x, wp.vec3(0.0), x], record_cmd=True)
+    with pytest.raises(wp.LaunchTypeError, match="argument 'shift'"):
+        command.set_param_by_name("shift", 3)
+    with pytest.raises(ValueError, match="non-negative"):
+        command.set_dim([4, -1])
+    with pytest.raises(wp.LaunchError, match="has no argument 'z'; it has x, shift, y"):
+        command.set_param_by_name("z", 3)
+    assert command.dim == (4,) and list(command.params[1]) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shape", "dim", "bounds"),
+    [
+        (grid, (1, 1), (2**16, 2**16), ((2**16, 2**16), 2**32, 1)),
+        (grid, (1, 1), (MOST, 1), ((MOST, 1), MOST, 1)),
+        (grid, (1, 1), 7, ((7, 1), 7, 1)),
+        (grid, (1, 1), (0, MOST + 1), ((0, MOST + 1), 0, 1)),
+        (grid, (1, 1), (2, 3, MOST + 1), ((2, 3), 6 * (MOST + 1), MOST + 1)),
+        (count, 1, MOST + 1, ((MOST + 1,), MOST + 1, 1)),
+    ],
+)
+def test_grids_that_indices_can_say(kernel, shape, dim, bounds):
+    command = wp.launch(kernel, dim=dim, inputs=[wp.zeros(shape, dtype=int)], record_cmd=True)
+    assert command.bounds == Bounds(*bounds)
+
+
+def test_grids_that_indices_cannot_say():
+    out = wp.zeros((1, 1), dtype=int)
+    for axis in (0, 1):
+        dim = [1, 1]
+        dim[axis] = MOST + 1
+        with pytest.raises(ValueError, match=f"extent {MOST + 1} in dimension {axis}"):
+            wp.launch(grid, dim=dim, inputs=[out], record_cmd=True)
+    with pytest.raises(wp.GridError, match="is too large"):
+        wp.launch(count, dim=(2**40, 2**40), inputs=[wp.zeros(1, dtype=int)], record_cmd=True)
+
+
+def test_threads_beyond_those_that_a_kernel_tells_apart():
+    out = np.zeros((2, 3), np.int32)
+    wp.launch(grid, dim=(2, 3, 4), inputs=[out])
+    assert out.tolist() == [[0, 1, 2], [1, 2, 3]]
+    n = wp.zeros(1, dtype=int)
+    wp.launch(count, dim=(), inputs=[n])
+    wp.launch(count, dim=(2, 0), inputs=[n])
+    assert n.list() == [1]

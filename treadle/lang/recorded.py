@@ -1,0 +1,144 @@
+"""``wp.Launch``: a launch that is kept, to be run many times with other arguments and grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from ..base.config import config
+from ..base.errors import LaunchError
+from ..runtime import watch
+from ..runtime.device import get_device
+from ..runtime.launch import Program, normal_dims
+from ..types.core import Array
+from .kernel import Kernel, bind_one
+from .launch import bound, ready, run
+from .struct import zero_of
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The grid of a launch as its kernel sees it: ``shape``, as many extents as ``wp.tid()`` is asked for; the
+    ``size`` in threads; ``coord_mult``, how many threads have the same indices."""
+
+    shape: tuple[int, ...]
+    size: int
+    coord_mult: int
+
+
+class Launch:
+    """A launch that was recorded: arguments packed, kernel compiled. Run it with :meth:`launch`.
+
+    Args:
+        kernel: what ``@wp.kernel`` made. Arguments start as zeros, arrays as None; the grid starts empty.
+        device: where to run; the current device if left out.
+        adjoint: whether to run the kernel's adjoint.
+        max_blocks, block_dim: for GPUs; without effect on a CPU, where a block is one thread.
+
+    Usually it comes from ``wp.launch(…, record_cmd=True)``:
+
+    >>> import treadle as wp
+    >>> @wp.kernel
+    ... def add(a: wp.array(dtype=float), s: float):
+    ...     a[wp.tid()] += s
+    >>> a = wp.zeros(2, dtype=float)
+    >>> command = wp.launch(add, dim=2, inputs=[a, 1.0], record_cmd=True)
+    >>> command.launch()
+    >>> command.set_param_by_name("s", 10.0)
+    >>> command.launch()
+    >>> a.list()
+    [11.0, 11.0]
+    """
+
+    def __init__(
+        self, kernel: Kernel, device: Any = None, *, adjoint: bool = False, max_blocks: int = 0,
+        block_dim: int | None = None, checked: bool | None = None,
+    ):  # fmt: skip
+        self.kernel, self.device, self.adjoint, self.checked = kernel, get_device(device), adjoint, checked
+        self.max_blocks, self.block_dim = max_blocks, 1
+        self.dim: tuple[int, ...] = (0,)
+        self._values: list[Any] = [None if t is None or isinstance(t, Array) else zero_of(t) for t in kernel.declared]
+        self._adjoints: list[Any] = [None] * len(self._values)
+        self._program: Program | None = None  # once it is prepared
+        self._command: Any = None
+        self._types: tuple[Any, ...] = ()
+
+    @classmethod
+    def recorded(
+        cls, kernel: Kernel, dim: Any, values: list[Any], device: Any, checked: bool | None, adjoints: list[Any] | None
+    ) -> Launch:
+        """A launch of ``values``, ready to run; the adjoint, with its gradients, where ``adjoints`` are given."""
+        where, dims, values, _ = bound(kernel, dim, values, device)
+        made = cls(kernel, where, adjoint=adjoints is not None, checked=checked)
+        made._adjoints = list(adjoints or []) or made._adjoints
+        made._prepare(dims, values)
+        return made
+
+    def _prepare(self, dims: tuple[int, ...], values: list[Any]) -> None:
+        """Take a grid and arguments that fit each other; nothing is changed where they do not."""
+        bound_values, types = self.kernel.bind(list(values))
+        program, packed = ready(self.kernel, types, dims, bound_values, self.checked)
+        self._command = program.command(packed, dims)
+        self._program, self.dim, self._values, self._types = program, dims, bound_values, types
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The arguments as they are now."""
+        return (*self._values,)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The grid as the kernel sees it."""
+        asked = self._program.entry.meta["axes"] if self._program is not None else []
+        rank = max(asked) + 1 if asked else len(self.dim)
+        shape = (*self.dim, *(1,) * (rank - len(self.dim)))[:rank]
+        return Bounds(shape, prod(self.dim), prod(self.dim[rank:]))
+
+    def launch(self, stream: Any = None) -> None:
+        """Run it. A tape that records notes it like any other launch."""
+        if self._program is None:
+            self._prepare(self.dim, self._values)
+        if self.adjoint:
+            from .adjoint_launch import launch_adjoint
+
+            launch_adjoint(self.kernel, self.dim, self._values, (), self._adjoints, (), self.device)
+        elif watch.watchers or config.verify_fp:
+            assert self._program is not None
+            run(self.kernel, self._types, self._program, self._command, [*self._values], self.dim, True)
+        else:
+            self._command()
+
+    def set_dim(self, dim: Any) -> None:
+        """Change the extent of the grid."""
+        dims = normal_dims(dim, self.kernel.key)
+        if self._program is None:
+            self.dim = dims
+        else:
+            self._prepare(dims, self._values)
+
+    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Change argument number ``index``, or the gradient used for it."""
+        if adjoint:
+            self._adjoints[index] = value
+            return
+        name = self.kernel.parameters[index].name
+        new, _ = bind_one(value, self.kernel.declared[index], f"argument {name!r} of kernel {self.kernel.key}")
+        values = [*self._values]
+        values[index] = new
+        self.set_params(values)
+
+    def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
+        """Change the argument called ``name``, or the gradient used for it."""
+        names = [p.name for p in self.kernel.parameters]
+        if name not in names:
+            raise LaunchError(f"kernel {self.kernel.key} has no argument {name!r}; it has {', '.join(names)}")
+        self.set_param_at_index(names.index(name), value, adjoint)
+
+    def set_params(self, values: Sequence[Any]) -> None:
+        """Change all arguments."""
+        if self._program is None:
+            self._values = list(values)
+        else:
+            self._prepare(self.dim, list(values))
