@@ -11,6 +11,7 @@ from .core import FLOATS, INTS, Array, Fixed, Indexed, Matrix, Scalar, Struct, T
 from .numbers import c_type
 from .spelling import spell
 from .tile_annotations import TileAnnotation
+from .values import class_of
 
 
 def _composite(t: Type) -> bool:
@@ -162,6 +163,18 @@ def type_repr(t: Any) -> str:
     if isinstance(t, type):
         return t.__name__ if _own(t) is not None or t in (int, float, bool) else f"{t.__module__}.{t.__qualname__}"
     return repr(t)
+
+
+def scalar_class(t: Any) -> Any:
+    """The class of the scalars that values of class ``t`` are, or are made of.
+
+    >>> import treadle as wp
+    >>> from treadle.types.inquiry import scalar_class
+    >>> scalar_class(wp.mat33d).__name__
+    'float64'
+    """
+    found = type_meant(t)
+    return class_of(found.elem) if isinstance(found, Vector | Matrix) else class_of(found)
 
 
 FUNCTIONS: dict[str, Callable] = {

@@ -8,20 +8,12 @@ from typing import Any
 import treadle as wp
 
 from ..base.errors import ArrayError
-from ..types.core import Scalar
-from ..types.values import class_of
 
 
 def same_device(a: wp.array, b: wp.array, complaint: str) -> None:
     """Raise ArrayError with ``complaint`` and the two devices unless they are one."""
     if a.device != b.device:
         raise ArrayError(f"{complaint} ({a.device} vs {b.device})")
-
-
-def scalar_of(a: wp.array) -> Any:
-    """The dtype of the scalars that the elements are, or are made of."""
-    elem = a.type.elem
-    return a.dtype if isinstance(elem, Scalar) else class_of(elem.elem)
 
 
 def in_blocks(flat: wp.array, n: int) -> wp.array:

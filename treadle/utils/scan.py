@@ -13,7 +13,8 @@ from typing import Any
 import treadle as wp
 
 from ..base.errors import ArrayError
-from .arrays import in_blocks, same_device, scalar_of
+from ..types.inquiry import scalar_class
+from .arrays import in_blocks, same_device
 
 BLOCK = 8  # neighbours that one thread adds up: as many as loads of whole vectors bring into its lane
 ALONE = 4096  # so many elements one thread scans as fast as many
@@ -115,7 +116,7 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
         raise ArrayError(
             f"In and out array data types do not match ({in_array.dtype.__name__} vs {out_array.dtype.__name__})"
         )
-    if scalar_of(in_array) not in SCALARS:
+    if scalar_class(in_array.dtype) not in SCALARS:
         raise ArrayError(f"Unsupported data type: {in_array.dtype.__name__}")
     values, out = in_array.flatten(), out_array.flatten()
     carry = wp.zeros(1, dtype=in_array.dtype, device=in_array.device)
