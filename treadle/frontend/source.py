@@ -89,7 +89,7 @@ class Source:
     def callables(self) -> frozenset[str]:
         """The parameters that are functions: annotated with ``wp.Function``."""
         notes = {p.name: self._noted(p, "Function") for p in self.parameters()}
-        return frozenset([name for name, note in notes.items() if hasattr(note, "__treadle_open__")])
+        return frozenset([name for name, note in notes.items() if hasattr(note, "__treadle_callable__")])
 
     def _noted(self, p: Parameter, word: str) -> Any:
         """The annotation of ``p``; one that is text is evaluated if ``word`` is in it."""

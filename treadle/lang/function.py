@@ -39,7 +39,7 @@ class Function:
     Callable from kernels; called from Python it runs as Python, its builtins evaluated as kernels do.
     """
 
-    __treadle_open__ = True  # as the annotation of a parameter: any function, builtins too
+    __treadle_open__ = __treadle_callable__ = True  # as the annotation of a parameter: any function, builtins too
 
     def __init__(
         self,
