@@ -86,6 +86,17 @@ def test_a_guard_leaves_finite_factors_alone():
     assert float(oracle.run(func, (1.0, INF)).values[0][0]) == INF
 
 
+def test_a_guard_needs_no_look_at_a_factor_that_is_finite_or_that_nobody_differentiates_again():
+    b, adj, x, y = Builder(), Value(f64), Value(f64), Value(f64)
+    rules = Rules(b, guarded=True, finite=(y,), again=False)
+    made = rules.times(adj, x), rules.times(adj, y)
+    func = Func("f", "function", (adj, x, y), b.block((), made))
+    assert [op.name for op in b.ops] == ["const", "eq", "select", "mul", "mul"]
+    for factor in (INF, NAN):
+        assert [float(v) for v in oracle.run(func, (0.0, factor, 5.0)).values[0]] == [0.0, 0.0]
+    assert [float(v) for v in oracle.run(func, (2.0, 3.0, 5.0)).values[0]] == [6.0, 10.0]
+
+
 def test_only_wanted_contributions_are_made():
     assert apply("mul", (2.0, 3.0), 1.0, (0.0, 0.0), wanted=[False, True])[:2] == [None, 2.0]
     assert apply("div", (1.0, 2.0), 1.0, (0.0, 0.0), wanted=[True, False])[:2] == [0.5, None]

@@ -6,17 +6,17 @@ is the partial derivative times ``adj``, so the same statement also serves forwa
 for ``adj`` and take contribution i; the sum over i is the tangent of the result (:func:`tangent`).
 
 **Bad points.** Where a function has a kink, a jump or an infinite slope the rule gives the finite limit or one of the
-subgradients, which the builtin's docstring names. Where the derivative is truly infinite (``1/x`` at 0) it is infinite.
-What was not chosen (by ``where``, ``min``, ``max``) has the adjoint 0 and must receive 0 although 0 · ∞ is NaN. Rules
-multiply with :meth:`Rules.times` and divide with :meth:`Rules.over`, which see to that where ``guarded``: they replace
-the infinite *factor* where the adjoint is 0, so that products with a finite factor stay differentiable once more. A
-record whose partials may be infinite for finite arguments says ``unbounded = True``; one that takes one of its
-arguments says ``chooses = True``.
+subgradients, which the builtin's docstring names. Where the derivative is truly infinite (``1/x`` at 0) it is
+infinite. What was not chosen (by ``where``, ``min``, ``max``) has the adjoint 0 and must receive 0 although 0 · ∞ is
+NaN. Rules multiply with :meth:`Rules.times` and divide with :meth:`Rules.over`, which see to that where ``guarded``:
+they replace the *factor* where the adjoint is 0; if the program is to be differentiated once more only an infinite
+one, since the derivative of a product by its adjoint is the factor. A record whose partials may be infinite for
+finite arguments says ``unbounded = True``; one that takes one of its arguments says ``chooses = True``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ..base.errors import KernelGradientError
 from ..ir.builder import Builder
@@ -34,13 +34,17 @@ class Rules:
     """Arithmetic on scalar values, appended to ``builder``.
 
     ``wanted[i]`` says whether argument i needs a contribution: a rule may leave the others out. ``guarded``: an adjoint
-    of 0 may meet an infinite partial.
+    of 0 may meet an infinite partial; none of ``finite`` is one. ``again``: the result will be differentiated itself.
     """
 
-    __slots__ = ("builder", "guarded", "wanted")
+    __slots__ = ("again", "builder", "finite", "guarded", "wanted")
 
-    def __init__(self, builder: Builder, wanted: Sequence[bool] | None = None, guarded: bool = False):
+    def __init__(
+        self, builder: Builder, wanted: Sequence[bool] | None = None, guarded: bool = False,
+        finite: Collection[Value] = (), again: bool = True,
+    ):  # fmt: skip
         self.builder, self.wanted, self.guarded = builder, wanted, guarded
+        self.finite, self.again = finite, again
 
     def wants(self, i: int) -> bool:
         """Whether argument ``i`` needs a contribution."""
@@ -103,10 +107,11 @@ class Rules:
 
     def times(self, adj: Value, partial: Value) -> Value:
         """``adj * partial``; 0 where ``adj`` is 0 and ``partial`` infinite, if guarded."""
-        if self.guarded:
-            finite = self.builder.one("isfinite", (partial,), b1)
+        if self.guarded and partial not in self.finite:
             zero = self.const(0.0, adj.type)
-            partial = self.select(finite, partial, self.select(self.eq(adj, zero), zero, partial))
+            chosen = self.select(self.eq(adj, zero), zero, partial)
+            finite = self.builder.one("isfinite", (partial,), b1) if self.again else None
+            partial = chosen if finite is None else self.select(finite, partial, chosen)
         return self.mul(adj, partial)
 
     def over(self, adj: Value, x: Value) -> Value:

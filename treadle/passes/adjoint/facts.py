@@ -40,7 +40,8 @@ class Access:
 
 @dataclass(slots=True)
 class Facts:
-    """``root`` of every view; ``makers`` of every value; ``moving`` roots; ``active`` values; ``guarded`` ops.
+    """``root`` of every view; ``makers`` of every value; ``moving`` roots; ``active`` values; ``guarded`` ops;
+    ``suspect`` values, which need not be finite where all that the program reads is.
 
     ``records``: ops with regions in which a load is recorded, so that whoever repeats them reads the log. ``shadows``:
     own arrays that need a gradient. ``order``: of all values, by where they are made. ``aliased``: roots that may
@@ -54,6 +55,7 @@ class Facts:
     active: set[Value] = field(default_factory=set)
     active_roots: set[str] = field(default_factory=set)
     guarded: set[Op] = field(default_factory=set)
+    suspect: set[Value] = field(default_factory=set)
     records: set[Op] = field(default_factory=set)
     shadows: set[str] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
@@ -370,7 +372,7 @@ def _find_guarded(func: Func, facts: Facts, wanted: set[Value]) -> None:
     """Ops whose adjoint a choice may have set to zero while their derivative need not be finite. What a function is
     asked for its caller may have chosen or not."""
     ops = [op for op in ops_of(func.body)]
-    suspect, masked, size = set(), set(wanted), -1
+    suspect, masked, size = facts.suspect, set(wanted), -1
     while size != len(suspect):
         size = len(suspect)
         for op in ops:

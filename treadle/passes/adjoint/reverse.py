@@ -305,7 +305,9 @@ class Reverser:
             case "cast":
                 parts = [self.b.one("cast", (adjoint,), op.args[0].type) if is_float(op.args[0]) else None]
             case _:
-                rules = Rules(self.b, [*map(self.is_active, op.args)], op in self.facts.guarded)
+                wanted, guarded = [*map(self.is_active, op.args)], op in self.facts.guarded
+                finite = [now for a, now in zip(op.args, args) if a not in self.facts.suspect] if guarded else ()
+                rules = Rules(self.b, wanted, guarded, finite, self.again)
                 parts = contributions(rules, op, args, result, adjoint)
         for a, part in zip(op.args, parts, strict=True):
             self.add(a, part)
