@@ -11,6 +11,8 @@ from treadle.ir.verify import verify
 from treadle.types.core import (
     Struct,
     array,
+    bucket,
+    bucketed,
     f32,
     fixed,
     i32,
@@ -39,7 +41,8 @@ def test_random_programs_survive(seed):
     "t",
     [f32, vector(3, f32), matrix(2, 3, i32), quaternion(f32), transformation(f32), fixed(vector(3, f32), (2, 4)),
      view(f32, 1), view(vector(3, f32), 3, (None, -12, 12)), view(f32, 2, planar=True), view(f32, 1, space="local"),
-     tuple_of(f32, vector(2, f32)), tuple_of(), array(f32, 2), array(None, 1), array(f32, 2, True),
+     tuple_of(f32, vector(2, f32)), tuple_of(), array(f32, 2), array(None, 1), array(f32, 2, "indexedarray"),
+     bucketed(f32), bucketed(vector(3, f32), 2, True), bucket(f32, True), array(None, 1, "indexedfabricarray"),
      indexed(view(vector(3, f32), 2, (None, -12)), (None, view(i32, 1, (None,))))],
     ids=repr,
 )  # fmt: skip

@@ -51,12 +51,50 @@ def test_wrong_fields_are_named():
     s = Outer()
     with pytest.raises(wp.KernelAttributeError, match="no field 'colour'"):
         s.colour = 1
-    with pytest.raises(wp.LaunchTypeError, match="Outer.values must be an array"):
+    with pytest.raises(wp.LaunchTypeError, match="Struct field 'values' expects a Warp array, got float"):
         s.values = 3.0
     with pytest.raises(wp.LaunchTypeError, match="not a whole number"):
         s.count = 1.5
     with pytest.raises(TypeError, match="4 fields, 5 values"):
         Outer(1, Inner(), None, True, 5)
+
+
+def test_fields_keep_the_class_of_numbers_and_take_components():
+    s = Outer()
+    assert type(s.count) is wp.int32 and type(s.inner.weight) is wp.float32
+    s.count, s.inner.weight = 3, wp.float32(0.5)
+    assert type(s.count) is int and type(s.inner.weight) is wp.float32
+    s.inner.axis = wp.vec3(1.0, 2.0, 3.0)
+    s.inner.axis = None
+    assert s.inner.axis == wp.vec3()
+    with pytest.raises(TypeError, match="Struct field 'axis' expects vec3f but got a single value"):
+        s.inner.axis = 2.0
+    with pytest.warns(DeprecationWarning, match="struct field 'axis', is deprecated"):
+        s.inner.axis = np.float32(2.0)
+    assert s.inner.axis == wp.vec3(2.0, 2.0, 2.0)
+    for wrong, message in ((wp.zeros(1, dtype=int), "dtype float32, got int32"), (wp.zeros((1, 1)), "with 1 dim.*got 2")):
+        with pytest.raises(TypeError, match=f"Struct field 'values' expects .*{message}"):
+            s.values = wrong
+
+
+def test_copies_have_their_own_structs():
+    s = Outer(count=2, values=wp.ones(3, dtype=float))
+    s.inner.axis = wp.vec3(1.0, 2.0, 3.0)
+    t, u = Outer(), s.to("cpu")
+    t.assign(s)
+    t.inner.axis[0] = 9.0
+    assert (t.count, t.values) == (2, s.values) and s.inner.axis[0] == 1.0
+    assert u == s and u.values is s.values and u.inner is not s.inner
+    with pytest.raises(TypeError, match="cannot be assigned a Inner"):
+        t.assign(Inner())
+
+
+def test_structs_have_no_parents():
+    with pytest.raises(wp.KernelTypeError, match="derives from Inner; .* must be defined as base classes"):
+
+        @wp.struct
+        class Longer(Inner):
+            more: float
 
 
 def test_kernels_read_structs_with_arrays():
@@ -86,7 +124,7 @@ def test_another_declaration_is_another_type():
         axis: wp.vec3
 
     s = Outer()
-    with pytest.raises(wp.LaunchTypeError, match="Outer.inner must be a Inner"):
+    with pytest.raises(wp.LaunchTypeError, match="Struct field 'inner' must be a Inner"):
         s.inner = Inner()
 
 

@@ -16,7 +16,7 @@ SPELLINGS = [
     ("float", f32), ("wp.vec3", vector(3, f32)), (wp.vec3d, vector(3, f64)), (vector(2, f32), vector(2, f32)),
     (ArrayAnnotation(float), array(f32, 1)), (ArrayAnnotation(wp.vec3, 2), array(vector(3, f32), 2)),
     (ArrayAnnotation("wp.vec3"), array(vector(3, f32), 1)), (ArrayAnnotation(typing.Any, 3), array(None, 3)),
-    (ArrayAnnotation(float, 2, True), array(f32, 2, True)),
+    (ArrayAnnotation(float, 2, "indexedarray"), array(f32, 2, "indexedarray")),
     (fixedarray(float, 3), fixed(f32, (3,))), (fixedarray(dtype=wp.vec3, shape=(2, 4)), fixed(vector(3, f32), (2, 4))),
     (fixedarray(int), array(i32, 1)),
     (tuple[float, int], tuple_of(f32, i32)), (wp.vector(length=3, dtype=float), vector(3, f32)),

@@ -11,9 +11,10 @@ from enum import Enum
 from typing import Any
 
 from ..base.errors import KernelAttributeError, TreadleError
-from ..ir.indexed import extent, located
+from ..ir.indexed import extent, extents, located
 from ..ir.node import Value
 from ..types.core import (
+    Bucketed,
     Indexed,
     Matrix,
     Scalar,
@@ -24,6 +25,7 @@ from ..types.core import (
     Vector,
     View,
     b1,
+    family_of,
     i32,
     matrix,
     quaternion,
@@ -32,7 +34,7 @@ from ..types.core import (
     view,
 )
 from ..types.layout import children
-from ..types.spelling import spell
+from ..types.spelling import FAMILIES, spell
 from .constants import Constant, Operand, constant_of, describe, parts_of
 from .control import operand_type
 from .environment import ADJOINT, Broken
@@ -158,9 +160,9 @@ class Indexing(Tiling):
             return Given(self._view_attribute(self.read(base, node), name, node))
         if isinstance(t, Struct):
             if name not in t.index:
-                self.fail(
-                    node, f"{spell(t)} has no field {name!r}", f"it has {', '.join(t.index)}", KernelAttributeError
-                )
+                what = f"it has the fields {', '.join(t.index)}" if t.index else "it has no fields"
+                missing = f"`{name}` is not an attribute of {ast.unparse(node.value)!r} ({t.key})"
+                self.fail(node, f"{what}; {missing}", kind=KernelAttributeError)
             return self.part(base, t.index[name], node)
         if isinstance(t, Tile):
             return Given(self._tile_attribute(t, name, node))
@@ -194,7 +196,7 @@ class Indexing(Tiling):
         t: View | Indexed = v.type
         b = self.here(node)
         if name == "shape":
-            return tuple(extent(b, v, k) for k in range(t.ndim))
+            return extents(b, v)
         if name == "ndim":
             return Constant(t.ndim, i32)
         if name == "dtype":
@@ -202,13 +204,13 @@ class Indexing(Tiling):
         if name == "ptr" and isinstance(t, View):
             return b.one("address", (v,), u64)
         if name == "size":
-            total: Operand = Constant(1, i32)
-            for k in range(t.ndim):
-                length = extent(b, v, k)
-                total = length if k == 0 else self.binary("mul", total, length, node)
+            total, *more = extents(b, v)
+            for length in more:
+                total = self.binary("mul", total, length, node)
             return total
         names = ["shape", "ndim", "dtype", "size", *(["ptr"] if isinstance(t, View) else [])]
-        what = f"an {'indexed array' if isinstance(t, Indexed) else 'array'} has no attribute {name!r} in kernels"
+        word = FAMILIES[family_of(t)]
+        what = f"{'an' if word[0] in 'ai' else 'a'} {word} has no attribute {name!r} in kernels"
         self.fail(node, what, f"it has {', '.join(names)}", KernelAttributeError)
 
     def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
@@ -267,6 +269,8 @@ class Indexing(Tiling):
         if isinstance(t, View | Indexed):
             v = self.value(self.read(base, node), node)
             if any(isinstance(i, ast.Slice) for i in items):
+                if isinstance(t, Bucketed):
+                    self.fail(node, f"{FAMILIES[t.family]}s cannot be cut in kernels", "index them element by element")
                 return Given(self.slices(v, items, node))
             return self._element(v, (), items, node)
         if isinstance(t, Tile):
@@ -331,27 +335,28 @@ class Indexing(Tiling):
 
     def element(self, v: Value, indices: tuple[Value, ...]) -> Reference:
         """What ``v[indices]`` refers to."""
-        return Memory(*located(self.builder, v, indices))
+        view, at = located(self.builder, v, indices)
+        return Memory(view, at) if at else Given(view)
 
     def _element(self, v: Value, before: tuple[Value, ...], items: list[ast.expr], node: ast.Subscript) -> Reference:
-        """``v[items]``: an element, a view of fewer dimensions, or a component of an element."""
+        """``v[items]``: an element, or a view of fewer dimensions."""
         t: View | Indexed = v.type
         missing = t.ndim - len(before)
+        if isinstance(t, Bucketed) and t.nested:
+            row = self.element(v, (self.index(items[0], v, 0),))
+            return self._element(row.operand, (), items[1:], node) if len(items) > 1 else row
         if isinstance(t, Indexed) and len(items) < missing:
             return Given(self.slices(v, items, node))
-        indices = (*before, *[self.index(i, v, len(before) + k) for k, i in enumerate(items[:missing])])
+        if len(items) > missing:
+            self.fail(
+                node,
+                "Incorrect number of indices specified for array indexing: an array of "
+                f"{t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}",
+                "write a component by itself, as in a[i][k]" if isinstance(t.elem, Vector | Matrix) else "",
+            )
+        indices = (*before, *[self.index(i, v, len(before) + k) for k, i in enumerate(items)])
         self.here(node)
-        ref = self.element(v, indices)
-        if len(items) <= missing:
-            return ref
-        if isinstance(t.elem, Vector | Matrix):  # a[i, k] on vectors: the last index is a component
-            rest = items[missing:]
-            if isinstance(t.elem, Vector):
-                return self._component(ref, t.elem, rest, node)
-            return self._matrix_part(ref, t.elem, rest, node)
-        self.fail(
-            node, f"an array of {t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}"
-        )
+        return self.element(v, indices)
 
     # -- components ----------------------------------------------------------------------------------------------------
 

@@ -111,10 +111,12 @@ class _Reader:
             t = self._view("global" if word == "view" else "local")
         elif word == "indexed":
             t = self._indexed()
-        elif word in ("array", "indexedarray"):
+        elif word in ("bucket", "bucketed"):
+            t = self._buckets(word)
+        elif word in ("array", "indexedarray", "fabricarray", "indexedfabricarray"):
             elem = None if self.took("any") else self.type()
             self.take(",")
-            t = core.array(elem, int(self.take()), word != "array")
+            t = core.array(elem, int(self.take()), word)
         elif word == "stack":
             elem = self.type()
             self.take(",")
@@ -144,6 +146,14 @@ class _Reader:
         while self.took(","):
             indices.append(None if self.took("-") else self.type())
         return core.indexed(data, tuple(indices))
+
+    def _buckets(self, word: str) -> Type:
+        elem = self.type()
+        if word == "bucket":
+            return core.bucket(elem, self.took(",") and self.take("nested") != "")
+        self.take(",")
+        ndim = int(self.take())
+        return core.bucketed(elem, ndim, self.took(",") and self.take("listed") != "")
 
     def _stride(self) -> int | None:
         if self.took("?"):

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..types.core import Array, Fixed, Indexed, Struct, Tuple, Type, View
+from ..types.core import Array, Bucket, Fixed, Indexed, Struct, Tuple, Type, View
 from .node import Block, Func, Value
 from .walk import callees
 
@@ -53,7 +53,7 @@ class _Types(dict[Type, str]):
     def __missing__(self, t: Type) -> str:
         inner: tuple[Type | None, ...] = ()
         match t:
-            case Indexed():
+            case Indexed() | Bucket():
                 inner = tuple([ft for _, ft in t.fields])
             case Struct():
                 fields = ", ".join([f"{name}: {self[ft]}" for name, ft in t.fields])

@@ -1,16 +1,18 @@
-"""Which family an array, or an annotation of one, belongs to: dense arrays, indexed arrays, a thread's own arrays."""
+"""Which family an array, or an annotation of one, belongs to: dense arrays, indexed ones, those in buckets …"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..runtime.array import array
+from ..runtime.fabric import fabricarray, indexedfabricarray
 from ..runtime.indexed import indexedarray
 from ..types.annotations import ArrayAnnotation, fixedarray
 
 ARRAY_TYPE_REGULAR, ARRAY_TYPE_INDEXED, ARRAY_TYPE_FABRIC, ARRAY_TYPE_FABRIC_INDEXED = range(4)  # the field's numbers
 
-array_types = (array, indexedarray, fixedarray)
+_FAMILIES = (array, indexedarray, fabricarray, indexedfabricarray)  # by these numbers
+array_types = (*_FAMILIES, fixedarray)
 
 
 def concrete_array_type(x: Any) -> type:
@@ -21,7 +23,7 @@ def concrete_array_type(x: Any) -> type:
     True
     """
     if isinstance(x, ArrayAnnotation):
-        return indexedarray if x.indexed else array
+        return next(c for c in _FAMILIES if c.__name__ == x.family)
     if not isinstance(x, type):
         for family in array_types:
             if issubclass(type(x), family):
@@ -41,8 +43,6 @@ def array_type_id(x: Any) -> int:
         ValueError: ``x`` is none.
     """
     family = concrete_array_type(x)
-    if family is array:
-        return ARRAY_TYPE_REGULAR
-    if family is indexedarray:
-        return ARRAY_TYPE_INDEXED
+    if family in _FAMILIES:
+        return _FAMILIES.index(family)
     raise ValueError(f"{x!r} is no array and no annotation of one")

@@ -15,9 +15,23 @@ from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
 from ..runtime.shaped import Shaped
 from ..types.annotations import type_of
-from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
+from ..types.core import (
+    Array,
+    Indexed,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    View,
+    bucketed,
+    family_of,
+    i32,
+    indexed,
+    view,
+)
 from ..types.promotion import adapts
-from ..types.spelling import spell
+from ..types.spelling import FAMILIES, spell
 from ..types.values import class_of
 from .host import host_type
 from .module import Module, get_module, module_of
@@ -45,6 +59,7 @@ class Kernel:
         self.module = module or module_of(func, None)
         self.options = options or {}
         self.source = Source(func, namespace=namespace)
+        self.source.declare()
         self.overloads: dict[tuple[Type, ...], Any] = {}
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
         self.stated: list[tuple[Type, ...]] = []  # overloads that stubs under ``@wp.overload`` ask for
@@ -172,10 +187,10 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     have = getattr(arg, "type", None)
     if isinstance(have, View | Indexed) and fits(have, declared):
         return arg, have
-    kind = "indexed array" if declared.indexed else "array"
+    kind = FAMILIES[declared.family]
     wanted = f"{kind} of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
-    if isinstance(have, Indexed) is not declared.indexed and isinstance(have, View | Indexed):
-        _wrong_family(have, f"{what} must be an {wanted}")
+    if isinstance(have, View | Indexed) and family_of(have) != declared.family:
+        _wrong_family(family_of(have), declared.family, f"{what} must be an {wanted}")
     if arg is None:
         if declared.elem is None:
             raise LaunchTypeError(f"{what} must be an {wanted}, not None: its type cannot be told")
@@ -192,15 +207,19 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     return arg, have
 
 
-def _wrong_family(have: View | Indexed, what: str) -> NoReturn:
-    if isinstance(have, Indexed):
-        raise LaunchTypeError(f"{what}, not an indexed array", hint="annotate wp.indexedarray(dtype=…), or pass a copy "
-                              "of the elements: a.contiguous()")  # fmt: skip
-    raise LaunchTypeError(f"{what}, not an array", hint="wp.indexedarray(a) is an indexed array with all its elements")
+def _wrong_family(have: str, wanted: str, what: str) -> NoReturn:
+    hint = f"annotate wp.{have}(dtype=…)"
+    if wanted == "array":
+        hint += ", or pass a copy of the elements: a.contiguous()"
+    elif (have, wanted) == ("array", "indexedarray"):
+        hint = "wp.indexedarray(a) is an indexed array with all its elements"
+    raise LaunchTypeError(f"{what}, not an {FAMILIES[have]}", hint=hint)
 
 
 def _usual(declared: Array) -> View | Indexed:
     """The type of the usual arguments for an annotation."""
+    if "fabric" in declared.family:
+        return bucketed(declared.elem, declared.ndim, declared.family != "fabricarray")
     data = view(declared.elem, declared.ndim)
     return indexed(data, (view(i32, 1),) * declared.ndim) if declared.indexed else data
 

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import ArrayError, KernelTypeError
-from ..runtime.array import array
 from ..runtime.construct import empty
 from ..runtime.device import get_device
-from ..runtime.indexed import indexedarray
+from ..runtime.shaped import Shaped
 from ..types.annotations import ArrayAnnotation
 from ..types.core import Scalar, Type
 from ..types.layout import has_floats
@@ -38,11 +37,11 @@ class Operand(NamedTuple):
 
     type: Type
     axes: tuple[bool, ...] | None = None
-    indexed: bool = False
+    family: str = "array"
 
     def annotation(self) -> Any:
         """The annotation of its parameter."""
-        return self.type if self.axes is None else ArrayAnnotation(class_of(self.type), len(self.axes), self.indexed)
+        return self.type if self.axes is None else ArrayAnnotation(class_of(self.type), len(self.axes), self.family)
 
     def element(self, name: str, rank: int) -> str:
         """The text of the element that belongs to a thread."""
@@ -81,7 +80,7 @@ def map(  # noqa: A001 - its name in the field
     >>> wp.map(wp.clamp, a, 1.5, 2.5, out=a).list()
     [1.5, 2.0, 2.5]
     """
-    arrays = [x for x in inputs if isinstance(x, array | indexedarray)]
+    arrays = [x for x in inputs if isinstance(x, Shaped)]
     if not arrays:
         raise ArrayError("map requires at least one warp.array input")
     _count(func, len(inputs))
@@ -94,7 +93,7 @@ def map(  # noqa: A001 - its name in the field
         MEANINGS[meaning] = made, _results(func, made, list(meaning[1]))
     made, results = MEANINGS[meaning]
     given = _outputs(out, shape, results)
-    outputs = [Operand(t, (True,) * len(shape), isinstance(o, indexedarray))
+    outputs = [Operand(t, (True,) * len(shape), _family(o))
                for t, o in zip(results, given or [None] * len(results), strict=True)]  # fmt: skip
     key = (same, tuple(operands), tuple(outputs), len(shape))
     kernel = KERNELS.get(key)
@@ -112,7 +111,7 @@ def map(  # noqa: A001 - its name in the field
 
 def operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
     """Apply the operator ``name`` to arrays, as ``a + b`` asks; NotImplemented where an operand is no value."""
-    if any(not isinstance(x, array | indexedarray | bool | int | float) and host_type(x) is None for x in arguments):
+    if any(not isinstance(x, Shaped | bool | int | float) and host_type(x) is None for x in arguments):
         return NotImplemented
     return map(Builtin(name), *arguments, out=out)
 
@@ -153,16 +152,20 @@ def _count(func: Any, given: int) -> None:
 
 
 def _operand(x: Any, shape: tuple[int, ...], func: Any, place: int, arrays: list[Any]) -> Operand:
-    if isinstance(x, array | indexedarray):
+    if isinstance(x, Shaped):
         rest = shape[len(shape) - len(x.shape) :]
         axes = tuple([n == 1 or m != 1 for m, n in zip(x.shape, rest, strict=True)])
-        return Operand(x.type.elem, axes, isinstance(x, indexedarray))
+        return Operand(x.type.elem, axes, _family(x))
     if isinstance(x, bool | int | float) and not isinstance(x, np.generic):
         return Operand(_number_type(x, func, place, arrays))
     t = host_type(x)
     if t is None:
         raise KernelTypeError(f"argument {place} of wp.map cannot be a {type(x).__name__}")
     return Operand(t)
+
+
+def _family(x: Any) -> str:
+    return x.family.__name__ if isinstance(x, Shaped) else "array"
 
 
 def _number_type(x: bool | int | float, func: Any, place: int, arrays: list[Any]) -> Type:
@@ -211,7 +214,7 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Type]) -> list[Any]
     """The arrays given for the results, checked; None if they are to be made."""
     if out is None:
         return None
-    single = isinstance(out, array | indexedarray)
+    single = isinstance(out, Shaped)
     given = [out] if single else list(out)
     if single and len(results) > 1:
         shown = ", ".join(spell(t) for t in results)

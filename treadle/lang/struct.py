@@ -8,10 +8,27 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, TreadleError
+from ..base.logs import log_warning
 from ..runtime.packing import packer
 from ..types.annotations import type_of
-from ..types.core import Array, Fixed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, i32, indexed, view
-from ..types.spelling import spell
+from ..types.core import (
+    Array,
+    Fixed,
+    Indexed,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    View,
+    b1,
+    bucketed,
+    family_of,
+    i32,
+    indexed,
+    view,
+)
+from ..types.spelling import FAMILIES, spell
 from ..types.values import class_of, numpy_dtype
 from .module import Module, module_of
 
@@ -42,8 +59,10 @@ class StructBase:
             raise KernelAttributeError(
                 f"{type(self).__name__} has no field {name!r}", hint=f"it has {', '.join(t.index)}"
             )
-        object.__setattr__(self, name, convert(value, t.fields[index][1], f"{type(self).__name__}.{name}"))
-        if _holds_views(t.fields[index][1]):
+        field = t.fields[index][1]
+        held = zero_of(field) if value is None else convert(value, field, f"Struct field {name!r}")
+        object.__setattr__(self, name, held)
+        if _holds_views(field):
             object.__setattr__(self, "_type", None)  # the concrete type is found again when next asked for
 
     def treadle_type(self) -> Struct:
@@ -70,6 +89,26 @@ class StructBase:
         packer(t)(memoryview(row.view(np.uint8)), 0, self)
         return row[0]
 
+    def assign(self, other: StructBase) -> None:
+        """Set every field to that of ``other``, which is of the same struct; structs in it are copied."""
+        if type(other) is not type(self):
+            raise LaunchTypeError(f"a {type(self).__name__} cannot be assigned a {type(other).__name__}")
+        for name, t in type(self).__treadle_type__.fields:
+            value = getattr(other, name)
+            if isinstance(value, StructBase):
+                getattr(self, name).assign(value)
+            else:
+                setattr(self, name, class_of(t)(value) if isinstance(t, Vector | Matrix) else value)
+
+    def to(self, device: Any) -> StructBase:
+        """A copy whose arrays lie on ``device``: the same arrays where they lie there already."""
+        made = type(self)()
+        for name, t in type(self).__treadle_type__.fields:
+            value = getattr(self, name)
+            moved = value is not None and isinstance(t, View | Struct)
+            setattr(made, name, value.to(device) if moved else value)
+        return made
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).__treadle_type__.index)
         return f"{type(self).__name__}({shown})"
@@ -88,9 +127,9 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def zero_of(t: Type) -> Any:
-    """The value a field of type ``t`` starts with."""
+    """The value a field of type ``t`` starts with: of its class, so that Python computes with it as kernels do."""
     if isinstance(t, Scalar):
-        return False if t.kind == "b" else 0 if t.is_int else 0.0
+        return class_of(t)(0)
     if isinstance(t, View | Indexed):
         return None
     if isinstance(t, Fixed):
@@ -101,6 +140,8 @@ def zero_of(t: Type) -> Any:
 def convert(value: Any, t: Type, what: str) -> Any:
     """``value`` as a field of type ``t`` holds it; raises LaunchTypeError naming ``what`` where it does not fit."""
     if isinstance(t, Scalar):
+        if type(value) is class_of(t):
+            return value
         number = getattr(value, "value", value)
         if not isinstance(number, int | float | np.number | np.bool_):
             raise LaunchTypeError(f"{what} must be {_word(t)}, not {type(value).__name__}")
@@ -114,30 +155,31 @@ def convert(value: Any, t: Type, what: str) -> Any:
     if isinstance(t, View | Indexed):
         if value is None:
             return None
-        have = getattr(value, "type", None)
-        wanted = f"{_family(t)} of {spell(t.elem)} with {t.ndim} dimensions"
-        if not isinstance(have, View | Indexed):
-            raise LaunchTypeError(f"{what} must be {wanted}, not {type(value).__name__}")
-        if isinstance(have, Indexed) is not isinstance(t, Indexed):
-            raise LaunchTypeError(f"{what} must be {wanted}, not {_family(have)}")
+        have = None if isinstance(value, type) else getattr(value, "type", None)
+        if not isinstance(have, View | Indexed) or family_of(have) != family_of(t):
+            raise LaunchTypeError(f"{what} expects a Warp {FAMILIES[family_of(t)]}, got {type(value).__name__}")
+        if not fits(have.elem, t.elem):
+            raise LaunchTypeError(f"{what} expects dtype {spell(t.elem)}, got {spell(have.elem)}")
         if not fits(have, t):
-            raise LaunchTypeError(f"{what} must be {wanted}, not of {spell(have.elem)} with {have.ndim}")
+            raise LaunchTypeError(f"{what} expects an array with {t.ndim} dimension(s), got {have.ndim} dimension(s)")
         return value
     cls = class_of(t)
     if isinstance(value, cls):
         return value
     if isinstance(t, Struct):
         raise LaunchTypeError(f"{what} must be a {cls.__name__}, not {type(value).__name__}")
+    if isinstance(value, bool | np.bool_ | np.number) or type(value) is class_of(b1):
+        log_warning(
+            f"A value of type `{type(value).__name__}` for each component of a `{cls.__name__}`, as for "
+            f"{what[0].lower()}{what[1:]}, is deprecated: write the components", DeprecationWarning, 4,
+        )  # fmt: skip
+        return cls(*[float(value)] * t.n)
     if not hasattr(value, "__len__"):
-        raise LaunchTypeError(f"{what} must be {cls.__name__}, not {type(value).__name__}")
+        raise LaunchTypeError(f"{what} expects {cls.__name__} but got a single value, {value!r}")
     try:
         return cls(*value) if isinstance(t, Vector) else cls(value)
     except (TypeError, ValueError) as error:
         raise LaunchTypeError(f"{what} must be {cls.__name__}: {error}") from None
-
-
-def _family(t: View | Indexed) -> str:
-    return "an indexed array" if isinstance(t, Indexed) else "an array"
 
 
 def _word(t: Scalar) -> str:
@@ -151,9 +193,8 @@ def fits(have: Type, want: Type) -> bool:
     if isinstance(have, View) and isinstance(want, View):
         return fits(have.elem, want.elem) and have.ndim == want.ndim
     if isinstance(have, View | Indexed) and isinstance(want, Array | Indexed):
-        indexed = want.indexed if isinstance(want, Array) else True
         same = (want.elem is None or fits(have.elem, want.elem)) and have.ndim == want.ndim
-        return same and isinstance(have, Indexed) is indexed
+        return same and family_of(have) == want.family
     if isinstance(have, View) and isinstance(want, Fixed):
         return have.space == "local" and fits(have.elem, want.elem) and have.ndim == len(want.shape)
     return isinstance(have, Struct) and isinstance(want, Struct) and have.key == want.key
@@ -164,8 +205,10 @@ def general_view(t: Type) -> Type:
     if isinstance(t, Array):
         if t.elem is None:
             raise KernelTypeError("an array field of a struct needs a dtype")
+        if "fabric" in t.family:
+            return bucketed(t.elem, t.ndim, t.family != "fabricarray")
         data = view(t.elem, t.ndim, (None,) * t.ndim)
-        return indexed(data, (view(i32, 1, (None,)),) * t.ndim) if t.indexed else data
+        return indexed(data, (view(i32, 1, (None,)),) * t.ndim) if t.family == "indexedarray" else data
     return t
 
 
@@ -234,6 +277,10 @@ _TAKEN = frozenset({"_type", "treadle_type", "numpy_dtype", "numpy_value"})
 
 
 def _declare(c: type, module: Module | str | None, frame: Any) -> type:
+    parents = [b.__name__ for b in c.__mro__[1:] if issubclass(b, StructBase)]
+    if parents:
+        raise KernelTypeError(f"struct {c.__name__} derives from {parents[0]}; give it a field of that type instead. "
+                              "Warp structs must be defined as base classes")  # fmt: skip
     annotations = c.__dict__.get("__annotations__") or getattr(c, "__annotations__", {})
     namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules.get(c.__module__, c))}
     namespace.update(frame.f_locals)

@@ -6,20 +6,15 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View, b1
-
-_FLOATS = {32: ctypes.c_float, 64: ctypes.c_double}
+from ..types import numbers
+from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View
 
 
 @cache
 def c_type(t: Type) -> Any:
     """The ctypes class for values of type ``t``. Floats of 16 bits are their bits; arrays in structs are bytes."""
     if isinstance(t, Scalar):
-        if t is b1:
-            return ctypes.c_bool
-        if t.is_float:
-            return _FLOATS.get(t.bits, ctypes.c_uint16)
-        return getattr(ctypes, f"c_{'u' if t.kind == 'u' else ''}int{t.bits}")
+        return numbers.c_type(t)
     if isinstance(t, Vector):
         return c_type(t.elem) * t.n
     if isinstance(t, Matrix):

@@ -12,7 +12,7 @@ from .array import allocate, allocate_with, array
 from .array_views import normal_shape
 from .device import get_device
 from .elements import Element, element, element_of, element_of_numpy
-from .indexed import indexedarray
+from .shaped import Shaped
 
 
 def _shape(shape: Any, more: dict[str, Any]) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ def ones(shape: Any = None, dtype: Any = float, device: Any = None, requires_gra
 
 
 def _like(src: Any, device: Any, requires_grad: bool | None, retain_grad: bool, zeroed: bool) -> array:
-    if not isinstance(src, array | indexedarray):
+    if not isinstance(src, Shaped):
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
     made = allocate(

@@ -12,7 +12,8 @@ from ..types.spelling import spell
 from . import watch
 from .array import allocate, array, put_value
 from .device import get_device
-from .indexed import indexedarray, take
+from .indexed import indexedarray
+from .shaped import Shaped
 
 
 def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
@@ -32,18 +33,18 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     >>> import treadle as wp
     >>> a, b = wp.zeros(4, dtype=int), wp.array([1, 2], dtype=int)
     >>> wp.copy(a[::2], b)
-    >>> a._rows().tolist()
+    >>> a.list()
     [1, 0, 2, 0]
     """
     dest_offset, src_offset, count = _counts(dest_offset, src_offset, count)
-    if not isinstance(src, array | indexedarray):
+    if not isinstance(src, Shaped):
         src = array(src, dtype=dest.dtype, copy=False)
     if src._element.size != dest._element.size:
         raise ArrayError(
             "elements of different sizes cannot be copied: "
             f"destination dtype={spell(dest._element.type)}, source dtype={spell(src._element.type)}"
         )
-    if isinstance(dest, indexedarray) or isinstance(src, indexedarray):
+    if not isinstance(dest, array) or not isinstance(src, array):
         _copy_indexed(dest, src, dest_offset, src_offset, count)
         return
     if src._element is not dest._element:
@@ -76,15 +77,17 @@ def _counts(dest_offset: Any, src_offset: Any, count: Any) -> tuple[int, int, in
 
 
 def _copy_indexed(dest: Any, src: Any, dest_offset: int, src_offset: int, count: int) -> None:
-    """:func:`copy` where one of both is an indexed array."""
+    """:func:`copy` where one of both is an indexed array, or lies in buckets."""
     if dest_offset or src_offset or (count > 0 and not count == dest.size == src.size):
         raise ArrayError("indexed or Fabric arrays are copied as a whole; offsets and count are for others")
     if dest.size != src.size:
-        raise ArrayError(f"cannot copy {src.size} elements to {dest.size}: one of both is indexed")
+        raise ArrayError(f"cannot copy {src.size} elements to {dest.size}: one of both is indexed or in buckets")
+    if not isinstance(src, array | indexedarray):
+        src = src.contiguous()
     if src._element is not dest._element:
         indexed = isinstance(src, indexedarray)
         src = src._with_data(src.data.view(dest.dtype)) if indexed else src.view(dest.dtype)
-    take(dest, src)
+    dest.assign(src)
 
 
 def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
@@ -136,14 +139,11 @@ def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinne
         device: where the copy lies; the device of ``src`` if left out.
         requires_grad: whether the copy keeps a gradient (of zeros); as ``src`` does if left out.
     """
-    if not isinstance(src, array | indexedarray):
+    if not isinstance(src, Shaped):
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
     made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad)
     if retain_grad:
         made.retain_grad = True
-    if isinstance(src, indexedarray):
-        take(made, src)
-    else:
-        made.assign(src)
+    made.assign(src)
     return made

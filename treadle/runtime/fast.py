@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from ..base.errors import TreadleError
-from ..types.core import SCALARS, Indexed, Matrix, Vector, View, b1, bf16, f16, f32, vector
+from ..types.core import SCALARS, Bucketed, Indexed, Matrix, Vector, View, b1, bf16, f16, f32, vector
 from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
 from ..types.values import class_of
 from . import native
@@ -130,7 +130,7 @@ def _parameters(program: Program) -> list[tuple[int, ...]] | None:
             rows.append((PARAM_KINDS[t.name], offset, 0, 0))
         elif isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
             rows.append((PARAM_KINDS["composite"], offset, id(class_of(t)), t.size))
-        elif isinstance(t, Indexed):
+        elif isinstance(t, Indexed) and not isinstance(t, Bucketed):
             first = len(program.signature) + len(behind) - len(rows)
             rows.append((PARAM_KINDS["indexed"], first * PARAM.size, id(t), len(t.fields)))
             behind += [(PARAM_KINDS["view"], offset + at, id(part), part.ndim)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View, bf16
+from ..types.core import Bucketed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values
 from ..types.promotion import fits
 from ..types.spelling import spell
@@ -74,6 +74,8 @@ def packer(t: Type) -> Packer:
         return _components_packer(t)
     if isinstance(t, View):
         return _view_packer(t)
+    if isinstance(t, Bucketed):
+        return _or_zeros(_struct_packer(t), t)
     if isinstance(t, Indexed):
         return _indexed_packer(t)
     if isinstance(t, Struct):
@@ -138,17 +140,26 @@ def _struct_packer(t: Struct) -> Packer:
 def _indexed_packer(t: Indexed) -> Packer:
     put_data = packer(t.data)
     lists = [(axis, t.offsets[k], packer(t.indices(axis))) for axis, k in enumerate(t.axes) if k]
-    zeros = bytes(t.size)
 
     def pack(buffer: Any, at: int, value: Any) -> None:
-        if value is None:
-            buffer[at : at + len(zeros)] = zeros
-            return
         put_data(buffer, at, value.data)
         for axis, offset, put in lists:
             put(buffer, at + offset, value._places(axis))
 
-    return pack
+    return _or_zeros(pack, t)
+
+
+def _or_zeros(pack: Packer, t: Type) -> Packer:
+    """``pack``, with zeros for None."""
+    zeros = bytes(t.size)
+
+    def either(buffer: Any, at: int, value: Any) -> None:
+        if value is None:
+            buffer[at : at + len(zeros)] = zeros
+        else:
+            pack(buffer, at, value)
+
+    return either
 
 
 @cache
@@ -168,6 +179,8 @@ def unpacker(t: Type) -> Unpacker:
         return lambda buffer, offset: cls(*parts(buffer, offset))
     if isinstance(t, View):
         return _view_unpacker(t)
+    if isinstance(t, Bucketed):
+        return _bucketed_unpacker(t)
     if isinstance(t, Indexed):
         return _indexed_unpacker(t)
     if isinstance(t, Struct):
@@ -205,6 +218,18 @@ def _indexed_unpacker(t: Indexed) -> Unpacker:
         if data is None:
             return None
         return indexedarray(data, [item and item[1](buffer, at + item[0]) for item in lists])
+
+    return unpack
+
+
+def _bucketed_unpacker(t: Bucketed) -> Unpacker:
+    parts = {name: (offset, unpacker(part)) for (name, part), offset in zip(t.fields, t.offsets, strict=True)}
+
+    def unpack(buffer: Any, at: int) -> Any:
+        from .fabric import restored
+
+        found = {name: get(buffer, at + offset) for name, (offset, get) in parts.items()}
+        return None if found["buckets"] is None else restored(t, found)
 
     return unpack
 

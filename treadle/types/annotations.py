@@ -18,13 +18,13 @@ from .spelling import SCALAR_NAMES, spell
 class ArrayAnnotation:
     """An array of ``dtype`` with ``ndim`` dimensions: what ``wp.array(dtype=float)`` and ``wp.array2d[wp.vec3]`` say.
 
-    ``indexed``: reached through lists of indices.
+    ``family``: the kind of array, as the class is called that makes one, such as ``indexedarray``.
     """
 
-    __slots__ = ("dtype", "indexed", "ndim")
+    __slots__ = ("dtype", "family", "ndim")
 
-    def __init__(self, dtype: Any, ndim: int = 1, indexed: bool = False):
-        self.dtype, self.ndim, self.indexed = dtype, ndim, indexed
+    def __init__(self, dtype: Any, ndim: Any = 1, family: str = "array"):
+        self.dtype, self.ndim, self.family = _as_class(dtype), ndim, family
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArrayAnnotation) and self._facts() == other._facts()
@@ -32,8 +32,14 @@ class ArrayAnnotation:
     def __hash__(self) -> int:
         return hash(self._facts())
 
-    def _facts(self) -> tuple[Any, int, bool]:
-        return self.dtype, self.ndim, self.indexed
+    def __or__(self, other: Any) -> Any:
+        return typing.Union[self, other]  # noqa: UP007, the operator is what is defined here
+
+    def __ror__(self, other: Any) -> Any:
+        return typing.Union[other, self]  # noqa: UP007
+
+    def _facts(self) -> tuple[Any, Any, str]:
+        return self.dtype, self.ndim, self.family
 
     @property
     def type(self) -> Array:
@@ -41,20 +47,47 @@ class ArrayAnnotation:
         return type_of(self)  # type: ignore[return-value]
 
     def __repr__(self) -> str:
-        dtype = getattr(self.dtype, "__name__", repr(self.dtype))
-        name = "indexedarray" if self.indexed else "array"
-        return f"{name}(dtype={dtype}{f', ndim={self.ndim}' if self.ndim != 1 else ''})"
+        """As it is written: ``wp.array2d[wp.vec3f]``, ``wp.indexedarray[wp.float32, Literal[3]]``."""
+        found = getattr(self.dtype, "__treadle_type__", None)
+        dtype = "Any" if self.dtype is Any else getattr(self.dtype, "__name__", repr(self.dtype))
+        if found in NAMED and SPELT[found] == dtype:
+            dtype = f"wp.{dtype}"
+        if self.ndim is Any:
+            return f"wp.{self.family}[{dtype}, Any]"
+        if self.ndim == 1 or self.family == "array":
+            return f"wp.{self.family}{f'{self.ndim}d' if self.ndim != 1 else ''}[{dtype}]"
+        return f"wp.{self.family}[{dtype}, Literal[{self.ndim}]]"
 
 
-def subscripted(item: Any, ndim: int = 1, indexed: bool = False) -> ArrayAnnotation:
-    """What ``wp.array[item]`` annotates: ``item`` is a dtype, or a dtype and the dimensions as ``Literal[2]`` or 2."""
+def _as_class(dtype: Any) -> Any:
+    """``float`` and its like, and NumPy's classes, as the classes of this language; anything else as it is."""
+    t = _PYTHON.get(dtype) if isinstance(dtype, type) else None
+    if t is None and isinstance(dtype, type) and issubclass(dtype, np.generic):
+        t = _of_class(dtype)
+    if not isinstance(t, Scalar):
+        return dtype
+    from .scalar_values import scalar_class
+
+    return scalar_class(t)
+
+
+def subscripted(item: Any, ndim: int = 1, family: str = "array") -> ArrayAnnotation:
+    """What ``wp.array[item]`` annotates: a dtype, and maybe the dimensions as ``Literal[2]``, 2 or ``Any``.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: there are no arrays of so many dimensions.
+    """
     if not isinstance(item, tuple):
-        return ArrayAnnotation(item, ndim, indexed)
-    dtype, dims = item if len(item) == 2 else (None, None)
-    found = typing.get_args(dims)[0] if typing.get_origin(dims) is typing.Literal else dims
-    if not isinstance(found, int):
-        raise KernelTypeError(f"an array annotation is [dtype] or [dtype, Literal[ndim]], not {list(item)}")
-    return ArrayAnnotation(dtype, found, indexed)
+        return ArrayAnnotation(item, ndim, family)
+    if len(item) != 2:
+        raise TypeError(f"wp.{family}[…] takes an element type and the number of dimensions, not {list(item)}")
+    dtype, dims = item
+    if dims is not Any:
+        dims = literal_size(dims)
+        if dims > MAX_NDIM:
+            raise ValueError(f"an array has 1 to {MAX_NDIM} dimensions, not {dims}")
+    return ArrayAnnotation(dtype, dims, family)
 
 
 class fixedarray:
@@ -168,9 +201,11 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
         if isinstance(annotation, str):
             annotation = evaluated(annotation, namespace)
     if isinstance(annotation, ArrayAnnotation):
-        if annotation.ndim not in (1, 2, 3, 4):
-            raise KernelTypeError(f"an array has 1 to 4 dimensions, not {annotation.ndim}")
-        return array(type_of(annotation.dtype, namespace), annotation.ndim, annotation.indexed)
+        if annotation.ndim is Any:
+            return None
+        if annotation.ndim not in range(1, MAX_NDIM + 1):
+            raise KernelTypeError(f"an array has 1 to {MAX_NDIM} dimensions, not {annotation.ndim}")
+        return array(type_of(annotation.dtype, namespace), annotation.ndim, annotation.family)
     if isinstance(annotation, type):
         found = _of_class(annotation)
         if found is not None:

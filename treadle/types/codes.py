@@ -7,7 +7,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .annotations import ArrayAnnotation, fixedarray, type_of
-from .core import STR, Array, Fixed, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, View, b1, bf16
+from .core import (
+    STR,
+    Array,
+    Fixed,
+    Indexed,
+    Matrix,
+    Scalar,
+    Struct,
+    Tile,
+    Tuple,
+    Type,
+    Vector,
+    View,
+    b1,
+    bf16,
+    family_of,
+)
 
 _MAX_DIMENSION = 2**31 - 1  # what kernels count with
 
@@ -27,9 +43,9 @@ def get_type_code(annotation: Any) -> str:
     ('a2v3f4', 'tpl2i4qf4')
     """
     if isinstance(annotation, ArrayAnnotation | fixedarray):
-        return _array_code(annotation.dtype, annotation.ndim, getattr(annotation, "indexed", False))
+        return _array_code(annotation.dtype, annotation.ndim, getattr(annotation, "family", "array"))
     if isinstance(getattr(annotation, "type", None), View | Indexed):  # an array
-        return _array_code(annotation.dtype, annotation.ndim, isinstance(annotation.type, Indexed))
+        return _array_code(annotation.dtype, annotation.ndim, family_of(annotation.type))
     if annotation is Ellipsis or annotation is typing.Any:
         return "?"
     if isinstance(annotation, typing.TypeVar):
@@ -41,8 +57,11 @@ def get_type_code(annotation: Any) -> str:
     return "?" if t is None else _code(t)
 
 
-def _array_code(dtype: Any, ndim: Any, indexed: bool) -> str:
-    return f"{'ia' if indexed else 'a'}{ndim if isinstance(ndim, int) else '?'}{get_type_code(dtype)}"
+_FAMILY_CODES = {"array": "a", "indexedarray": "ia", "fabricarray": "fa", "indexedfabricarray": "ifa"}
+
+
+def _array_code(dtype: Any, ndim: Any, family: str) -> str:
+    return f"{_FAMILY_CODES[family]}{ndim if isinstance(ndim, int) else '?'}{get_type_code(dtype)}"
 
 
 def _code(t: Type) -> str:
@@ -57,7 +76,8 @@ def _code(t: Type) -> str:
     if isinstance(t, Tuple):
         return f"tpl{len(t.items)}" + "".join(map(_code, t.items))
     if isinstance(t, Array | View | Indexed):
-        return f"{'ia' if getattr(t, 'indexed', False) else 'a'}{t.ndim}{_code(t.elem) if t.elem else '?'}"
+        family = t.family if isinstance(t, Array) else family_of(t)
+        return f"{_FAMILY_CODES[family]}{t.ndim}{_code(t.elem) if t.elem else '?'}"
     if isinstance(t, Fixed):
         return f"a{len(t.shape)}{_code(t.elem)}"
     return t.key if isinstance(t, Struct) else t.name

@@ -10,10 +10,11 @@ from functools import cache
 from math import prod
 
 __all__ = [
-    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "STR", "VOID", "Array", "Fixed", "FunctionType", "Indexed", "Matrix",
-    "Scalar", "Struct", "Tile", "TileStack", "Tuple", "Type", "Vector", "View", "any_layout", "array", "b1", "bf16",
-    "f16", "f32", "f64", "fixed", "i16", "i32", "i64", "i8", "indexed", "matrix", "quaternion", "tile", "tile_stack",
-    "transformation", "tuple_of", "u16", "u32", "u64", "u8", "vector", "view",
+    "ARITHMETIC", "FLOATS", "INTS", "SCALARS", "STR", "VOID", "Array", "Bucket", "Bucketed", "Fixed", "FunctionType",
+    "Indexed", "Matrix", "Scalar", "Struct", "Tile", "TileStack", "Tuple", "Type", "Vector", "View", "any_layout",
+    "array", "b1", "bf16", "bucket", "bucketed", "f16", "f32", "f64", "family_of", "fixed", "i16", "i32", "i64", "i8",
+    "indexed", "matrix", "quaternion", "tile", "tile_stack", "transformation", "tuple_of", "u16", "u32", "u64", "u8",
+    "vector", "view",
 ]  # fmt: skip
 
 
@@ -262,6 +263,10 @@ class Indexed(Struct):
     def ndim(self) -> int:
         return self.data.ndim
 
+    @property
+    def family(self) -> str:
+        return "indexedarray"
+
     def indices(self, axis: int) -> View | None:
         """The type of the indices of dimension ``axis``; None where it has no list."""
         return self.fields[self.axes[axis]][1] if self.axes[axis] else None
@@ -273,8 +278,78 @@ def indexed(data: View, indices: tuple[View | None, ...]) -> Indexed:
     return Indexed(data, indices)
 
 
+class Bucket(Struct):
+    """What is known of one bucket of a :class:`Bucketed` array: the array of its elements or, where it is ``nested``,
+    the arrays of addresses and lengths of theirs."""
+
+    __slots__ = ()
+
+    def __init__(self, elem: Type, nested: bool):
+        words = (("addresses", view(u64, 1)), ("lengths", view(u64, 1)))
+        super().__init__("", words if nested else (("data", view(elem, 1)),))
+        self.name = self.key = f"bucket<{elem.name}{',nested' if nested else ''}>"
+
+
+@cache
+def bucket(elem: Type, nested: bool) -> Bucket:
+    """The type of buckets of ``elem``, or of arrays of them."""
+    return Bucket(elem, nested)
+
+
+class Bucketed(Indexed):
+    """An array whose elements lie in several buckets of memory, one bucket after the other.
+
+    ``ends[k]`` says how many elements the buckets up to number k have together, ``size`` is that of all. With two
+    dimensions each element is an array of its own. Where the array is ``listed``, its own indices are places in a list
+    of indices into it.
+    """
+
+    __slots__ = ("_elem", "_ndim", "listed")
+
+    def __init__(self, elem: Type, ndim: int, listed: bool):
+        parts = [("buckets", view(bucket(elem, ndim == 2), 1)), ("ends", view(i32, 1)), ("size", i32)]
+        Struct.__init__(self, "", (*parts, *[("indices[0]", view(i32, 1, (None,)))] * listed))
+        self._elem, self._ndim, self.listed = elem, ndim, listed
+        self.axes = (len(parts) * listed, 0)[:ndim]
+        self.name = self.key = f"bucketed<{elem.name},{ndim}{',listed' if listed else ''}>"
+
+    @property
+    def elem(self) -> Type:
+        return self._elem
+
+    @property
+    def ndim(self) -> int:
+        return self._ndim
+
+    @property
+    def nested(self) -> bool:
+        """Whether the elements are arrays."""
+        return self._ndim == 2
+
+    @property
+    def family(self) -> str:
+        return "indexedfabricarray" if self.listed else "fabricarray"
+
+
+@cache
+def _bucketed(elem: Type, ndim: int, listed: bool) -> Bucketed:
+    return Bucketed(elem, ndim, listed)
+
+
+def bucketed(elem: Type, ndim: int = 1, listed: bool = False) -> Bucketed:
+    """The type of arrays of ``elem`` in buckets; with 2 dimensions, of arrays of such arrays."""
+    return _bucketed(elem, ndim, listed)
+
+
+def family_of(t: View | Indexed) -> str:
+    """What users call arrays of type ``t``: ``array``, ``indexedarray`` …"""
+    return t.family if isinstance(t, Indexed) else "array"
+
+
 def any_layout(t: View | Indexed) -> View | Indexed:
     """The type of arrays such as ``t`` whose strides are known only at run time."""
+    if isinstance(t, Bucketed):
+        return t
     if isinstance(t, Indexed):
         parts = [t.indices(axis) for axis in range(t.ndim)]
         return indexed(any_layout(t.data), tuple([p and any_layout(p) for p in parts]))
@@ -284,26 +359,31 @@ def any_layout(t: View | Indexed) -> View | Indexed:
 class Array(Type):
     """What an annotation such as ``wp.array(dtype=float)`` says before an argument gives its layout.
 
-    ``elem`` None stands for ``dtype=Any``. A parameter of this type is *matched* by every :class:`View` of the same
-    element and dimensions or, where it is ``indexed``, every :class:`Indexed`; it never types a value.
+    ``elem`` None stands for ``dtype=Any``. A parameter of this type is *matched* by every :class:`View` or
+    :class:`Indexed` of the same ``family``, element and dimensions; it never types a value.
     """
 
-    __slots__ = ("elem", "indexed", "ndim")
+    __slots__ = ("elem", "family", "ndim")
 
-    def __init__(self, elem: Type | None, ndim: int, indexed: bool):
-        self.elem, self.ndim, self.indexed = elem, ndim, indexed
-        self.name = f"{'indexed' if indexed else ''}array<{elem.name if elem else 'any'},{ndim}>"
+    def __init__(self, elem: Type | None, ndim: int, family: str):
+        self.elem, self.ndim, self.family = elem, ndim, family
+        self.name = f"{family}<{elem.name if elem else 'any'},{ndim}>"
         self.size, self.align = 8 * (3 + 2 * ndim), 8
+
+    @property
+    def indexed(self) -> bool:
+        """Whether arrays of the family are reached through other arrays."""
+        return self.family != "array"
 
 
 @cache
-def _array(elem: Type | None, ndim: int, indexed: bool) -> Array:
-    return Array(elem, ndim, indexed)
+def _array(elem: Type | None, ndim: int, family: str) -> Array:
+    return Array(elem, ndim, family)
 
 
-def array(elem: Type | None, ndim: int = 1, indexed: bool = False) -> Array:
-    """The pattern of all views of ``elem`` with ``ndim`` dimensions."""
-    return _array(elem, ndim, indexed)
+def array(elem: Type | None, ndim: int = 1, family: str = "array") -> Array:
+    """The pattern of all arrays of a family with ``elem`` and ``ndim`` dimensions."""
+    return _array(elem, ndim, family)
 
 
 class Fixed(Type):

@@ -168,7 +168,7 @@ def scalar_class(t: Scalar) -> type:
     """The class of numbers of type ``t``."""
     members = {
         "__slots__": (), "__treadle_type__": t, "_round": staticmethod(rounder(t)), "__module__": "treadle",
-        "__doc__": f"A number of type {spell(t)}.", "_type_": c_type(t),
+        "__doc__": f"A number of type {spell(t)}.", "_type_": c_type(t), "_length_": 1,
     }  # fmt: skip
     if t is not bf16:  # so that NumPy takes the class for a dtype, as in np.zeros(3, dtype=wp.float32)
         members["dtype" if np.lib.NumpyVersion(np.__version__) < "2.4.0" else "__numpy_dtype__"] = numpy_dtype(t)

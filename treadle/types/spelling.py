@@ -44,6 +44,12 @@ SUFFIXES: dict[Scalar, str] = {
 }  # fmt: skip
 
 
+FAMILIES = {
+    "array": "array", "indexedarray": "indexed array", "fabricarray": "Fabric array",
+    "indexedfabricarray": "indexed Fabric array",
+}  # fmt: skip
+
+
 def spell(t: Type | None) -> str:
     """The name of ``t`` as a user would write it."""
     if t is None:
@@ -60,7 +66,7 @@ def spell(t: Type | None) -> str:
         return _matrix(t)
     if isinstance(t, View | Array | Indexed):
         dtype = spell(t.elem) if t.elem is not None else "Any"
-        name = "indexedarray" if isinstance(t, Indexed) or (isinstance(t, Array) and t.indexed) else "array"
+        name = "array" if isinstance(t, View) else t.family
         return f"{name}(dtype={dtype})" if t.ndim == 1 else f"{name}(dtype={dtype}, ndim={t.ndim})"
     if isinstance(t, Struct):
         return t.key.rpartition(".")[2]
