@@ -28,6 +28,7 @@ _HOMES = {
     "lang.recorded": "Launch",
     "lang.tiles": "launch_tiled tile tile_stack",
     "lang.mapping": "map",
+    "lang.snippets": "func_native",
     "lang.tape": "Tape",
     "lang.jvp": "jvp",
     "lang.hvp": "hvp",
@@ -62,16 +63,19 @@ _HOMES = {
     "runtime.timing": "TimingResult timing_begin timing_end timing_print TIMING_KERNEL TIMING_KERNEL_BUILTIN "
                       "TIMING_MEMCPY TIMING_MEMSET TIMING_GRAPH TIMING_ALL",
     "types.groups": "handle",
+    "types.values": "transform_expand",
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
                    "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
-                   "GridError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError KernelMemoryError",
+                   "GridError DeterminismError LaunchTypeError ArrayError IndexOutOfRange KernelAssertionError "
+                   "KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ERRORS = {  # how programs written for Warp name what a refused program raises
     "WarpCodegenError": "KernelError", "WarpCodegenTypeError": "KernelTypeError",
     "WarpCodegenAttributeError": "KernelAttributeError", "WarpCodegenKeyError": "KernelNameError",
     "WarpCodegenValueError": "KernelValueError", "WarpCodegenIndexError": "KernelIndexError",
+    "WarpDeterminismError": "DeterminismError",
 }  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
             "sparse": "sparse", "fem": "fem",

@@ -22,13 +22,12 @@ _FEATURES: dict[str, str] = {
     f"exchange by DLPack is {_LATER}": "to_dlpack from_dlpack",
     "exchange with Paddle is not planned": "to_paddle from_paddle dtype_to_paddle dtype_from_paddle device_to_paddle "
                                            "device_from_paddle stream_from_paddle",
-    "Fabric is the memory of Omniverse, which treadle does not reach":
-        "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",
     f"wp.load_module compiles now and the cache keeps the code; compilation to other places is {_LATER}":
         "compile_aot_module load_aot_module ModuleBuildOptions",
     "memory of other processes is shared between CUDA devices only": "from_ipc_handle event_from_ipc_handle",
     "managed memory needs a CUDA device": "CudaManagedAllocator",
-    f"functions in C are {_LATER}": "func_native address_of build_experimental",
+    f"addresses of local variables are {_LATER}": "address_of",
+    "what Warp compiles from C++ is written in the kernel language here": "build_experimental",
     "Warp's own library has no code for it either": "dense_gemm_batched dense_chol_batched dense_solve_batched",
     f"finite elements are {_LATER}": "fem",
     f"sparse matrices are {_LATER}": "sparse",

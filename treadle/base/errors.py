@@ -55,6 +55,11 @@ class KernelGradientError(KernelError):
     """A derivative was asked for where there is none, or none that treadle knows. Mend: the hint says how."""
 
 
+class DeterminismError(TreadleError, RuntimeError):
+    """A program whose results would not repeat. Programs for Warp may wait for it; here results always repeat, and
+    nothing raises it."""
+
+
 class AutogradError(TreadleError, ValueError):
     """Arguments that ``wp.autograd`` cannot work with, or derivatives that a check found wrong. Mend: the message names
     the argument, or the entries that differ."""

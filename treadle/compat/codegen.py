@@ -2,10 +2,9 @@
 
 from .answers import answers
 
-_TEXT = "it reads or writes the C++ text of Warp's compiler; treadle compiles kernels through an IR of its own"
-
 _MACHINERY = {
-    _TEXT: "Adjoint Var Block codegen_func codegen_func_forward codegen_func_reverse codegen_kernel codegen_module "
+    "it reads or writes the C++ text of Warp's compiler; treadle compiles kernels through an IR of its own":
+        "Adjoint Var Block codegen_func codegen_func_forward codegen_func_reverse codegen_kernel codegen_module "
            "codegen_snippet codegen_struct compute_type_str constant_str cuda_kernel_forward_name "
            "cuda_kernel_backward_name cuda_module_header cpu_module_header get_arg_type resolve_grid_stride "
            "_is_tid_call _substitute_nodes",

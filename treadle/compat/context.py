@@ -18,10 +18,9 @@ _ROOMS = {
     "runtime.launch": "_canonicalize_dim=normal_dims",
 }  # fmt: skip
 
-_TEXT = "it reads or writes the C++ text of Warp's compiler; treadle compiles kernels through an IR of its own"
-
 _MACHINERY = {
-    _TEXT: "ModuleBuilder ModuleHasher ModuleExec ModuleBuildOptions codegen_kernel",
+    "it reads or writes the C++ text of Warp's compiler; treadle compiles kernels through an IR of its own":
+        "ModuleBuilder ModuleHasher ModuleExec ModuleBuildOptions codegen_kernel",
     "builtins are records of treadle's registry, with type rules of their own": "add_builtin "
         "get_builtin_call_desc BuiltinCallDesc get_template_scalars ctype_ret_str",
     "treadle has no native library whose version could differ": "_verify_library_version",

@@ -25,7 +25,8 @@ from .spelling import SCALAR_NAMES, SUFFIXES, spell
 
 __all__ = [
     "OpenType", "class_of", "matrix", "matrix_class", "names", "numpy_dtype", "quaternion", "quaternion_class",
-    "register_class", "transformation", "transformation_class", "type_of_numpy", "vector", "vector_class",
+    "register_class", "transform_expand", "transformation", "transformation_class", "type_of_numpy", "vector",
+    "vector_class",
 ]  # fmt: skip
 
 # -- makers ------------------------------------------------------------------------------------------------------------
@@ -100,6 +101,15 @@ def transformation(dtype: Any = Any) -> Any:
     """
     scalar = _scalar_of(dtype)
     return OpenType() if scalar is None else transformation_class(scalar)
+
+
+def transform_expand(t: Any) -> Any:
+    """Seven numbers, a position and then a rotation, as a rigid transform.
+
+    >>> transform_expand([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0]).p
+    vec3f([1.0, 2.0, 3.0])
+    """
+    return transformation_class(f32)(*t[0:7])
 
 
 for _maker in (vector, matrix, quaternion, transformation):

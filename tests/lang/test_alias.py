@@ -1,0 +1,52 @@
+"""``import warp`` gives treadle: in a process, in a script, submodules and private names included."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import warp.config, warp as wp, warp.types, warp.utils as utils, sys
+from warp._src.types import scalar_types, type_is_float
+import warp._src.context as context
+import treadle, treadle.compat
+
+assert wp is treadle and warp.config is treadle.config and utils is treadle.utils
+assert context is wp._src.context is treadle.compat.context and wp.float32 in scalar_types and type_is_float(float)
+assert treadle.__spec__.name == "treadle" == treadle.__name__ and "warp.lang" not in sys.modules
+for name, why in (("optim", "not part of this release"), ("colour", "treadle has no 'colour'"), ("pi", "is no module")):
+    try:
+        __import__("warp." + name)
+    except ModuleNotFoundError as error:
+        assert why in str(error) and error.name == "warp." + name, error
+    else:
+        raise AssertionError(name)
+try:
+    from warp import Volume
+except ImportError:
+    pass
+print(__name__, sys.argv[1:], __file__ in sys.argv[0], flush=True)
+raise SystemExit(7)
+"""
+
+
+def run(*command, cwd):
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60, cwd=cwd,
+                          env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [["program.py"], ["-m", "program"]])
+def test_a_script_runs_as_it_is(way, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "beside.py").write_text("", encoding="utf-8")
+    done = run("-m", "treadle", "run", *way, "a", "--b", cwd=tmp_path)
+    assert done.stdout == "__main__ ['a', '--b'] True\n" and done.returncode == 7, done.stderr
+
+
+def test_the_name_that_is_taken(tmp_path):
+    (tmp_path / "warp.py").write_text("", encoding="utf-8")
+    done = run("-c", "import warp, treadle; treadle.install_as_warp()", cwd=tmp_path)
+    assert "NVIDIA Warp is already imported in this process" in done.stderr and done.returncode == 1
