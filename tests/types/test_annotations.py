@@ -52,3 +52,43 @@ def test_wrong_annotations_say_what_they_are():
         type_of("nowhere", {})
     with pytest.raises(KernelTypeError, match="no Python expression"):
         type_of("wp.", {})
+
+
+def test_array_annotations_are_shown_as_they_are_written():
+    import treadle as wp
+
+    shown = {
+        "wp.array[wp.float32]": wp.array(dtype=float), "wp.array2d[wp.vec3f]": wp.array2d[wp.vec3],
+        "wp.array3d[wp.mat22d]": wp.array[wp.mat22d, typing.Literal[3]], "wp.array[Any]": wp.array(dtype=typing.Any),
+        "wp.array[wp.float64, Any]": wp.array[np.float64, typing.Any], "wp.array4d[wp.bool]": wp.array[bool, 4],
+        "wp.indexedarray[wp.int32]": wp.indexedarray[int],
+        "wp.indexedarray[wp.int32, Literal[2]]": wp.indexedarray2d(dtype=int),
+    }  # fmt: skip
+    names = {"wp": wp, "Any": typing.Any, "Literal": typing.Literal}
+    for text, annotation in shown.items():
+        assert repr(annotation) == text and eval(text, names) == annotation
+        assert hash(eval(text, names)) == hash(annotation)
+    assert repr(wp.array[wp.types.vector(length=5, dtype=float)]) == "wp.array[vector(length=5, dtype=float32)]"
+    assert wp.array[float] == wp.array(dtype=wp.float32) != wp.array2d[float] and wp.array[float].dtype is wp.float32
+    assert type_of(wp.array[float, typing.Any]) is None
+
+
+def test_array_annotations_join_unions_for_python():
+    import treadle as wp
+
+    a = wp.array[float]
+    assert typing.get_args(a | None) == (a, type(None)) and typing.get_args(float | a) == (float, a)
+    with pytest.raises(KernelTypeError, match="is no type of the kernel language"):
+        type_of(a | float)
+
+
+def test_what_is_no_array_is_told():
+    import treadle as wp
+
+    for wrong in ((float, typing.Literal[1, 2]), (float, 0), (float, 2, 2), (float, "2")):
+        with pytest.raises(TypeError):
+            wp.array[wrong]
+    with pytest.raises(TypeError, match="one type"):
+        wp.array2d[float, 2]
+    with pytest.raises(ValueError, match="an array has 1 to 4 dimensions, not 5"):
+        wp.array[float, 5]

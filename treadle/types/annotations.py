@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from .core import SCALARS, STR, Array, Type, array, b1, f32, fixed, i32, tuple_of
-from .spelling import SCALAR_NAMES, spell
+from .core import SCALARS, STR, Array, Matrix, Scalar, Type, Vector, array, b1, f32, fixed, i32, tuple_of
+from .records import MAX_DIMS
+from .spelling import SCALAR_NAMES, literal_size, spell
 
 
 class ArrayAnnotation:
@@ -24,6 +25,8 @@ class ArrayAnnotation:
     __slots__ = ("dtype", "family", "ndim")
 
     def __init__(self, dtype: Any, ndim: Any = 1, family: str = "array"):
+        if isinstance(dtype, tuple):
+            raise TypeError(f"the elements of an array have one type, not {dtype}")
         self.dtype, self.ndim, self.family = _as_class(dtype), ndim, family
 
     def __eq__(self, other: object) -> bool:
@@ -48,9 +51,9 @@ class ArrayAnnotation:
 
     def __repr__(self) -> str:
         """As it is written: ``wp.array2d[wp.vec3f]``, ``wp.indexedarray[wp.float32, Literal[3]]``."""
-        found = getattr(self.dtype, "__treadle_type__", None)
         dtype = "Any" if self.dtype is Any else getattr(self.dtype, "__name__", repr(self.dtype))
-        if found in NAMED and SPELT[found] == dtype:
+        t = getattr(self.dtype, "__treadle_type__", None)
+        if isinstance(t, Scalar | Vector | Matrix) and dtype.isidentifier():
             dtype = f"wp.{dtype}"
         if self.ndim is Any:
             return f"wp.{self.family}[{dtype}, Any]"
@@ -85,8 +88,8 @@ def subscripted(item: Any, ndim: int = 1, family: str = "array") -> ArrayAnnotat
     dtype, dims = item
     if dims is not Any:
         dims = literal_size(dims)
-        if dims > MAX_NDIM:
-            raise ValueError(f"an array has 1 to {MAX_NDIM} dimensions, not {dims}")
+        if dims > MAX_DIMS:
+            raise ValueError(f"an array has 1 to {MAX_DIMS} dimensions, not {dims}")
     return ArrayAnnotation(dtype, dims, family)
 
 
@@ -203,8 +206,8 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
     if isinstance(annotation, ArrayAnnotation):
         if annotation.ndim is Any:
             return None
-        if annotation.ndim not in range(1, MAX_NDIM + 1):
-            raise KernelTypeError(f"an array has 1 to {MAX_NDIM} dimensions, not {annotation.ndim}")
+        if annotation.ndim not in range(1, MAX_DIMS + 1):
+            raise KernelTypeError(f"an array has 1 to {MAX_DIMS} dimensions, not {annotation.ndim}")
         return array(type_of(annotation.dtype, namespace), annotation.ndim, annotation.family)
     if isinstance(annotation, type):
         found = _of_class(annotation)
