@@ -221,15 +221,15 @@ def test_pickled_and_copied():
 
 def test_annotations():
     for meant, annotation in [
-        (ArrayAnnotation(float, 1, True), indexedarray(dtype=float)),
-        (ArrayAnnotation(float, 1, True), indexedarray[float]),
-        (ArrayAnnotation(float, 2, True), indexedarray(dtype=float, ndim=2)),
-        (ArrayAnnotation(float, 2, True), indexedarray2d(dtype=float)),
-        (ArrayAnnotation(float, 2, True), indexedarray2d[float]),
-        (ArrayAnnotation(float, 2, True), indexedarray[float, Literal[2]]),
+        (ArrayAnnotation(float, 1, "indexedarray"), indexedarray(dtype=float)),
+        (ArrayAnnotation(float, 1, "indexedarray"), indexedarray[float]),
+        (ArrayAnnotation(float, 2, "indexedarray"), indexedarray(dtype=float, ndim=2)),
+        (ArrayAnnotation(float, 2, "indexedarray"), indexedarray2d(dtype=float)),
+        (ArrayAnnotation(float, 2, "indexedarray"), indexedarray2d[float]),
+        (ArrayAnnotation(float, 2, "indexedarray"), indexedarray[float, Literal[2]]),
         (ArrayAnnotation(float, 3), array[float, Literal[3]]),
         (ArrayAnnotation(float), array[float]),
-        (ArrayAnnotation(Any, 1, True), indexedarray1d()),
+        (ArrayAnnotation(Any, 1, "indexedarray"), indexedarray1d()),
     ]:
         assert annotation == meant
     with pytest.raises(KernelTypeError, match="an array annotation is"):

@@ -68,3 +68,10 @@ def test_pointers_of_c_show_elements():
     assert [wp.array([1, 2], dtype=wp.int8).cptr()[i] for i in (0, 1)] == [1, 2] and not wp.zeros(0, dtype=int).cptr()
     with pytest.raises(RuntimeError, match="contiguous"):
         wp.zeros((2, 2), dtype=int).transpose().cptr()
+
+
+def test_arrays_take_attributes_and_other_classes():
+    a = wp.zeros(2, dtype=float)
+    a.note = "mine"
+    a.__class__ = type("Kept", (wp.array,), {})
+    assert a.note == "mine" and isinstance(a, wp.array) and a.list() == [0.0, 0.0]

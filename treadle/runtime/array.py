@@ -76,8 +76,8 @@ class array(Shaped):
     # `_ref`, `_capacity`, `_retain_grad` and `_left` (by a backward pass, see lang/reverse.py) are left unset where
     # nothing is to be said.
     __treadle_builtin__ = "array"  # what calling the class means inside a kernel
-    __slots__ = ("__weakref__", "_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_ref",
-                 "_retain_grad", "component_stride", "device", "ptr", "shape", "strides", "type")  # fmt: skip
+    __slots__ = ("_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_ref", "_retain_grad",
+                 "component_stride", "ptr", "strides")  # fmt: skip
 
     _retains = False  # whether any array ever asked to retain its gradient
     type: View

@@ -92,7 +92,7 @@ class fabricarray(Shaped):
     """
 
     __treadle_builtin__ = "fabricarray"
-    __slots__ = ("__weakref__", "_arrays", "_element", "_kept", "access", "buckets", "device", "ends", "shape", "type")
+    __slots__ = ()
     _element: Element
     buckets: array
     ends: array
@@ -222,7 +222,7 @@ class indexedfabricarray(Shaped):
     """
 
     __treadle_builtin__ = "indexedfabricarray"
-    __slots__ = ("__weakref__", "device", "fa", "indices", "shape", "type")
+    __slots__ = ()
     fa: fabricarray
     indices: array
     device: Device

@@ -54,7 +54,7 @@ class indexedarray(Shaped):
     """
 
     __treadle_builtin__ = "indexedarray"
-    __slots__ = ("__weakref__", "_identities", "_parts", "data", "device", "indices", "shape", "type")
+    __slots__ = ()
     data: array
     indices: tuple[array | None, ...]
     shape: tuple[int, ...]

@@ -19,7 +19,9 @@ class Shaped(Operators):
     """Elements in one to four dimensions. Who derives has a ``shape``, the element type's facts in ``_element``, and
     ``numpy()``, and ``_rows()``, which has bfloat16 as bits."""
 
-    __slots__ = ()
+    # These stand here, and all of an array's in its class, so that Python takes no two of the classes for layouts that
+    # exclude each other. `_parts` are the arrays that an indexed one is made of, as native launchers read them.
+    __slots__ = ("__dict__", "__weakref__", "_parts", "device", "shape", "type")
     shape: tuple[int, ...]
     family: type  # the class of this package that an array's class is or derives from
     _element: Element
@@ -45,9 +47,10 @@ class Shaped(Operators):
 
     def _become(self, made: Any) -> None:
         """Take over all that ``made``, an array of the own class, is."""
-        for name in self.family.__slots__:
-            if name != "__weakref__" and hasattr(made, name):
+        for name in (*Shaped.__slots__[2:], *self.family.__slots__):
+            if hasattr(made, name):
                 setattr(self, name, getattr(made, name))
+        self.__dict__.update(made.__dict__)
 
     @property
     def dtype(self) -> Any:
