@@ -41,8 +41,13 @@ class CompositeValue:
     @classmethod
     def _of(cls, numbers: Any) -> Any:
         """An instance with these components, rounded."""
+        return cls._over(cls._pack(numbers))
+
+    @classmethod
+    def _over(cls, data: array) -> Any:
+        """An instance with ``data`` as its buffer."""
         made = object.__new__(cls)
-        made._data = cls._pack(numbers)
+        made._data = data
         return made
 
     @classmethod
@@ -74,10 +79,10 @@ class CompositeValue:
         return _restored, (*_recipe(self.__treadle_type__), tuple(self._data))
 
     def __copy__(self) -> Any:
-        return type(self)._of(self._data)
+        return self._over(self._data[:])
 
     def __deepcopy__(self, memo: dict) -> Any:
-        return type(self)._of(self._data)
+        return self._over(self._data[:])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         t = self.__treadle_type__
@@ -98,7 +103,7 @@ class CompositeValue:
         return type(self)._of([-x for x in self._data])
 
     def __pos__(self) -> Any:
-        return type(self)._of(self._data)
+        return self._over(self._data[:])
 
     def __add__(self, other: Any) -> Any:
         return _by_component(self, other, operator.add)
@@ -179,7 +184,7 @@ class VectorValue(CompositeValue):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             part = self._data[i]
-            return vector_class(len(part), self.__treadle_type__.elem)._of(part)
+            return vector_class(len(part), self.__treadle_type__.elem)._over(part)
         try:
             return self._shown(self._data[i])
         except TypeError:
@@ -259,9 +264,10 @@ def _vector_init(t: Vector) -> Callable:
     exact = t.elem is not b1 and not (t.elem.is_float and t.elem.bits == 16)  # the buffer itself rounds or checks
 
     def __init__(self: VectorValue, *args: Any) -> None:
-        if exact and len(args) == n:
+        given = args[0] if len(args) == 1 and args[0].__class__ in (tuple, list) else args
+        if exact and len(given) == n:
             try:
-                self._data = array(letter, args)
+                self._data = array(letter, given)
                 return
             except (TypeError, OverflowError):  # not all are numbers, or an integer wraps around
                 pass
@@ -306,7 +312,7 @@ class TransformValue(VectorValue):
     @property
     def p(self) -> Any:
         """The translation, as a copy."""
-        return vector_class(3, self.__treadle_type__.elem)._of(self._data[:3])
+        return vector_class(3, self.__treadle_type__.elem)._over(self._data[:3])
 
     @p.setter
     def p(self, value: Any) -> None:
@@ -315,7 +321,7 @@ class TransformValue(VectorValue):
     @property
     def q(self) -> Any:
         """The rotation, as a copy."""
-        return quaternion_class(self.__treadle_type__.elem)._of(self._data[3:])
+        return quaternion_class(self.__treadle_type__.elem)._over(self._data[3:])
 
     @q.setter
     def q(self, value: Any) -> None:
@@ -363,12 +369,15 @@ class MatrixValue(CompositeValue):
         return self._along(key[0], t.rows), self._along(key[1], t.cols)
 
     def _along(self, key: Any, n: int) -> int | range:
-        if isinstance(key, slice):
+        if key.__class__ is int:
+            i = key
+        elif isinstance(key, slice):
             return range(*key.indices(n))
-        try:
-            i = operator.index(key)
-        except TypeError:
-            raise _no_index(self, key) from None
+        else:
+            try:
+                i = operator.index(key)
+            except TypeError:
+                raise _no_index(self, key) from None
         if not -n <= i < n:
             raise IndexError(f"index {i} in {type(self).__name__}, where {n} are in a line")
         return i % n
@@ -380,14 +389,16 @@ class MatrixValue(CompositeValue):
 
     def __getitem__(self, key: Any) -> Any:
         row, column = self._where(key)
-        elem = self.__treadle_type__.elem
-        numbers = [self._data[k] for k in self._places(row, column)]
-        if isinstance(row, range) and isinstance(column, range):
-            shape = (len(row), len(column)) if numbers else (0, 0)  # as in kernels
-            return matrix_class(*shape, elem)._of(numbers)
+        t = self.__treadle_type__
         if isinstance(row, int) and isinstance(column, int):
-            return self._shown(numbers[0])
-        return vector_class(len(numbers), elem)._of(numbers)
+            return self._shown(self._data[row * t.cols + column])
+        if key.__class__ is int:  # a whole row
+            return vector_class(t.cols, t.elem)._over(self._data[row * t.cols : (row + 1) * t.cols])
+        numbers = array(self._code, [self._data[k] for k in self._places(row, column)])
+        if isinstance(row, int) or isinstance(column, int):
+            return vector_class(len(numbers), t.elem)._over(numbers)
+        shape = (len(row), len(column)) if numbers else (0, 0)  # as in kernels
+        return matrix_class(*shape, t.elem)._over(numbers)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         row, column = self._where(key)

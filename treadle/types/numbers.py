@@ -93,6 +93,7 @@ def bf16_values(bits: Any) -> np.ndarray:
     return (bits_of(np.asarray(bits)).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
+@cache
 def quotient(t: Scalar) -> Callable[[Any, Any], Any]:
     """Division on Python numbers: of floats as hardware does, of integers truncated and 0 for a zero divisor."""
 
@@ -113,6 +114,7 @@ def quotient(t: Scalar) -> Callable[[Any, Any], Any]:
     return real if t.is_float else whole
 
 
+@cache
 def remainder(t: Scalar) -> Callable[[Any, Any], Any]:
     """C's remainder, with the sign of the left side; 0 for an integer divided by 0, NaN for a float."""
 

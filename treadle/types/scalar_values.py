@@ -76,11 +76,14 @@ class FloatValue(ScalarValue):
     __slots__ = ()
 
 
+_NUMBERS = (float, int, np.number, np.bool_)
+
+
 def number_in(x: Any, t: Scalar | None = None) -> Any:
     """The Python number in ``x``, or None; with ``t``, numbers that are of another type do not count."""
     if isinstance(x, ScalarValue):
         return x.value if t is None or type(x).__treadle_type__ is t else None
-    return x if isinstance(x, bool | int | float | np.number | np.bool_) else None
+    return x if isinstance(x, _NUMBERS) else None
 
 
 def shown(t: Scalar, number: Any) -> Any:
