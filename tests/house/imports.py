@@ -50,6 +50,7 @@ FOREIGN: dict[str, set[str]] = {
     "jaxlib": {"interop"},
     "torch": {"interop"},
     "mujoco": {"mujoco"},
+    "pycparser": {"frontend"},
     "pxr": {"sim", "view"},
     "matplotlib": {"view"},
 }

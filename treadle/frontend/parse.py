@@ -59,7 +59,7 @@ def parse(
         TreadleError: the program is wrong; :class:`ManyErrors` if in several places.
     """
     found = Manifest() if manifest is None else manifest
-    return _guarded(Parser(source, options, kind, found), arg_types, constants, name)
+    return _guarded(_parser(source)(source, options, kind, found), arg_types, constants, name)
 
 
 def parse_rule(
@@ -83,7 +83,7 @@ def parse_rule(
     the adjoints of the arguments that have floats.
     """
     found = Manifest() if manifest is None else manifest
-    parser = Parser(source, options, "function", found)
+    parser = _parser(source)(source, options, "function", found)
     return _guarded(parser, arg_types, constants, name, tuple(result_types))
 
 
@@ -92,6 +92,11 @@ def parse_builtin(body: Callable, types: Sequence[Type], gradient: int = 0) -> F
     large = any(isinstance(t, Tile) and t.n > TILE_UNROLLED for t in types)
     options = Options(max_unroll=4, gradient=gradient) if large else Options(gradient=gradient)
     return _guarded(Parser(Source(body), options, "function", Manifest(), builtin=True), types, (), "")
+
+
+def _parser(source: Source) -> type[Parser]:
+    """What translates ``source``: snippets in C have a parser of their own."""
+    return getattr(source, "parser", None) or Parser
 
 
 def _guarded(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..base.errors import KernelTypeError
+from ..builtins import blocks
 from ..frontend.names import Manifest
 from ..frontend.source import EMPTY, Parameter, Source
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Tuple, Type, Vector, View
@@ -48,12 +49,15 @@ class Function:
         module: Module | None = None,
         inline: bool | None = None,
         namespace: dict[str, Any] | None = None,
+        source: Source | None = None,
     ):
         self.func = func
         self.key = key or func.__qualname__.rpartition(".<locals>.")[2]
         self.module = module
         self.inline = inline
-        self.source = Source(func, namespace=namespace)
+        self.source = Source(func, namespace=namespace) if source is None else source
+        if source is None:
+            self.source.declare()
         self.overloads: list[Function] = [self]
         self.adjoint: Function | None = None  # what the user wrote for its gradient, see rules.py
         self.replay: Function | None = None
@@ -235,11 +239,13 @@ _AT_RUN_TIME = (Scalar, Vector, Matrix, Struct, View, Tuple)
 
 
 def known_values(types: Sequence[Type | None], known: Sequence[Constant | None]) -> tuple[Any, ...]:
-    """The functions, types and texts among the arguments, None for the others: with the types they name a program."""
-    return tuple([
+    """The functions, types and texts among the arguments, None for the others, and the threads of a block: with the
+    types they name a program."""
+    values = [
         c.value if c is not None and not isinstance(t, _AT_RUN_TIME) else None
         for c, t in zip(known, types, strict=True)
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return (*values, blocks.SIZE.get())
 
 
 def fits_call(t: Type | None, declared: Type | None, known: Constant | None) -> bool:
@@ -295,18 +301,23 @@ def func(
     around = sys._getframe(1).f_locals  # not the frame, which would keep its callers
 
     def declare(fn: Any) -> Function:
-        home = module_of(fn, module)
-        nested = "<locals>" in fn.__qualname__
-        made = Function(fn, name, home, inline, dict(around) if nested else None)
-        known = around.get(fn.__name__) if nested else home.functions.get(made.key)
-        if isinstance(known, Function) and known.key == made.key:
-            if not nested:
-                forget_all()
-            _join(made, known)
-        home.functions[made.key] = made
-        return made
+        names = dict(around) if "<locals>" in fn.__qualname__ else None
+        return register(Function(fn, name, module_of(fn, module), inline, names), around)
 
     return declare if f is None else declare(f)
+
+
+def register(made: Function, around: dict[str, Any]) -> Function:
+    """Note ``made`` in its module, as an overload where there is a function of its name in the same scope, whose names
+    are ``around``; gives it back."""
+    nested = "<locals>" in made.func.__qualname__
+    known = around.get(made.func.__name__) if nested else made.module.functions.get(made.key)
+    if isinstance(known, Function) and known.key == made.key:
+        _join(made, known)
+        if not nested or _captured(known):
+            forget_all()
+    made.module.functions[made.key] = made
+    return made
 
 
 def _join(made: Function, known: Function) -> None:
@@ -321,3 +332,10 @@ def _join(made: Function, known: Function) -> None:
         made.overloads = [*others, made]
     for o in made.overloads:
         o._host.clear()
+
+
+def _captured(f: Function) -> bool:
+    """Whether kernels or functions reach ``f`` through a variable of the scope around them."""
+    from .kernel import KERNELS
+
+    return any([f in x.source.closure.values() for x in (*KERNELS, *FUNCTIONS) if x.source.code.co_freevars])

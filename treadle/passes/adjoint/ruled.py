@@ -35,6 +35,11 @@ def run_ruled(r: Reverser, op: Op) -> None:
         for inner in ops_of(region):
             if inner.name in ("load", "atomic"):
                 _see_final(r, inner.args[0], op.attrs["replay"], inner)
+        read = {a.root for a in r.facts.accesses if a.reads}
+        replayed = {r.facts.root[inner.args[0]] for inner in ops_of(region) if inner.name in ("store", "atomic")}
+        for v in _written_by(op):
+            if r.facts.root[v] in read - replayed:  # what stands there the function left, not its replay function
+                _see_final(r, v, op.attrs["replay"], op)
     for inner in region.ops:
         r.run(inner)
     r.scopes[-1].now.update(zip(op.results, r.all_now(region.yields)))
@@ -77,6 +82,20 @@ def _see_final(r: Reverser, v: Value, rule: Func, access: Op) -> None:
         )  # fmt: skip
     if root != UNKNOWN:
         r.seen.add(root)
+
+
+def _written_by(op: Op) -> list[Value]:
+    """The arrays among the arguments of a call that its function writes."""
+    callee = op.attrs["func"]
+    origin = {p: p for p in callee.params}
+    written = set()
+    for inner in ops_of(callee.body):
+        if inner.name in CUTS and inner.args[0] in origin:
+            origin[inner.results[0]] = origin[inner.args[0]]
+        elif inner.name in ("store", "atomic", "call"):
+            views = inner.args if inner.name == "call" else inner.args[:1]
+            written |= {origin[v] for v in views if v in origin and isinstance(v.type, View)}
+    return [a for p, a in zip(callee.params, op.args, strict=True) if p in written]
 
 
 class _Rule:
