@@ -6,7 +6,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from ..types.core import (
     view,
 )
 from ..types.promotion import adapts
-from ..types.spelling import FAMILIES, spell
+from ..types.spelling import spell
 from ..types.values import class_of
 from .host import host_type
 from .module import Module, get_module, module_of
@@ -187,33 +187,32 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
     have = getattr(arg, "type", None)
     if isinstance(have, View | Indexed) and fits(have, declared):
         return arg, have
-    kind = FAMILIES[declared.family]
-    wanted = f"{kind} of {spell(declared.elem) if declared.elem else 'any type'} with {declared.ndim} dimension(s)"
+    dtype = spell(declared.elem) if declared.elem else "Any"
+    what += f" expects an array of type {declared.family}(ndim={declared.ndim}, dtype={dtype})"
+    passed = f"passed value has type {type(arg).__name__}"
     if isinstance(have, View | Indexed) and family_of(have) != declared.family:
-        _wrong_family(family_of(have), declared.family, f"{what} must be an {wanted}")
+        raise LaunchTypeError(f"{what}, but {passed}", hint=_family_hint(family_of(have), declared.family))
     if arg is None:
         if declared.elem is None:
-            raise LaunchTypeError(f"{what} must be an {wanted}, not None: its type cannot be told")
+            raise LaunchTypeError(f"{what}, not None: its type cannot be told")
         return None, _usual(declared)
-    if declared.indexed and not isinstance(have, Indexed):
-        raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")
     if not isinstance(have, View | Indexed):
-        if not hasattr(arg, "__array_interface__"):
-            raise LaunchTypeError(f"{what} must be an {wanted}, not {type(arg).__name__}")
-        arg = _shared(arg, class_of(declared.elem) if declared.elem else Any, f"{what} must be an {wanted}")
+        if declared.indexed or not hasattr(arg, "__array_interface__"):
+            raise LaunchTypeError(f"{what}, but {passed}")
+        arg = _shared(arg, class_of(declared.elem) if declared.elem else Any, what)
         have = arg.type
     if not fits(have, declared):
-        raise LaunchTypeError(f"{what} must be an {wanted}, not an array of {spell(have.elem)} with {have.ndim}")
+        other = have.ndim != declared.ndim
+        found = f"{have.ndim} dimension(s)" if other else f"dtype {spell(have.elem)}"
+        raise LaunchTypeError(f"{what}, but the passed array has {found}")
     return arg, have
 
 
-def _wrong_family(have: str, wanted: str, what: str) -> NoReturn:
-    hint = f"annotate wp.{have}(dtype=…)"
-    if wanted == "array":
-        hint += ", or pass a copy of the elements: a.contiguous()"
-    elif (have, wanted) == ("array", "indexedarray"):
-        hint = "wp.indexedarray(a) is an indexed array with all its elements"
-    raise LaunchTypeError(f"{what}, not an {FAMILIES[have]}", hint=hint)
+def _family_hint(have: str, wanted: str) -> str:
+    if (have, wanted) == ("array", "indexedarray"):
+        return "wp.indexedarray(a) is an indexed array with all its elements"
+    copy = ", or pass a copy of the elements: a.contiguous()" if wanted == "array" else ""
+    return f"annotate wp.{have}(dtype=…){copy}"
 
 
 def _usual(declared: Array) -> View | Indexed:
