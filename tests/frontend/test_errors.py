@@ -52,9 +52,7 @@ y = b'abc'
 y = 1j
 y = None + 1
 for y, z in a:\n        pass
-for y in a:\n        pass
-for y in range(n):\n        break\n    else:\n        pass
-while n:\n        break\n    else:\n        pass
+for y in x:\n        pass
 y = range(3)
 y = a(3)
 y = z + 1\n    z = 1

@@ -121,6 +121,18 @@ class block_dim:
 
 
 @builtin("utility")
+class breakpoint:
+    """Where a debugger is to stop. Kernels go on: many of their threads are one thread of the processor. Called from
+    Python it is Python's own."""
+
+    def sig() -> None: ...
+
+    def emit(b, result): ...
+
+    host = staticmethod(lambda: builtins.breakpoint())
+
+
+@builtin("utility")
 class printf:
     """Print to standard output with a format as in C; the format is a constant.
 

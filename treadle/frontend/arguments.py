@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple
 
-from ..base.errors import KernelTypeError
+from ..base.errors import KernelTypeError, KernelValueError
 from ..ir.node import Value
 from ..types.core import Indexed, Matrix, Tuple, Vector, View, i32, vector
 from .constants import Constant, Operand, constant_of, describe
@@ -61,7 +61,10 @@ class Binding(Indexing):
             owner = self.operand(node.value)
             if isinstance(owner, Value) and isinstance(owner.type, View | Indexed):
                 return self._unpacked_slice(owner, node.slice, node)
-        x = self.operand(node)
+        return self.spread(self.operand(node), node)
+
+    def spread(self, x: Operand, node: ast.expr) -> tuple[Operand, ...]:
+        """The parts of a tuple or vector, the rows of a matrix."""
         if isinstance(x, tuple):
             return x
         if isinstance(x, Constant) and x.type is None and isinstance(x.value, tuple | list):
@@ -79,12 +82,14 @@ class Binding(Indexing):
         """The elements (or rows) of an array in a range with constant bounds."""
         bounds = [self.operand(x) if x is not None else None for x in (cut.lower, cut.upper, cut.step)]
         if any(x is not None and not (isinstance(x, Constant) and isinstance(x.value, int)) for x in bounds):
-            self.fail(node, "the bounds of an unpacked slice must be constants")
+            self.fail(node, "the bounds of an unpacked slice must be constants", kind=KernelValueError)
         start, stop, step = (None if x is None else x.value for x in bounds)
         if stop is None:
-            self.fail(node, "an unpacked slice of an array needs an upper bound", "write it out, as in *a[0:3]")
+            self.fail(node, "an unpacked slice of an array needs an upper bound", "write it out, as in *a[0:3]",
+                      KernelValueError)  # fmt: skip
         if stop < 0 or (start or 0) < 0 or (step is not None and step < 1):
-            self.fail(node, "the bounds and the step of an unpacked slice of an array cannot be negative")
+            self.fail(node, "the bounds and the step of an unpacked slice of an array cannot be negative",
+                      kind=KernelValueError)  # fmt: skip
         found = []
         for k in range(start or 0, stop, step or 1):
             at = self.here(node).const(k, i32)

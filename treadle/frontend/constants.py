@@ -24,13 +24,14 @@ class Constant:
     """A Python value met while compiling.
 
     ``type``: its type in the language; None for what has none (functions, modules, types, Python containers).
-    ``literal``: a number that takes the type its partners ask for.
+    ``literal``: a number that takes the type its partners ask for. ``named``: it was one before it was given a name;
+    now it takes another type only where a constructor says which.
     """
 
-    __slots__ = ("literal", "type", "value")
+    __slots__ = ("literal", "named", "type", "value")
 
-    def __init__(self, value: Any, type: Type | None, literal: bool = False):
-        self.value, self.type, self.literal = value, type, literal
+    def __init__(self, value: Any, type: Type | None, literal: bool = False, named: bool = False):
+        self.value, self.type, self.literal, self.named = value, type, literal, named
 
     def __repr__(self) -> str:
         return f"Constant({self.value!r}, {self.type})"

@@ -9,6 +9,7 @@ from .constants import Operand
 
 # Names of the translator's own variables; no Python identifier starts with "$".
 STAY = "$stay"  # false once the innermost loop is left
+BROKE = "$broke"  # true once the innermost loop is left by break, while somebody asks that
 RETURNED = "$returned"  # true once a return inside a loop has run
 RESULT = "$value"  # what was returned
 ADJOINT = "$adjoint "  # begins the names of what gradient functions give back: the adjoints of the arguments

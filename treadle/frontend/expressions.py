@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from typing import Any
 
 from ..base.errors import KernelTypeError, TreadleError, UnassignedError
 from ..builtins import registry
@@ -20,6 +21,7 @@ from .control import Control, operand_type
 from .core import cheap
 from .environment import Broken, Cascade, TypeNeeded, Variable
 from .facts import root_name
+from .names import MISSING
 
 OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Mod: "mod", ast.FloorDiv: "floordiv",
@@ -102,19 +104,23 @@ class Expressions(Control):
 
     def _outside(self, node: ast.Name) -> Operand:
         """A name that the function does not assign."""
-        name = node.id
-        if name not in self.outside.globals and name not in self.outside.closure:  # the language's own names
-            if registry.exists(name) and (self.builtin or not hasattr(builtins, name)):
-                return Constant(BareName(name), None)
-            if name in values.names():
-                return Constant(values.names()[name], None)
-        found = self.outer.get(name)
+        found = self.outer.get(node.id)
         if found is None:
+            named = self.named(node.id)
             try:
-                found = self.outer[name] = constant_of(self.outside.name(name))
+                found = self.outer[node.id] = constant_of(self.outside.name(node.id) if named is MISSING else named)
             except TreadleError as error:
                 raise self.placed(error, node) from None
         return found
+
+    def named(self, name: str) -> Any:
+        """The object that a name means which the function does not assign: one from outside, or the language's own."""
+        if name not in self.outside.globals and name not in self.outside.closure:
+            if registry.exists(name) and (self.builtin or not hasattr(builtins, name)):
+                return BareName(name)
+            if name in values.names():
+                return values.names()[name]
+        return self.outside.find(name)
 
     def _tuple(self, node: ast.Tuple) -> Operand:
         return tuple(self.operand(e) for e in node.elts)
@@ -132,8 +138,9 @@ class Expressions(Control):
         """The operator called ``name``, folded where both sides are known and that is worth knowing."""
         if isinstance(left, tuple) or isinstance(right, tuple):
             self.fail(node, f"several values at once cannot be an operand: {describe(left)} and {describe(right)}")
-        if isinstance(left.type, Struct) or isinstance(right.type, Struct):
-            return self.overloaded(name, [left, right], node)
+        own = self.overload_of(name, [left, right])
+        if own is not None:
+            return self.call_overload(own, [left, right], node)
         if isinstance(left, Constant) and isinstance(right, Constant):
             made = fold(name, left, right)
             if made is not None:
@@ -164,8 +171,9 @@ class Expressions(Control):
                 return constant_of(-x.value) if x.literal else Constant(plain(-x.value, x.type), x.type)
             if name == "invert" and x.type.is_int:
                 return constant_of(~x.value) if x.literal else Constant(plain(~x.value, x.type), x.type)
-        if isinstance(x.type, Struct):
-            return self.overloaded(name, [x], node)
+        own = self.overload_of(name, [x]) if isinstance(x, Value) and isinstance(x.type, Struct) else None
+        if own is not None:
+            return self.call_overload(own, [x], node)
         return self.builtin_call(name, [x], {}, node, [node.operand])
 
     def negation(self, x: Value | bool, node: ast.AST) -> Operand:
@@ -296,7 +304,7 @@ class Expressions(Control):
         self, name: str, args: list[Operand], kwargs: dict[str, Operand], node: ast.AST, nodes: list[ast.AST]
     ) -> Operand | None:
         """Call builtin ``name``; ``nodes`` are the arguments' places."""
-        if not kwargs and all([type(x) is Value for x in args]):  # nothing but types decides: choose once
+        if not kwargs and name != "block_dim" and all([type(x) is Value for x in args]):  # nothing but types decides: choose once
             key = (name, self.options.gradient, *[x.type for x in args])
             match = MATCHES.get(key)
             if match is None:

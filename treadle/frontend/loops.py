@@ -7,21 +7,23 @@ from collections.abc import Callable, Iterator
 
 from ..base.errors import TreadleError, UnassignedError
 from ..ir.builder import Builder
+from ..ir.indexed import extent
 from ..ir.node import NO_ATTRS, Block, Op, Value
-from ..types.core import Indexed, Scalar, Struct, Tile, Type, View, any_layout, b1, i32
+from ..types.core import Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, View, any_layout, b1, i32
 from ..types.layout import children
 from ..types.spelling import spell
 from .calls import Calls
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe
 from .control import FLOWS, Flow, operand_type
 from .core import common_type
-from .environment import ADJOINT, RESULT, RETURNED, STAY, Broken, Environment, Variable
+from .environment import ADJOINT, BROKE, RESULT, RETURNED, STAY, Broken, Environment, Variable
 from .facts import Names
 
 UNROLLED_NODES = 6000  # a loop is not unrolled for speed if that makes more syntax than this
 
 
 Items = range | list[Operand]
+Item = Callable[[Operand], Operand]
 
 
 class Carried:
@@ -47,16 +49,18 @@ class Loops(Calls):
         if not isinstance(s.target, ast.Name):
             self.no_syntax(s.target, "a loop over several variables", "use one index and read the rest with it")
         live = self._live_after(s, live)
-        known, bounds = self._iterated(s)
-        if known is None:
-            flow = self._for_op(s, bounds, live, False)
-        elif self._unroll(s, known, bounds is None):
+        known, bounds, item = self._iterated(s)
+
+        def loop() -> Flow:
+            if known is None:
+                return self._for_op(s, bounds, live, False, item)
+            if not self._unroll(s, known, bounds is None):
+                return self._for_op(s, bounds, live, True, item)
             numbers = isinstance(known, range)
             t = self._index_type(bounds) if numbers else None
-            flow = self._unrolled(s, [Constant(v, t) for v in known] if numbers else known, live)
-        else:
-            flow = self._for_op(s, bounds, live, True)
-        return self._orelse(s, flow, live)
+            return self._unrolled(s, [Constant(v, t) for v in known] if numbers else known, live, item)
+
+        return self._with_orelse(s, loop, live)
 
     def _unroll(self, s: ast.For, items: Items, always: bool) -> bool:
         """Whether to copy the body for each of ``items`` instead of making a loop of the program."""
@@ -66,22 +70,35 @@ class Loops(Calls):
         small = len(items) <= self.options.max_unroll and len(items) * self.copies * nodes <= UNROLLED_NODES
         return small and not self.facts.loop_exits(s).leaves
 
-    def _orelse(self, s: ast.For | ast.While, flow: Flow, live: Names) -> Flow:
-        """The ``else`` of a loop that nothing breaks."""
+    def _with_orelse(self, s: ast.For | ast.While, loop: Callable[[], Flow], live: Names) -> Flow:
+        """Translate a loop, and its ``else``, which runs unless a break has left the loop."""
+        outer = self.env.pop(BROKE, None)
+        if s.orelse and self.facts.loop_exits(s).breaks:
+            self.env[BROKE] = Variable(FALSE)
+        flow, live = loop(), live | FLOWS
+        broke = self.env.pop(BROKE, None)
+        if outer is not None:
+            self.env[BROKE] = outer
         if not s.orelse or flow is False:
             return flow
-        if self.facts.loop_exits(s).breaks:
-            self.no_syntax(s.orelse[0], "'else' on a loop with break", "set a flag before the break")
-        if flow is True:
-            return self.block(s.orelse, live | FLOWS)
-        return self.branch(flow, lambda: self.block(s.orelse, live | FLOWS), lambda: False, live | FLOWS, s)
+
+        def rest() -> Flow:
+            if broke is None or broke.operand is FALSE:
+                return self.block(s.orelse, live)
+            if broke.operand is TRUE:
+                return True
+            unbroken = self.negate(broke.operand, s)
+            return self.branch(unbroken, lambda: self.block(s.orelse, live), lambda: True, live, s)
+
+        return rest() if flow is True else self.branch(flow, rest, lambda: False, live, s)
 
     def _live_after(self, s: ast.For | ast.While, live: Names) -> Names:
         own = self.facts.after[s].union(*[self.facts.reads(inner) for inner in s.orelse])
         return own | live - FLOWS if self.facts.of[s].leaves else own
 
-    def _iterated(self, s: ast.For) -> tuple[Items | None, list[Operand] | None]:
-        """What the loop runs over: its items, if they are known, and start, stop and step, if it is a range."""
+    def _iterated(self, s: ast.For) -> tuple[Items | None, list[Operand] | None, Item | None]:
+        """What the loop runs over: its items, if they are known; start, stop and step, if it is a range or the indices
+        of an array; and what the variable is for an index, if it is not the index."""
         call = s.iter
         if (
             isinstance(call, ast.Call)
@@ -92,15 +109,25 @@ class Loops(Calls):
             inner = call.args[0]
             if isinstance(inner, ast.Call) and self.callee_is(inner.func, range):
                 known, bounds = self._range(inner)
-                return (None, self._reversed(bounds, inner)) if known is None else (known[::-1], bounds)
+                return (None, self._reversed(bounds, inner), None) if known is None else (known[::-1], bounds, None)
         if isinstance(call, ast.Call) and self.callee_is(call.func, range):
-            return self._range(call)
+            return *self._range(call), None
         x = self.expression(call)
         if isinstance(x, Constant) and isinstance(x.value, tuple | list | range):
-            return [constant_of(v) for v in x.value], None
+            return [constant_of(v) for v in x.value], None, None
         if isinstance(x, tuple):
-            return list(x), None
-        self.no_syntax(call, "a loop over anything but range(…)", "write for i in range(n)")
+            return list(x), None, None
+        t = operand_type(x) if x is not None else None
+        if isinstance(t, View | Indexed):
+            return self._elements(self.value(x, call), call)
+        if isinstance(t, Vector | Matrix | Tuple) and not isinstance(t, Tile):
+            return list(self.spread(x, call)), None, None
+        self.no_syntax(call, "a loop over anything but ranges, tuples, arrays, vectors and matrices", "use range(n)")
+
+    def _elements(self, v: Value, node: ast.expr) -> tuple[Items | None, list[Operand], Item]:
+        """The indices along the first dimension of an array, and the element, or the row, at an index."""
+        bounds = [Constant(0, i32), extent(self.here(node), v, 0), Constant(1, i32)]
+        return None, bounds, lambda i: self.read(self.element(v, (self.value(i, node),)), node)
 
     def _range(self, call: ast.Call) -> tuple[range | None, list[Operand]]:
         """The numbers of ``range(…)`` if they are known; its start, stop and step."""
@@ -162,8 +189,8 @@ class Loops(Calls):
     def _index_type(self, bounds: list[Operand]) -> Type:
         return next((x.type for x in bounds if not (isinstance(x, Constant) and x.literal)), bounds[1].type)
 
-    def _unrolled(self, s: ast.For, items: list[Operand], live: Names) -> Flow:
-        """One copy of the body for each item; the loop's variable is a constant in it."""
+    def _unrolled(self, s: ast.For, items: list[Operand], live: Names, item: Item | None) -> Flow:
+        """One copy of the body for each item; the loop's variable is that, or what ``item`` makes of it."""
         inside = self.facts.head[s] | live
         stay, copies = self.env.pop(STAY, None), self.copies
         if self.facts.of[s].returns and RETURNED not in self.env:
@@ -171,7 +198,7 @@ class Loops(Calls):
         self.copies *= max(len(items), 1)
         self.depth += 1
         try:
-            self._iterations(s, items, inside)
+            self._iterations(s, items, inside, item)
         finally:
             self.copies = copies
             self.depth -= 1
@@ -180,11 +207,11 @@ class Loops(Calls):
             self.env[STAY] = stay
         return self._after_returns(s)
 
-    def _iterations(self, s: ast.For, items: list[Operand], inside: Names) -> Flow:
+    def _iterations(self, s: ast.For, items: list[Operand], inside: Names, made: Item | None) -> Flow:
         for i, item in enumerate(items):
             self.env[STAY] = Variable(TRUE)
             self.env.pop(s.target.id, None)
-            self.bind(s.target.id, item, s.target)
+            self.bind(s.target.id, item if made is None else made(item), s.target)
             self.block(s.body, inside)
             stay = self.env[STAY].operand
             if stay is FALSE:
@@ -192,7 +219,8 @@ class Loops(Calls):
             if isinstance(stay, Value):
                 rest = items[i + 1 :]
                 if rest:
-                    self.branch(stay, lambda rest=rest: self._iterations(s, rest, inside), lambda: True, inside, s)
+                    further = lambda rest=rest: self._iterations(s, rest, inside, made)  # noqa: E731
+                    self.branch(stay, further, lambda: True, inside, s)
                 break
         return True
 
@@ -210,14 +238,15 @@ class Loops(Calls):
             self.env[STAY] = Variable(go)
         return go
 
-    def _for_op(self, s: ast.For, bounds: list[Operand], live: Names, runs: bool) -> Flow:
-        """A loop of the program. ``runs``: it has at least one iteration for certain."""
+    def _for_op(self, s: ast.For, bounds: list[Operand], live: Names, runs: bool, item: Item | None) -> Flow:
+        """A loop of the program. ``runs``: it has at least one iteration for certain. ``item`` tells what the variable
+        is for an index."""
         t = self._index_type(bounds)
         given = tuple(self.value(x, s.iter, t) for x in bounds)
         index = Value(t, s.target.id)
 
         def body() -> Operand:
-            self.env[s.target.id] = Variable(index, True, self.span(s.target))
+            self.env[s.target.id] = Variable(index if item is None else item(index), True, self.span(s.target))
             self.block(s.body, self.facts.head[s] | live)
             return self.env[STAY].operand
 
@@ -228,7 +257,7 @@ class Loops(Calls):
     def _while(self, s: ast.While, live: Names) -> Flow:
         live = self._live_after(s, live)
         never = isinstance(s.test, ast.Constant) and not s.test.value
-        return self._orelse(s, True if never else self._while_op(s, live), live)
+        return self._with_orelse(s, lambda: True if never else self._while_op(s, live), live)
 
     def _while_op(self, s: ast.While, live: Names) -> Flow:
         inside = self.facts.head[s] | live
@@ -323,6 +352,8 @@ class Loops(Calls):
             n for n in facts.touches if n in inside and n not in facts.rebinds and self._changes(n, facts.touches[n])
         ]
         names += [n for n in facts.passes if n in inside and n not in names and self._is_tile(n)]
+        if BROKE in before:
+            names.append(BROKE)
         if facts.returns:
             names += [RETURNED] + ([RESULT] if self.kind != "kernel" else [])
         if self.differentiated is not None:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 from ..base.errors import KernelAttributeError, KernelNameError
 from .source import Source
+from .statics import evaluated, free_names, substituted
 
 MISSING = object()
+STATIC = "static "  # before the number of a ``wp.static`` expression that was evaluated where its function was declared
 
 
 class Entry(NamedTuple):
@@ -41,6 +43,9 @@ class Manifest:
 
 def look_up(source: Source, text: str, constants: Mapping[str, Any]) -> Any:
     """What the manifest text ``text`` gives now for the function of ``source``; :data:`MISSING` where it fails."""
+    if text.startswith(STATIC):
+        values, place = [*source.statics.values()], int(text[len(STATIC) :])
+        return values[place] if place < len(values) else MISSING
     if not constants and text.replace(".", "").isidentifier():  # most are dotted names
         first, *path = text.split(".")
         value = source.closure.get(first, MISSING) if source.code.co_freevars else MISSING
@@ -71,15 +76,22 @@ class Outside:
     """Looks names up as Python would: captured variables, then globals, then Python's builtins."""
 
     def __init__(self, source: Source, manifest: Manifest):
-        self.globals, self.closure, self.manifest = source.globals, source.closure, manifest
+        self.source, self.globals, self.closure, self.manifest = source, source.globals, source.closure, manifest
         self.found: dict[str, Any] = {}
 
-    def name(self, name: str, default: Any = MISSING) -> Any:
-        """The value of ``name``; ``default`` if there is one and nothing has that name.
+    def name(self, name: str) -> Any:
+        """The value of ``name``.
 
         Raises:
             KernelNameError: nothing has that name.
         """
+        value = self.find(name)
+        if value is MISSING:
+            raise KernelNameError(f"the name {name!r} is not defined", hint=near(name, [*self.closure, *self.globals]))
+        return value
+
+    def find(self, name: str) -> Any:
+        """The value of ``name``; :data:`MISSING` where nothing has that name."""
         value = self.found.get(name, MISSING)
         if value is not MISSING:
             return value
@@ -88,9 +100,7 @@ class Outside:
                 value = self.found[name] = names[name]
                 self.manifest.record(name, value)
                 return value
-        if default is not MISSING:
-            return default
-        raise KernelNameError(f"the name {name!r} is not defined", hint=near(name, [*self.closure, *self.globals]))
+        return MISSING
 
     def attribute(self, owner: Any, name: str, path: str) -> Any:
         """The attribute ``name`` of an outside object; ``path`` is the dotted text that leads to it."""
@@ -104,12 +114,17 @@ class Outside:
             self.manifest.record(path, value)
         return value
 
-    def evaluate(self, node: ast.expr, text: str, constants: dict[str, Any]) -> Any:
-        """The value of the Python expression ``node`` with the outside names and ``constants``."""
-        code = compile(ast.Expression(node), "<wp.static>", "eval")
-        value = eval(code, {"__builtins__": builtins, **self.globals, **self.closure, **constants})
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        self.manifest.record(text, value, tuple((k, v) for k, v in constants.items() if k in names))
+    def static(self, call: ast.Call, constants: dict[str, Any]) -> Any:
+        """The value of a call of ``wp.static``, where ``constants`` are the variables that are known."""
+        if call in self.source.statics:
+            place, value = [*self.source.statics].index(call), self.source.statics[call]
+            self.manifest.record(f"{STATIC}{place}", value)
+            return value
+        expr, given = substituted(call.args[0], self.source.statics)
+        value = evaluated(self.source, expr, {**self.globals, **self.closure, **constants, **given})
+        names = free_names(call.args[0])
+        used = tuple([(k, v) for k, v in constants.items() if k in names])
+        self.manifest.record(ast.unparse(call.args[0]), value, used)
         return value
 
 

@@ -17,6 +17,7 @@ from ..builtins.names import UPDATING
 from ..types.annotations import Reference, evaluated, type_of
 from ..types.core import Type
 from .lambdas import function_of, lambdas_of
+from .statics import settled
 
 EMPTY = inspect.Parameter.empty
 
@@ -45,6 +46,7 @@ class Source:
         self.qualname = function.__qualname__
         self.file = self.code.co_filename
         self.namespace = dict(namespace or {})
+        self.statics: dict[ast.Call, Any] = {}  # calls of ``wp.static`` that were evaluated, in the order written
         self.ascii = True  # whether columns in bytes are columns in characters; told by ``tree``
 
     def __repr__(self) -> str:
@@ -96,6 +98,10 @@ class Source:
         if isinstance(p.annotation, str) and word in p.annotation:
             return self._declared(p.annotation, self.names(), "a parameter", evaluated)
         return p.annotation
+
+    def declare(self) -> None:
+        """Evaluate the ``wp.static`` expressions that can be evaluated where the function is declared."""
+        self.statics = settled(self)
 
     def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]], bool]:
         """The function's own variables, the names by which it may call what changes arguments (which), and whether it

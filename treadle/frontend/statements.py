@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from ..base.errors import KernelSyntaxError
 from ..ir.node import Value
-from ..types.core import Fixed, Indexed, Scalar, Tuple, Type, View, b1
-from ..types.layout import children
+from ..types.core import Fixed, Indexed, Matrix, Scalar, Tuple, Type, Vector, View, b1
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
 from .control import Flow, operand_type
 from .core import common_type
-from .environment import RESULT, RETURNED, STAY, Broken, Variable
+from .environment import BROKE, RESULT, RETURNED, STAY, Broken, Variable
+from .expressions import OPERATORS
 from .facts import Names
 from .indexing import Memory
 from .loops import Loops
@@ -84,11 +84,11 @@ class Statements(Loops):
             self.no_syntax(target, "this target of an assignment")
 
     def unpack(self, x: Operand, n: int, node: ast.expr) -> tuple[Operand, ...]:
-        """The ``n`` parts of a tuple or vector."""
+        """The ``n`` parts of a tuple or vector, or rows of a matrix."""
         if isinstance(x, Constant) and x.type is None and isinstance(x.value, tuple | list):
             x = tuple(constant_of(v) for v in x.value)
-        if isinstance(x, Value) and children(x.type) and isinstance(x.type, Tuple):
-            x = self.here(node).parts(x)
+        if operand_type(x) is not None and isinstance(operand_type(x), Tuple | Vector | Matrix):
+            x = self.spread(x, node)
         if not isinstance(x, tuple):
             self.fail(node, f"{n} values are needed to unpack, here is one of type {describe(x)}")
         if len(x) != n:
@@ -99,7 +99,7 @@ class Statements(Loops):
         """Let ``name`` stand for ``x``."""
         before = self.env.get(name)
         if isinstance(x, Constant):
-            x = Constant(x.value, x.type)  # a named number has the type it had when it was named
+            x = Constant(x.value, x.type, named=x.literal or x.named)  # a named number has the type it had then
         elif isinstance(x, Value):
             x.name = x.name or name
         span = self.span(node)
@@ -149,7 +149,8 @@ class Statements(Loops):
         x = self.expression(s.value)
         if isinstance(ref, Memory) and kind in ATOMIC and ref.view.type.space == "global" and ref.complete:
             elem = ref.view.type.elem
-            if kind in (ast.Add, ast.Sub) or (isinstance(elem, Scalar) and elem.is_int):
+            own = self.overload_of(OPERATORS[kind], [Value(elem), x])
+            if own is None and (kind in (ast.Add, ast.Sub) or (isinstance(elem, Scalar) and elem.is_int)):
                 v = self.typed(x, elem, s.value, "the element")
                 self.here(s).one("atomic", (ref.view, *ref.indices, v), elem, op=ATOMIC[kind])
                 self.updates = True
@@ -206,6 +207,8 @@ class Statements(Loops):
 
     def _break(self, s: ast.Break, live: Names) -> Flow:
         self.env[STAY] = Variable(FALSE)
+        if BROKE in self.env:
+            self.env[BROKE] = Variable(TRUE)
         return False
 
     def _continue(self, s: ast.Continue, live: Names) -> Flow:

@@ -4,8 +4,8 @@ The language converts nothing in silence, with two exceptions.
 
 * A **literal** (a number written in the kernel, or a Python number from outside it) takes the type its partners ask
   for: an int literal becomes any integer type that can hold it, or any float type; a float literal any float type; a
-  truth value stays one. Alone, an int literal is an int32 (int64 or uint64 where int32 is too narrow), a float literal
-  a float32.
+  truth value stays one. To an int32 or int64 a literal such as ``0x9E3779B9`` gives its bits. Alone, an int literal is
+  an int32 (int64 or uint64 where int32 is too narrow), a float literal a float32.
 * **Comparisons** of two scalars of different types compare in C's common type of the two.
 """
 
@@ -43,7 +43,7 @@ def adapts(value: object, t: Type | None) -> bool:
     if isinstance(value, bool):
         return t is b1
     if isinstance(value, int):
-        return t.is_float or (t.is_int and fits(value, t))
+        return t.is_float or (t.is_int and (fits(value, t) or (t in (i32, i64) and 0 <= value < 1 << t.bits)))
     return isinstance(value, float) and t.is_float
 
 
