@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..base.binary import Binary
 from ..base.config import config
 from ..base.digest import digest
+from ..base.errors import TreadleError
 from ..base.target import Target
 from ..codegen.llvm import llvm_version
 from ..runtime import cache as disk
@@ -277,17 +278,30 @@ class Overload:
         return None if disk.load(made.key) is not None else (short, made)
 
 
-def prepare(overloads: list[Overload]) -> None:
-    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, in several processes."""
+def prepare(overloads: list[Overload], processes: int | None = None) -> list[TreadleError]:
+    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, in several processes.
+
+    Returns: why some of them cannot be compiled; the others are loaded.
+    """
     from ..codegen.workers import compile_all
 
-    missing = [made for made in (o.translation() for o in overloads) if made is not None]
+    missing, good, errors = [], [], []
+    for o in overloads:
+        try:
+            made = o.translation()
+            good.append(o)
+        except TreadleError as error:
+            errors.append(error)
+            continue
+        if made is not None:
+            missing.append(made)
     drafts = [made.draft() for _, made in missing]
-    codes = compile_all([(draft.text, draft.target) for draft in drafts])
+    codes = compile_all([(draft.text, draft.target) for draft in drafts], processes)
     for (short, made), draft, code in zip(missing, drafts, codes, strict=True):
         keep(short, made, draft.binary(code))
-    for o in overloads:
+    for o in good:
         o.variant((1,))
+    return errors
 
 
 def places_of(func: Func, roots: Iterable[str]) -> list[list[int | str]]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import KernelSyntaxError, KernelTypeError, LaunchError, LaunchTypeError
+from ..base.digest import digest
+from ..base.errors import KernelSyntaxError, KernelTypeError, KernelValueError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
 from ..runtime.shaped import Shaped
@@ -34,7 +35,7 @@ from ..types.promotion import adapts
 from ..types.spelling import spell
 from ..types.values import class_of
 from .host import host_type
-from .module import Module, get_module, module_of
+from .module import Module, check_options, get_module, module_of
 from .struct import convert, fits
 
 KERNELS: weakref.WeakSet[Kernel] = weakref.WeakSet()  # all alive, so that a changed setting can make them forget
@@ -83,6 +84,11 @@ class Kernel:
     def parameters(self) -> tuple[Any, ...]:
         """The parameters: name, annotation, default."""
         return self.source.parameters()
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether a parameter takes arguments of several types."""
+        return not _complete(self.declared)
 
     @functools.cached_property
     def declared(self) -> tuple[Type | None, ...]:
@@ -269,7 +275,8 @@ def kernel(
         f: a Python function whose parameters are annotated; it returns nothing.
         name: another name than the function's own.
         enable_backward: whether a gradient may be asked of it; None leaves it to the module and ``wp.config``.
-        module: the module it belongs to (default: its Python module), or "unique" for one of its own.
+        module: the module it belongs to (default: its Python module), or "unique" for one of its own. A kernel that is
+            declared in a unique module again, alike in all that it reaches, is the one declared before.
         module_options: options for a "unique" module.
         gang_width: logical threads a SIMD gang for this kernel (beyond Warp).
         launch_bounds, cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, entry_point_abi, grid_stride: for
@@ -277,6 +284,7 @@ def kernel(
 
     Raises:
         KernelSyntaxError: ``f`` declares a return value.
+        ValueError, TypeError: ``module_options`` that do not exist, or without a unique module.
 
     >>> import treadle as wp
     >>> @wp.kernel
@@ -289,16 +297,22 @@ def kernel(
     [2.0, 4.0]
     """
     around = sys._getframe(1).f_locals  # not the frame, which would keep its callers
-    options = {"enable_backward": enable_backward, "gang_width": gang_width}
+    given = {
+        "enable_backward": enable_backward, "gang_width": gang_width, "launch_bounds": launch_bounds,
+        "cuda_max_registers": cuda_max_registers, "enable_cuda_smem_spilling": enable_cuda_smem_spilling or None,
+        "cluster_dim": cluster_dim, "entry_point_abi": entry_point_abi, "grid_stride": grid_stride,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    if module_options is not None:
+        if module != "unique":
+            raise KernelValueError(
+                'module_options needs module="unique"', hint="use wp.set_module_options for a module"
+            )
+        check_options(module_options)
 
     def declare(fn: Any) -> Kernel:
         home = module_of(fn, module)
-        if module_options:
-            if module != "unique":
-                raise KernelTypeError(
-                    "module_options needs module='unique'", hint="use wp.set_module_options for a module"
-                )
-            home.set_options(module_options)
+        home.options.update(module_options or {})
         nested = "<locals>" in fn.__qualname__
         made = Kernel(fn, name, home, options, dict(around) if nested else None)
         returns = made.source.annotations.get("return")
@@ -308,10 +322,37 @@ def kernel(
                 made.source.span,
                 "write results to an array argument",
             )
-        home.kernels[made.key] = made
+        if module == "unique":
+            made = _unique(made)
+        made.module.kernels[made.key] = made
         return made
 
     return declare if f is None else declare(f)
+
+
+_shared_kernels: dict[str, tuple[Kernel, list[Any]]] = {}  # those of unique modules, with what their digests rely on
+_MOST_SHARED = 1024
+
+
+def _unique(made: Kernel) -> Kernel:
+    """The kernel of a unique module that is just like ``made``: one declared before, or this one.
+
+    A function that declares a kernel each time it is called so gets the same one, with what has been compiled.
+    """
+    from .identity import Identity, kernel_digest
+
+    options = repr(sorted(made.module.options.items()))
+    identity = Identity()
+    key = digest(kernel_digest(made, identity), made.source.file, made.source.qualname, options)
+    known, _ = _shared_kernels.get(key, (None, None))
+    if known is not None and Identity().of(known.source) == Identity().of(made.source):  # lists may have changed since
+        return known
+    if not made.module.options["strip_hash"]:
+        made.module.name += f"_{key[:12]}"
+    _shared_kernels[key] = made, identity.kept
+    while len(_shared_kernels) > _MOST_SHARED:
+        del _shared_kernels[next(iter(_shared_kernels))]
+    return made
 
 
 def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -> Kernel:
