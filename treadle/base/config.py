@@ -68,6 +68,7 @@ SETTINGS: dict[str, Any] = {
     "gang_width": None,
     "workers": None,
     "compile_workers": None,
+    "enable_cpu_blocks": False,
     "enable_vector_component_overwrites": False,
     "legacy_scalar_return_types": False,
     "verify_autograd_array_access": False,
@@ -90,9 +91,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "deterministic": DeterministicMode.NOT_GUARANTEED, "deterministic_max_records": 0,
         "deterministic_debug": False,
     },
-    "a block is one thread on the CPU, which runs blocks side by side in SIMD lanes": {
-        "enable_cpu_blocks": False, "enable_tiles_in_stack_memory": True,
-    },
+    "tiles lie where the compiler puts them": {"enable_tiles_in_stack_memory": True},
     "warnings always name their line": {"verbose_warnings": False},
 }  # fmt: skip
 
@@ -109,6 +108,8 @@ class Config(types.ModuleType):
     compile_workers: processes that compile kernels loaded together; None takes every core.
     max_unroll: loops of at most so many known rounds are unrolled.
     print_launches, verbose, quiet, log_level: what is said, see ``wp.LOG_DEBUG`` and ``wp.set_logger``.
+    enable_cpu_blocks: blocks have as many threads as a launch asks for, not one each, and ``wp.block_dim()`` tells so;
+        not for kernels with tiles, which blocks of one thread work on.
     verify_fp: after each launch, say which arrays hold values that are not finite.
     verify_autograd_array_access: tapes keep a checksum of what each launch reads; the backward pass raises where an
         array was changed since in a way that the tape could not see.

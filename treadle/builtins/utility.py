@@ -8,6 +8,7 @@ from ..ir.builder import Builder
 from ..ir.node import Value
 from ..types.core import FLOATS, STR, Matrix, Scalar, Type, Vector, View, b1, i32, u64
 from ..types.spelling import spell
+from . import blocks
 from .constructors import convert, flat
 from .patterns import Any, Condition, Known, Same
 from .registry import Arg, Match, Mismatch, builtin
@@ -109,15 +110,15 @@ class tid:
 
 @builtin("utility")
 class block_dim:
-    """How many threads a block has: 1 on a CPU, whatever a launch asks for."""
+    """How many threads a block has: 1 on a CPU, whatever a launch asks for, unless ``wp.config.enable_cpu_blocks``."""
 
     def sig() -> i32: ...
 
-    def known() -> int:
-        return 1
-
-    def emit(b, result):
-        return b.i32(1)
+    def match(args, kwargs, context) -> Match:  # types do not decide it
+        if args or kwargs:
+            raise Mismatch("it takes no arguments")
+        size = blocks.SIZE.get()
+        return Match("block_dim", [], i32, lambda b, values: b.i32(size), known=size)
 
 
 @builtin("utility")

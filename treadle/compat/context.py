@@ -15,6 +15,8 @@ _ROOMS = {
     "types.codes": "type_str",
     "types.inquiry": "type_repr",
     "lang.host": "builtin_functions",
+    "lang.recorded": "Launch LaunchBounds=Bounds",
+    "lang.blocks": "_resolve_launch_block_dim=effective_on",
     "runtime.launch": "_canonicalize_dim=normal_dims",
 }  # fmt: skip
 

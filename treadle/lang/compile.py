@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..base.binary import Binary
 from ..base.config import config
 from ..base.digest import digest
+from ..base.errors import KernelTypeError
 from ..base.errors import TreadleError
 from ..base.target import Target
 from ..codegen.llvm import llvm_version
@@ -46,7 +47,8 @@ class Options(NamedTuple):
     which is wide enough. ``shared``: arrays that the kernel updates lie over each other, so threads run in order.
     ``fuse``: products and sums may become fused multiply-adds. ``active``: for an adjoint, the paths of the arrays that
     have a gradient; None for the kernel itself. ``aliased``: its arrays that may lie over each other.
-    ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it."""
+    ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it.
+    ``block``: threads in a block."""
 
     max_unroll: int
     checked: bool
@@ -58,6 +60,7 @@ class Options(NamedTuple):
     active: tuple[str, ...] | None = None
     aliased: tuple[str, ...] = ()
     tangents: tuple[str, ...] | None = None
+    block: int = 1
 
     @property
     def gradient(self) -> int:
@@ -67,6 +70,7 @@ class Options(NamedTuple):
     def key(self) -> str:
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
         marks += "" if self.fuse else " unfused"
+        marks += f" blocks of {self.block}" if self.block > 1 else ""
         marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
         if self.active is not None:
             marks += f" adjoint of {' '.join(self.active)}"
@@ -109,6 +113,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     """User function in, lowered IR out, with the key of the code that it leads to."""
     from dataclasses import replace
 
+    from ..builtins import blocks
     from ..frontend.names import Manifest
     from ..frontend.parse import parse
     from ..ir.effects import effects
@@ -117,7 +122,13 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, RELEASE, run
 
     manifest, target = Manifest(), host(options.width)
-    func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
+    token = blocks.SIZE.set(options.block)
+    try:
+        func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
+    finally:
+        blocks.SIZE.reset(token)
+    if options.block > 1:
+        _without_tiles(func)
     func = run(NORMALIZE, func if options.fuse else leave_products(func))
     if options.active is not None:
         from ..passes.adjoint import reverse
@@ -234,7 +245,7 @@ class Overload:
             checked = (kernel.option("mode") or config.mode) == "debug"
         width = kernel.option("gang_width") or config.gang_width or native_width()
         unroll = config.max_unroll if unroll is None else unroll
-        return Options(unroll, checked, rows, width, fuse=bool(kernel.option("fuse_fp")))
+        return Options(unroll, checked, rows, width, fuse=bool(kernel.option("fuse_fp")), block=kernel.block)
 
     def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""
@@ -313,6 +324,19 @@ def places_of(func: Func, roots: Iterable[str]) -> list[list[int | str]]:
     paths = leaf_paths(func)
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
     return [[*where[paths.index(data_of(root))], *(["grad"] if root != data_of(root) else [])] for root in roots]
+
+
+def _without_tiles(func: Func) -> None:
+    """Raise where a kernel for blocks of several threads has tiles, which those would have to share."""
+    from ..ir.walk import callees, ops_of
+    from ..types.core import Tile
+
+    for op in [op for f in (func, *callees(func)) for op in ops_of(f.body)]:
+        if any([isinstance(r.type, Tile) for r in op.results]):
+            raise KernelTypeError(
+                "tiles are worked on by blocks of one thread on a CPU", op.span,
+                "launch the kernel without wp.config.enable_cpu_blocks",
+            )  # fmt: skip
 
 
 def axes(func: Func) -> list[int]:

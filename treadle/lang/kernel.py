@@ -6,6 +6,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,8 @@ class Kernel:
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
         self.stated: list[tuple[Type, ...]] = []  # overloads that stubs under ``@wp.overload`` ask for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
+        self.block = 1  # threads in a block; see lang/blocks.py
+        self._blocks: dict[int, Kernel] = {}
         self.plan: Any = None  # what tapes know of launches, while there is one overload; see lang/plan.py
         functools.update_wrapper(self, func)
         KERNELS.add(self)
@@ -142,10 +145,23 @@ class Kernel:
             self.plan = None
         return found
 
+    def in_blocks(self, size: int) -> Kernel:
+        """This kernel, compiled for blocks of ``size`` threads."""
+        if size == self.block:
+            return self
+        found = self._blocks.get(size)
+        if found is None:
+            found = self._blocks[size] = copy(self)
+            found.block, found.overloads, found._blocks = size, {}, {self.block: self}
+            found.fast = found.plan = None
+            KERNELS.add(found)
+        return found
+
     def forget(self) -> None:
         """Drop compiled code; the next launch compiles again."""
-        self.overloads.clear()
-        self.fast = self.plan = None
+        for one in (self, *self._blocks.values()):
+            one.overloads.clear()
+            one.fast = one.plan = None
 
     def declared_variants(self) -> list[Any]:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""

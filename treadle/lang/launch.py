@@ -11,6 +11,7 @@ from ..base.logs import log_info
 from ..runtime import fast, watch
 from ..runtime.device import Device, get_device
 from ..runtime.launch import Program, normal_dims
+from .blocks import in_blocks
 from .kernel import KERNELS, Kernel
 
 _watchers = watch.watchers  # tapes
@@ -44,7 +45,8 @@ def launch(
         device: where to run; the arrays' device. ``stream``: accepted; a CPU has one.
         record_tape: whether a tape that records notes the launch.
         record_cmd: instead of running return a :class:`wp.Launch` that can be run many times.
-        max_blocks, block_dim: for GPUs; without effect on a CPU.
+        block_dim: threads in a block, at most 1024; one on a CPU unless ``wp.config.enable_cpu_blocks`` is set.
+        max_blocks: for GPUs; without effect on a CPU.
         checked: check every index and assertion in this launch (beyond Warp); None leaves it to ``wp.config.mode``.
 
     Returns: None, or the :class:`Launch` if ``record_cmd``.
@@ -64,6 +66,8 @@ def launch(
     >>> a.list()
     [0, 1, 4, 9]
     """
+    if block_dim is not None and block_dim > 1 and isinstance(kernel, Kernel):
+        kernel = in_blocks(kernel, block_dim)
     try:
         quick = kernel.fast
     except AttributeError:

@@ -64,7 +64,7 @@ def map(  # noqa: A001 - its name in the field
         out: the array for the results, or a list of them where ``func`` gives several; made if left out. Arrays made
             have a gradient if an input has one. An array may be input and output.
         return_kernel: give the kernel instead of running it. It takes the inputs, then the outputs.
-        block_dim: without effect on a CPU.
+        block_dim: threads in a block, as for :func:`launch`.
         device: where to run; where the first array lies if left out.
 
     Returns: the array of results, a list of arrays for several, or the kernel.
@@ -105,7 +105,7 @@ def map(  # noqa: A001 - its name in the field
     if given is None:
         graded = any(getattr(a, "requires_grad", False) for a in arrays)
         given = [empty(shape, class_of(t), where, graded and has_floats(t)) for t in results]
-    launch(kernel, shape, inputs, given, device=where)
+    launch(kernel, shape, inputs, given, device=where, block_dim=block_dim)
     return (given if isinstance(out, list | tuple) else given[0]) if len(given) == 1 else given
 
 

@@ -13,6 +13,7 @@ from ..runtime import watch
 from ..runtime.device import get_device
 from ..runtime.launch import Program, normal_dims
 from ..types.core import Array
+from .blocks import in_blocks
 from .kernel import Kernel, bind_one
 from .launch import bound, ready, run
 from .struct import zero_of
@@ -35,7 +36,7 @@ class Launch:
         kernel: what ``@wp.kernel`` made. Arguments start as zeros, arrays as None; the grid starts empty.
         device: where to run; the current device if left out.
         adjoint: whether to run the kernel's adjoint.
-        max_blocks, block_dim: for GPUs; without effect on a CPU, where a block is one thread.
+        block_dim: threads in a block, as for :func:`launch`; max_blocks: for GPUs, without effect on a CPU.
 
     Usually it comes from ``wp.launch(…, record_cmd=True)``:
 
@@ -56,8 +57,8 @@ class Launch:
         self, kernel: Kernel, device: Any = None, *, adjoint: bool = False, max_blocks: int = 0,
         block_dim: int | None = None, checked: bool | None = None,
     ):  # fmt: skip
-        self.kernel, self.device, self.adjoint, self.checked = kernel, get_device(device), adjoint, checked
-        self.max_blocks, self.block_dim = max_blocks, 1
+        self.kernel, self.device = in_blocks(kernel, block_dim) if block_dim else kernel, get_device(device)
+        self.adjoint, self.checked, self.max_blocks = adjoint, checked, max_blocks
         self.dim: tuple[int, ...] = (0,)
         self._values: list[Any] = [None if t is None or isinstance(t, Array) else zero_of(t) for t in kernel.declared]
         self._adjoints: list[Any] = [None] * len(self._values)
@@ -82,6 +83,11 @@ class Launch:
         program, packed = ready(self.kernel, types, dims, bound_values, self.checked)
         self._command = program.command(packed, dims)
         self._program, self.dim, self._values, self._types = program, dims, bound_values, types
+
+    @property
+    def block_dim(self) -> int:
+        """How many threads a block has."""
+        return self.kernel.block
 
     @property
     def params(self) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ..base.errors import LaunchError
 from ..types.tile_annotations import StackAnnotation, TileAnnotation, tile_spelt
+from .blocks import effective
 from .host import Builtin
 from .kernel import Kernel
 from .launch import launch
@@ -22,7 +23,7 @@ def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = 
         dim: extent of the grid of blocks: an int or up to three.
         inputs, outputs: the arguments.
         block_dim: threads in a block. On a CPU a block is one thread, whatever is asked for, so that a kernel must not
-            rely on more; blocks run side by side in SIMD lanes.
+            rely on more; blocks run side by side in SIMD lanes. See ``wp.config.enable_cpu_blocks``.
 
     Raises:
         LaunchError: no ``block_dim``, or a grid of more than three dimensions.
@@ -43,8 +44,9 @@ def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = 
     grid = tuple(dim) if isinstance(dim, Sequence) else (dim,)
     if len(grid) > 3:
         raise LaunchError(f"wp.launch_tiled takes a grid of at most 3 dimensions, here are {len(grid)}")
-    asked = indices(kernel) if isinstance(kernel, Kernel) else None
-    lanes = () if asked is not None and asked <= len(grid) else (1,)  # nobody asks for the number in a block of one
+    threads = effective(kwargs["block_dim"])
+    asked = indices(kernel) if threads == 1 and isinstance(kernel, Kernel) else None
+    lanes = () if asked is not None and asked <= len(grid) else (threads,)  # in a block of one nobody needs its number
     return launch(kernel, (*grid, *lanes), inputs, *args, **kwargs)
 
 

@@ -1,0 +1,38 @@
+"""Blocks of threads on a CPU. A block is one thread, whatever a launch asks for, as in Warp; with
+``wp.config.enable_cpu_blocks`` it has the threads asked for: ``wp.block_dim()`` tells them, ``wp.launch_tiled`` starts
+them, and gangs run them side by side. Tiles need blocks of one thread."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from ..base.config import config
+from ..base.errors import GridError
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+MOST = 1024  # threads, as on GPUs
+
+
+def effective(block_dim: int | None) -> int:
+    """The threads that blocks have in a launch that asks for ``block_dim`` of them.
+
+    Raises:
+        GridError: that is more than a block can have.
+    """
+    asked = 1 if block_dim is None else operator.index(block_dim)
+    if asked > MOST:
+        raise GridError(f"a block of threads has at most {MOST} on CPU, not {asked}")
+    return asked if asked > 1 and config.enable_cpu_blocks else 1
+
+
+def effective_on(device: Any, block_dim: int | None) -> int:
+    """:func:`effective` for a launch on ``device``; all devices here are CPUs."""
+    return effective(block_dim)
+
+
+def in_blocks(kernel: Kernel, block_dim: int | None) -> Kernel:
+    """``kernel``, compiled for the blocks of a launch that asks for ``block_dim`` threads in each."""
+    return kernel.in_blocks(effective(block_dim))
