@@ -338,4 +338,5 @@ def _captured(f: Function) -> bool:
     """Whether kernels or functions reach ``f`` through a variable of the scope around them."""
     from .kernel import KERNELS
 
-    return any([f in x.source.closure.values() for x in (*KERNELS, *FUNCTIONS) if x.source.code.co_freevars])
+    known = [x.source for x in (*KERNELS, *FUNCTIONS) if x.source.code.co_freevars]
+    return any([value is f for source in known for value in source.closure.values()])
