@@ -79,7 +79,7 @@ def total(weight: float = 1.0) -> Program:
     return program(c, "total", (V32, V32), {"weight": weight, "atomics": atomics})
 
 
-def histogram(weight: float = 1.0, out=V32) -> Program:
+def histogram(weight: float = 1.0, out=V32, work: float = 1.0) -> Program:
     """``out[bin[i]] += x[i]`` on private copies; ``out`` may be any view of f32 with one dimension."""
     c = entry("histogram")
     bins, x, data = c.load("ptr", "%args"), c.load("ptr", "%args", VIEW), c.load("ptr", "%args", 2 * VIEW)
@@ -92,7 +92,7 @@ def histogram(weight: float = 1.0, out=V32) -> Program:
         c.store("float", c.op("fadd", "float", c.load("float", slot), c.load("float", x, at)), slot)
     c.ret(0)
     atomics = [{"kind": "copy", "op": "add", "scalar": "f32", "path": [2]}]
-    return program(c, "histogram", (VI32, V32, out), {"weight": weight, "atomics": atomics})
+    return program(c, "histogram", (VI32, V32, out), {"weight": weight, "work": work, "atomics": atomics})
 
 
 def histogram_and_total(weight: float = 1.0) -> Program:

@@ -128,6 +128,30 @@ def test_copies_of_a_strided_target_leave_its_gaps_alone():
     assert (bits[1::3] == 0x7FA00001).all() and (bits[2::3] == 0x7FA00001).all()
 
 
+@pytest.mark.parametrize(
+    ("size", "work", "bins", "copies"),
+    [
+        (1024, 10.0, 10, 1),  # less work than what is cut at all
+        (1024, 20.0, 10, 4),  # 20 microseconds: five for a chunk
+        (1024, 100.0, 10, 16),
+        (4096, 20.0, 4096, 4),  # to merge eight copies would take longer than a chunk
+        (4096, 20.0, 400_000, 1),
+    ],
+)
+def test_how_many_copies_there_are_follows_from_work_and_target(workers, size, work, bins, copies):
+    rng = np.random.default_rng(5)
+    where, x = rng.integers(0, bins, size).astype(np.int32), rng.standard_normal(size).astype(np.float32)
+    chunk, expected = -(-(-(-size // copies)) // 64) * 64, np.zeros(bins, np.float32)
+    np.add.at(expected, where[:chunk], x[:chunk])
+    for begin in range(chunk, size, chunk):
+        part = np.zeros(bins, np.float32)
+        np.add.at(part, where[begin : begin + chunk], x[begin : begin + chunk])
+        expected += part
+    out = zeros(bins)
+    kernels.histogram(HEAVY, work=work).run([array(where), array(x), out], (size,))
+    assert (out.numpy() == expected).all()
+
+
 def test_copies_reach_backwards_for_negative_strides():
     size = 100_000
     where = array((np.arange(size) % 100).astype(np.int32))
@@ -212,9 +236,9 @@ def drawn(run, size, n=None):
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_counters_come_in_thread_order(workers, rounds):
     run = kernels.counters(HEAVY, rounds=rounds)
-    for size in (1, 63, 1000, 8191, 8192, 100_003):
+    for size in (1, 63, 1000, 19_999, 20_000, 100_003):
         *_, seen = drawn(run, size)
-        counted = workers > 1 and size >= 8192
+        counted = workers > 1 and size >= 20_000
         assert (seen == (rounds if counted else 0)).all()
 
 

@@ -96,6 +96,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     emitted = machine(target, max([width, *[p.width for p in parts]]))
     text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned, parts)
     counting = sum([weight(p.func, p.width, planned.lanewise) for p in parts])
+    work = func.facts.get("work") or weight(func, TYPICAL_WIDTH, planned.lanewise)
     meta = {
         "symbol": symbol,
         "signature": [t.name for t in func.signature],
@@ -113,10 +114,12 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "draws": planned.draws and width > 1,
         "counting_weight": round(counting, 2),
         "weight": round(weight(func, width, planned.lanewise) + (counting if planned.draws else 0.0), 2),
+        "work": work,
     }
     return Draft(text, target, symbol, meta)
 
 
+TYPICAL_WIDTH = 8  # of a gang, for guesses that must be the same for all widths
 _ROUNDS = 32  # assumed of a loop that does not say
 
 

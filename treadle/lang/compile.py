@@ -136,10 +136,13 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
         again = options.tangents is not None
         func = reverse(run(PREPARE, func), options.active, options.aliased, again)
     if options.tangents is not None:
+        from ..codegen.cpu import TYPICAL_WIDTH, weight
         from ..passes.tangent import tangent
 
-        func = func if options.active is None else run(NORMALIZE, func)
-        func = tangent(run(PREPARE, func), options.tangents, options.active is not None)
+        func = run(PREPARE, func if options.active is None else run(NORMALIZE, func))
+        work = weight(func, TYPICAL_WIDTH)  # with tangents beside them, values are summed up as without
+        func = tangent(func, options.tangents, options.active is not None)
+        func = replace(func, facts={**func.facts, "work": work})
     if options.active is not None or options.tangents is not None:
         func = run(FINISH, func)
     else:

@@ -99,6 +99,7 @@ class Program:
         record["order"] = 0 if meta.get("order", "free") == "free" else 1
         record["bounded"] = meta.get("bounded", True)
         record["pool_size"] = max(int(WORTH_WORKERS / weight), 1)
+        record["work"] = int(min(max(1e3 * meta.get("work", 1.0), 1), 1e8))
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]

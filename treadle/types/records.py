@@ -82,7 +82,7 @@ LOG = words("data used capacity")
 # (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
-    "last_min last_max next key rounds counting counting_workers apart napart draws simple"
+    "last_min last_max next key rounds counting counting_workers apart napart draws simple work"
 )
 
 # One private target of atomics: a sum (0), a copy (1), counters of a round (2) or slots (3). `view` is the offset of

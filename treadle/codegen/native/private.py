@@ -2,8 +2,10 @@
 
 Each chunk has one area: a pointer an item (see ``meta["atomics"]``), then the items. A *sum* is the address it belongs
 to and 64 partial sums by thread index modulo 64. A *copy* is a copy of the target's bytes. Copies cost memory and a
-merge, so there are only K of them, a power of two of at most 16: as many as leave at least two threads for each scalar
-of all copies. The first chunk needs none, it updates the target itself; with K = 1 all chunks do, in thread order.
+merge, so there are only K of them, a power of two of at most 16: as many as leave each chunk work worth a worker, more
+than all workers need to merge the copies, and the launch more than all copies cost. The work of a thread is guessed by
+the compiler, alike for all gang widths. The first chunk needs no copy, it updates the target itself; with K = 1 all
+chunks do, in thread order.
 
 *Counters* are copies too, also for the first chunk. A counting pass adds up in them what each chunk will add; then,
 chunk after chunk, the sum so far takes the place of what a chunk added, and the target gets the last sum. With several
@@ -23,8 +25,8 @@ from .text import Code, Var
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
 MAX_COUNTED = 64  # where all copies are of counters: nothing is rounded, and what is merged is small
-THREADS_A_SCALAR = 2  # launch size over K times the scalars of the targets, at least
-MIN_THREADS = 4096  # threads a copy, at least
+# Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge).
+LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK = 20_000_000, 4_000_000, 1000
 MAX_BYTES = 1 << 28
 RANGE = 16384  # scalars merged at a time by one worker
 
@@ -220,11 +222,11 @@ def _plan() -> str:
             kept = c.op("xor", "i1", slots.replaced(c, item), "true")
             more = c.op("sdiv", "i64", nbytes, c.load("i64", item, ATOMIC["scalar_size"]))
             with c.if_(c.op("and", "i1", kind_is(c, item, "copy"), kept)):
-                scalars.set(c.op("add", "i64", scalars.get(), more))
+                scalars.set(_larger(c, scalars.get(), more))
                 copies.set(c.op("add", "i64", copies.get(), round64(c, nbytes)))
                 any_copy.set("true")
             with c.if_(kind_is(c, item, "count")):
-                scalars.set(c.op("add", "i64", scalars.get(), more))
+                scalars.set(_larger(c, scalars.get(), more))
                 counters.set(c.op("add", "i64", counters.get(), _reserved(c, nbytes)))
                 any_count.set("true")
                 rounds = c.op("icmp sgt", "i64", job_field(c, "rounds"), 1)
@@ -253,16 +255,26 @@ def _plan() -> str:
     return c.text()
 
 
+def _larger(c: Code, a: str, b: str) -> str:
+    return c.select(c.op("icmp sgt", "i64", a, b), "i64", a, b)
+
+
 def _how_many(c: Code, size: str, scalars: Var, nbytes: str, any_copy: str) -> str:
-    """K, for ``nbytes`` a chunk that hold ``scalars``."""
-    floor = c.op("icmp sgt", "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
-    least = c.select(floor, "i64", scalars.get(), MIN_THREADS // THREADS_A_SCALAR)
-    threads, most = c.op("mul", "i64", least, THREADS_A_SCALAR), c.select(any_copy, "i64", MAX_COPIES, MAX_COUNTED)
+    """K, for ``nbytes`` a chunk, of which the largest target has ``scalars``: of the largest alone, so that a kernel
+    that carries tangents beside its values decides as the kernel itself."""
+    work = c.op("mul", "i64", size, c.load("i64", job_field(c, "program", "ptr"), PROGRAM["work"]))
+    most = c.select(any_copy, "i64", MAX_COPIES, MAX_COUNTED)
+    small = c.op("icmp slt", "i64", scalars.get(), RANGE)
+    last = c.select(small, "i64", scalars.get(), RANGE)  # of a range, which one worker merges
     k = c.var("i64", 1)
     with c.loop() as loop:
+        loop.leave_if(c.op("icmp slt", "i64", work, LAUNCH_WORK))
         twice = c.op("mul", "i64", k.get(), 2)
         loop.leave_if(c.op("icmp sgt", "i64", twice, most))
-        loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, threads), size))
+        loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, CHUNK_WORK), work))
+        merged = _larger(c, c.op("mul", "i64", twice, last), scalars.get())
+        cost = c.op("mul", "i64", c.op("mul", "i64", merged, SCALAR_WORK), twice)
+        loop.leave_if(c.op("icmp sgt", "i64", cost, work))
         loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, nbytes), MAX_BYTES))
         k.set(twice)
     return k.get()
