@@ -144,3 +144,15 @@ def test_an_annotation_that_means_no_type_names_parameter_and_line():
     wrong.__annotations__["b"] = "int"
     with pytest.raises(KernelTypeError, match="parameter 'c' of wrong: an array has 1 to 4 dimensions, not 5"):
         Source(wrong, namespace={"wp": treadle}).parameter_types()
+
+
+def test_a_file_that_changes_after_its_functions_were_declared(tmp_path):
+    """Each function has the text that its file had when it was declared, even if nobody asked for it then."""
+    path, made = tmp_path / "edited.py", []
+    for text in ("def f(x):\n    return x + 1\n", "# a line more\n\ndef f(x):\n    return x + 22\n"):
+        path.write_text(text)
+        scope: dict = {}
+        exec(compile(text, str(path), "exec"), scope)
+        made.append(Source(scope["f"]))
+    path.unlink()
+    assert ["22" in ast.unparse(source.tree) for source in made] == [False, True]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
-from treadle.lang.module import OPTIONS, Module
+from treadle.lang.module import Module
 
 
 @wp.func(inline=False)
@@ -38,12 +38,114 @@ def test_without_fuse_fp_every_product_is_rounded():
     assert (results[False] == plain).all() and (results[True] != plain).any()
 
 
-def test_options_that_do_not_exist_are_refused():
+def test_options_that_mean_nothing_are_kept_with_a_warning():
     module = Module("options")
-    with pytest.raises(KeyError, match="'fuse' does not exist; there are block_dim, .*fuse_fp"):
+    with pytest.warns(UserWarning, match="no module option 'fuse'"):
         module.set_options({"fuse": False})
     module.set_options({"max_unroll": 4, "strip_hash": True})
-    assert module.options == {**OPTIONS, "max_unroll": 4, "strip_hash": True}
+    assert module.options["max_unroll"] == 4 and module.options["strip_hash"] and not module.options["fuse"]
+
+
+def test_options_of_a_unique_module_are_checked():
+    def declare(module="unique", **options):
+        @wp.kernel(module=module, module_options=options)
+        def nothing(a: wp.array(dtype=float)):
+            a[0] = 1.0
+
+        return nothing
+
+    assert declare(fast_math=True).module.options["fast_math"] is True
+    with pytest.raises(ValueError, match="no module option 'fast_mth'\n.*Valid options: block_dim"):
+        declare(fast_mth=True)
+    with pytest.raises(ValueError, match='needs module="unique"'):
+        declare(module="named")
+    for value, error in ((1.5, TypeError), (True, TypeError), (-1, ValueError)):
+        with pytest.raises(error, match="max_unroll"):
+            declare(max_unroll=value)
+
+
+def doubling(factor: float, *, launch_bounds=None):
+    @wp.kernel(module="unique", launch_bounds=launch_bounds)
+    def scale(a: wp.array(dtype=float)):
+        a[wp.tid()] *= factor
+
+    return scale
+
+
+def test_a_kernel_declared_again_in_a_unique_module_is_the_same():
+    assert doubling(2.0) is doubling(2.0)
+    others = [doubling(3.0), doubling(2.0, launch_bounds=64), doubling(2)]
+    assert len({id(k) for k in (doubling(2.0), *others)}) == 4
+    assert len({k.module.name for k in (doubling(2.0), *others)}) == 4
+    for k in (doubling(2.0), doubling(3.0)):
+        a = wp.ones(2, dtype=float)
+        wp.launch(k, dim=2, inputs=[a])
+        assert a.list() == [2.0, 2.0] if k is doubling(2.0) else [3.0, 3.0]
+
+
+def reading(values):
+    @wp.kernel(module="unique")
+    def read(a: wp.array(dtype=int)):
+        for i in range(wp.static(len(values))):
+            a[i] = wp.static(values[i])
+
+    return read
+
+
+def test_lists_count_by_what_they_hold_now():
+    values = [1, 2]
+    first = reading(values)
+    assert reading([1, 2]) is first and reading([1, 3]) is not first
+    values[1] = 5
+    second = reading([1, 2])
+    assert second is not first
+    a = wp.zeros(2, dtype=int)
+    wp.launch(second, dim=1, inputs=[a])
+    assert a.list() == [1, 2]
+
+
+def test_hashes_tell_modules_apart_by_what_kernels_do():
+    def module(constant, option=None, named="hashes"):
+        made = Module(named)
+
+        @wp.func(module=made)
+        def inner(x: float):
+            return x * constant
+
+        @wp.kernel(module=made)
+        def outer(a: wp.array(dtype=float)):
+            a[wp.tid()] = inner(a[wp.tid()])
+
+        made.options["max_unroll"] = option
+        return made
+
+    same = module(2.0).hash_module()
+    assert module(2.0, named="another").hash_module() == same
+    assert module(2.0, wp.config.max_unroll).get_module_hash() == same
+    assert len({same, module(3.0).hash_module(), module(2.0, 3).hash_module(), module(2.0).hash_module(64)}) == 4
+    loaded = module(2.0)
+    assert not loaded.execs
+    loaded.load()
+    assert loaded.hash_module() == same and (None, 256) in loaded.execs
+
+
+def test_what_cannot_be_compiled_does_not_keep_the_others_from_being_loaded():
+    home = Module("halves")
+
+    @wp.kernel(module=home)
+    def bad(a: wp.array(dtype=float)):
+        a[0] = nowhere  # noqa: F821
+
+    good = multiply(home)
+    with pytest.raises(NameError, match="nowhere"):
+        wp.load_module(home)
+    assert good.overloads and good.module.execs
+
+
+def test_a_module_without_kernels_cannot_be_loaded():
+    with pytest.raises(RuntimeError, match="'json' does not contain any"):
+        wp.load_module("json")
+    wp.load_module(wp.utils)  # its kernels are in modules inside of it
 
 
 def test_options_of_the_calling_module():

@@ -31,7 +31,8 @@ class Parameter(NamedTuple):
 
 
 class Source:
-    """A Python function, read lazily: making a Source costs nothing.
+    """A Python function, read lazily: making a Source costs little. Its file is what it was then, also where it is
+    edited before the function is first compiled.
 
     ``namespace`` gives further names (the local variables of the enclosing function), for annotations that are text.
     """
@@ -47,6 +48,7 @@ class Source:
         self.file = self.code.co_filename
         self.namespace = dict(namespace or {})
         self.statics: dict[ast.Call, Any] = {}  # calls of ``wp.static`` that were evaluated, in the order written
+        self._file_lines = _current_lines(self)
         self.ascii = True  # whether columns in bytes are columns in characters; told by ``tree``
 
     def __repr__(self) -> str:
@@ -243,12 +245,17 @@ def lambda_tree(source: Source) -> ast.FunctionDef:
     return function_of(found[0])
 
 
+def _current_lines(source: Source) -> list[str]:
+    """The lines that the function's file has now; the functions of a file share the list."""
+    linecache.checkcache(source.file)
+    return linecache.getlines(source.file, source.globals)
+
+
 def _lines(source: Source) -> list[str]:
     """The lines of the function's file, up to the function at least."""
-    lines = linecache.getlines(source.file, source.globals)
-    if source.code.co_firstlineno > len(lines):
-        linecache.checkcache(source.file)
-        lines = linecache.getlines(source.file, source.globals)
+    lines = source._file_lines
+    if source.code.co_firstlineno > len(lines):  # text that linecache was told of later
+        lines = _current_lines(source)
     if source.code.co_firstlineno > len(lines):
         raise KernelSyntaxError(
             f"the source of {source.name} cannot be found",

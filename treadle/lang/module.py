@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
-import types
+from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from ..base.config import config
+from ..base.errors import KernelValueError, LaunchError, LaunchTypeError, TreadleError
+from ..base.logs import log_warning
 
 if TYPE_CHECKING:
     from .function import Function
@@ -12,55 +16,100 @@ if TYPE_CHECKING:
 
 MODULES: dict[str, Module] = {}
 
+# What has a meaning here, with its default. None: what wp.config says.
 OPTIONS: dict[str, Any] = {
-    "enable_backward": None,  # None: what wp.config says
+    "enable_backward": None,
     "max_unroll": None,
     "mode": None,
     "fuse_fp": True,  # False: no product fuses with a sum
-    "fast_math": False,  # this and the next two: for GPUs; results here do not depend on them
-    "lineinfo": None,
     "block_dim": 256,
     "gang_width": None,  # beyond Warp: logical threads a gang; None lets wp.config and the processor decide
 }
-# Options of the field that change nothing on this target; accepted so that programs run unchanged.
-ACCEPTED = frozenset({
-    "cuda_output", "cpu_compiler_flags", "optimization_level", "compile_time_trace", "enable_mathdx_gemm",
-    "enable_mathdx_solver", "enable_mathdx_fft", "strip_hash", "line_directives", "enable_assertions",
-    "deterministic", "deterministic_max_records", "deterministic_debug",
-})  # fmt: skip
+# Options of the field that change nothing here; accepted so that programs run unchanged. They are for GPUs and for the
+# C++ compiler of Warp; results are precise, repeatable and checked alike whatever they say.
+ACCEPTED: dict[str, Any] = {
+    "fast_math": False, "lineinfo": None, "cuda_output": None, "cpu_compiler_flags": None, "optimization_level": None,
+    "compile_time_trace": None, "enable_mathdx_gemm": None, "enable_mathdx_solver": None, "enable_mathdx_fft": None,
+    "strip_hash": False, "line_directives": None, "enable_assertions": None, "deterministic": None,
+    "deterministic_max_records": None, "deterministic_debug": None,
+}  # fmt: skip
+_COUNTS = ("max_unroll", "block_dim", "gang_width", "deterministic_max_records")
+_RESOLVED = ("mode", "max_unroll", "enable_backward", "optimization_level", "verify_fp", "gang_width")  # by wp.config
+
+
+def check_options(options: Any) -> None:
+    """Raise for what options of a module cannot be.
+
+    Raises:
+        TypeError: ``options`` is no dict, or an option that counts is no int.
+        ValueError: an option that does not exist, or a negative count.
+    """
+    if not isinstance(options, dict):
+        raise LaunchTypeError(f"module_options must be a dict, not {type(options).__name__}")
+    for name, value in options.items():
+        if name not in OPTIONS and name not in ACCEPTED:
+            valid = ", ".join(sorted({*OPTIONS, *ACCEPTED}))
+            raise KernelValueError(f"there is no module option {name!r}", hint=f"Valid options: {valid}")
+        if name in _COUNTS and value is not None:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise LaunchTypeError(f"module option {name!r} must be an int, not {value!r}")
+            if value < 0:
+                raise KernelValueError(f"module option {name!r} must not be negative, not {value}")
 
 
 class Module:
-    """The kernels, functions and options of one Python module."""
+    """The kernels, functions, structs and options of one Python module."""
 
     def __init__(self, name: str):
         self.name = name
-        self.options: dict[str, Any] = dict(OPTIONS)
+        self.options: dict[str, Any] = {**OPTIONS, **ACCEPTED, "deterministic": config.deterministic}
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Function] = {}
         self.structs: dict[str, type] = {}
+        self.declared: Counter[str] = Counter()  # how often a struct of a name was: each is a type of its own
 
     def __repr__(self) -> str:
         return f"<treadle module {self.name}: {len(self.kernels)} kernels>"
 
     def set_options(self, options: dict[str, Any]) -> None:
-        """Merge ``options`` into this module's; unknown names raise KeyError."""
-        for name, value in options.items():
-            if name not in OPTIONS and name not in ACCEPTED:
-                raise KeyError(f"module option {name!r} does not exist; there are {', '.join(sorted(OPTIONS))}")
-            self.options[name] = value
+        """Merge ``options`` into this module's. A warning tells of names that mean nothing here."""
+        for name in options:
+            if name not in self.options:
+                log_warning(f"treadle has no module option {name!r}; it is kept, and changes nothing", once=True)
+        self.options.update(options)
         for kernel in self.kernels.values():
             kernel.forget()
 
     def load(self, device: Any = None, block_dim: int | None = None) -> Module:
         """Compile every kernel whose argument types are known from its annotations."""
-        load_kernels(list(self.kernels.values()))
+        load_kernels([*self.kernels.values()])
         return self
 
     def unload(self) -> None:
         """Drop the compiled code of all kernels; they compile again when launched."""
         for kernel in self.kernels.values():
             kernel.forget()
+
+    @property
+    def execs(self) -> dict[tuple[None, int], Module]:
+        """What is loaded, by device context and block size, as tools of the field ask: here this module or nothing."""
+        loaded = any(o.variants for kernel in self.kernels.values() for o in kernel.overloads.values())
+        return {(None, self.options["block_dim"]): self} if loaded else {}
+
+    def hash_module(self, block_dim: int | None = None) -> bytes:
+        """Stands for what the module's kernels do: their code, all that it reaches, and the options they compile with.
+
+        Equal modules give equal hashes, in other processes too. ``block_dim`` takes the place of the option.
+        """
+        from .identity import module_digest
+
+        options = {**self.options, **({} if block_dim is None else {"block_dim": block_dim})}
+        for name in _RESOLVED:
+            if options.get(name) is None:
+                options[name] = getattr(config, name)
+        return bytes.fromhex(module_digest(self, options))
+
+    get_module_hash = hash_module
 
 
 def get_module(name: str) -> Module:
@@ -90,30 +139,39 @@ def _caller() -> Module:
 
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:
-    """Set compile options of ``module`` (a Python module, default: the calling one).
+    """Set compile options of ``module`` (a Python module, its name, or a :class:`Module`; default: the calling one).
 
     Args:
-        options: names and values, for example ``{"enable_backward": False}``.
-        module: a Python module or its name.
-
-    Raises:
-        KeyError: an option that does not exist.
+        options: names and values, for example ``{"enable_backward": False}``; others than treadle knows get a warning.
     """
-    target = _caller() if module is None else get_module(module if isinstance(module, str) else module.__name__)
-    target.set_options(options)
+    (_caller() if module is None else _named(module)).set_options(options)
 
 
 def get_module_options(module: Any = None) -> dict[str, Any]:
     """The compile options of ``module`` (default: the calling one), as a dict that may be read."""
-    target = _caller() if module is None else get_module(module if isinstance(module, str) else module.__name__)
-    return target.options
+    return (_caller() if module is None else _named(module)).options
 
 
-def load_kernels(kernels: list[Kernel]) -> None:
-    """Compile and load ``kernels``, in parallel processes where several are not in the cache."""
+def _named(module: Any) -> Module:
+    return module if isinstance(module, Module) else get_module(getattr(module, "__name__", module))
+
+
+def load_kernels(kernels: list[Kernel], max_workers: int | None = None) -> None:
+    """Compile and load ``kernels``, in parallel processes where several are not in the cache.
+
+    Those that cannot be compiled do not keep the others from being loaded; the first error is raised afterwards.
+    """
     from .compile import prepare
 
-    prepare([v for kernel in kernels for v in kernel.declared_variants()])
+    overloads, errors = [], []
+    for kernel in kernels:
+        try:
+            overloads += kernel.declared_variants()
+        except TreadleError as error:
+            errors.append(error)
+    errors += prepare(overloads, max_workers)
+    if errors:
+        raise errors[0]
 
 
 def load_module(
@@ -127,25 +185,29 @@ def load_module(
 
     Args:
         module: a Python module, its name, or a :class:`Module`; default the calling one.
-        device: accepted for the field's sake; code is loaded for every device that runs it.
+        device, block_dim: accepted for the field's sake; code is loaded for every device that runs it.
         recursive: also the modules whose name starts with ``module`` and a dot.
+        max_workers: processes that compile at the same time; 0 or 1 for none but this one. None takes
+            ``wp.config.compile_workers``.
+
+    Raises:
+        LaunchError: ``module`` has no kernels, functions or structs.
+        KernelError: a kernel that cannot be compiled. The others are loaded.
     """
-    if module is None:
-        target = _caller()
-    elif isinstance(module, Module):
-        target = module
-    else:
-        target = get_module(module.__name__ if isinstance(module, types.ModuleType) else module)
-    chosen = [target] + ([m for n, m in MODULES.items() if n.startswith(target.name + ".")] if recursive else [])
-    load_kernels([k for m in chosen for k in m.kernels.values()])
+    name = caller_name(1) if module is None else getattr(module, "name", None) or getattr(module, "__name__", module)
+    own = [module] if isinstance(module, Module) else [MODULES[name]] if name in MODULES else []
+    inside = [m for n, m in MODULES.items() if n.startswith(f"{name}.")]
+    if not any(m.kernels or m.functions or m.structs for m in own + inside):
+        raise LaunchError(f"module {name!r} does not contain any Warp kernels, functions, or structs")
+    load_kernels([k for m in own + inside * recursive for k in m.kernels.values()], max_workers)
 
 
 def force_load(
     device: Any = None, modules: list[Any] | None = None, block_dim: int | None = None, max_workers: int | None = None
 ) -> None:
-    """Compile and load the kernels of ``modules`` (default: all) now instead of at their first launch."""
-    if modules is None:
-        chosen = list(MODULES.values())
-    else:
-        chosen = [m if isinstance(m, Module) else get_module(getattr(m, "__name__", m)) for m in modules]
-    load_kernels([k for m in chosen for k in m.kernels.values()])
+    """Compile and load the kernels of ``modules`` (default: all) now instead of at their first launch.
+
+    Arguments as for :func:`load_module`.
+    """
+    chosen = [*MODULES.values()] if modules is None else [_named(m) for m in modules]
+    load_kernels([k for m in chosen for k in m.kernels.values()], max_workers)

@@ -297,9 +297,9 @@ def _declare(c: type, module: Module | str | None, frame: Any) -> type:
             raise KernelTypeError(f"{what} cannot be of type {'Any' if t is None else spell(t)}")
         fields.append((name, t))
     home = module_of(c, module)
-    key = f"{home.name}.{c.__qualname__}"
-    if key in home.structs:
-        key = f"{key}#{sum(k.split('#')[0] == key for k in home.structs)}"
+    name = f"{home.name}.{c.__qualname__}"
+    home.declared[name] += 1
+    key = name if home.declared[name] == 1 else f"{name}#{home.declared[name] - 1}"
     t = Struct(key, tuple(fields))
     methods = {n: v for n, v in vars(c).items() if n not in ("__dict__", "__weakref__", "__annotations__", *t.index)}
     cls = type(
@@ -307,9 +307,9 @@ def _declare(c: type, module: Module | str | None, frame: Any) -> type:
         (StructBase,),
         {**methods, "__slots__": tuple(t.index), "__treadle_type__": t, "__annotations__": dict(annotations)},
     )
-    for name, value in (("key", key), ("cls", cls)):  # as in the field, unless the user's fields are called so
-        if name not in t.index:
-            setattr(cls, name, value)
-    home.structs[key] = cls
+    for word, value in (("key", key), ("cls", cls)):  # as in the field, unless the user's fields are called so
+        if word not in t.index:
+            setattr(cls, word, value)
+    home.structs[name] = cls
     special_class(t, cls)
     return cls
