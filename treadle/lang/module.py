@@ -90,6 +90,16 @@ class Module:
         for kernel in self.kernels.values():
             kernel.forget()
 
+    def mark_modified(self) -> None:
+        """Let the module's kernels look again at what they are made of, such as variables that have changed, when they
+        are launched next."""
+        from .function import FUNCTIONS
+        from .kernel import KERNELS
+
+        for made in (*KERNELS, *FUNCTIONS):
+            if made.module is self:
+                made.forget()
+
     @property
     def execs(self) -> dict[tuple[None, int], Module]:
         """What is loaded, by device context and block size, as tools of the field ask: here this module or nothing."""
@@ -153,7 +163,12 @@ def get_module_options(module: Any = None) -> dict[str, Any]:
 
 
 def _named(module: Any) -> Module:
-    return module if isinstance(module, Module) else get_module(getattr(module, "__name__", module))
+    return module if isinstance(module, Module) else get_module(_own_name(module))
+
+
+def _own_name(module: Any) -> str:
+    """How a Python module, or the one known by a name (programs for Warp call treadle's so), calls itself."""
+    return getattr(sys.modules.get(module, module) if isinstance(module, str) else module, "__name__", module)
 
 
 def load_kernels(kernels: list[Kernel], max_workers: int | None = None) -> None:
@@ -194,7 +209,9 @@ def load_module(
         LaunchError: ``module`` has no kernels, functions or structs.
         KernelError: a kernel that cannot be compiled. The others are loaded.
     """
-    name = caller_name(1) if module is None else getattr(module, "name", None) or getattr(module, "__name__", module)
+    if module is None:
+        module = caller_name(1)
+    name = module.name if isinstance(module, Module) else _own_name(module)
     own = [module] if isinstance(module, Module) else [MODULES[name]] if name in MODULES else []
     inside = [m for n, m in MODULES.items() if n.startswith(f"{name}.")]
     if not any(m.kernels or m.functions or m.structs for m in own + inside):
