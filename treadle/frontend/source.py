@@ -47,8 +47,9 @@ class Source:
         self.qualname = function.__qualname__
         self.file = self.code.co_filename
         self.namespace = dict(namespace or {})
-        self.statics: dict[ast.Call, Any] = {}  # calls of ``wp.static`` that were evaluated, in the order written
+        self.content = ""  # what it consists of beside its code
         self._file_lines = _current_lines(self)
+        self.statics: dict[ast.Call, Any] = {}  # calls of ``wp.static`` that were evaluated, in the order written
         self.ascii = True  # whether columns in bytes are columns in characters; told by ``tree``
 
     def __repr__(self) -> str:
@@ -130,19 +131,24 @@ class Source:
         Raises:
             KernelSyntaxError: the function takes ``*args`` or ``**kwargs``.
         """
-        return self._parameters
+        names, notes = self._declarations
+        defaults = self.defaults
+        return tuple([Parameter(n, notes.get(n, EMPTY), defaults.get(n, EMPTY)) for n in names])
 
     @cached_property
-    def _parameters(self) -> tuple[Parameter, ...]:
-        code, fn = self.code, self.function
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of parameters by name. A program may change them; what is compiled afterwards sees that."""
+        names, fn = self._declarations[0], self.function
+        given, n = fn.__defaults__ or (), self.code.co_argcount
+        return {**(fn.__kwdefaults__ or {}), **dict(zip(names[n - len(given) : n], given, strict=True))}
+
+    @cached_property
+    def _declarations(self) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """The names of the parameters, and the annotations."""
+        code = self.code
         if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise KernelSyntaxError(f"{self.name} takes *args or **kwargs; name each parameter", self._first_line())
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        notes = self.annotations
-        defaults = dict(fn.__kwdefaults__ or {})
-        given = fn.__defaults__ or ()
-        defaults.update(zip(names[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
-        return tuple(Parameter(n, notes.get(n, EMPTY), defaults.get(n, EMPTY)) for n in names)
+        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], self.annotations
 
     @cached_property
     def annotations(self) -> dict[str, Any]:

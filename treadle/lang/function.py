@@ -71,6 +71,15 @@ class Function:
         return f"<treadle function {self.key}>"
 
     @property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of its parameters, for calls in kernels; kernels compiled after a change see it."""
+        return self.source.defaults
+
+    @defaults.setter
+    def defaults(self, defaults: dict[str, Any]) -> None:
+        self.source.defaults = defaults
+
+    @property
     def treadle_parameters(self) -> tuple[Parameter, ...]:
         """The parameters, as callers bind arguments to them."""
         return self.source.parameters()

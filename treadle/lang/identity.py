@@ -37,7 +37,8 @@ class Identity:
         try:
             statics = [self.value(v) for v in source.statics.values()]
             reached = sorted(f"{name}={self.value(value)}" for name, value in _reached(source))
-            return digest(_code_text(source.code), self._signature(source), repr(statics), *reached)
+            code = _code_text(source.code) + source.content
+            return digest(code, self._signature(source), repr(statics), *reached)
         finally:
             self._inside.pop()
 

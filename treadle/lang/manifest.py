@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.digest import digest
 from ..frontend.names import MISSING, Manifest, look_up
-from ..frontend.source import EMPTY, Source
+from ..frontend.source import Source
 from ..types.core import Struct, Type
 from .function import Function
 from .host import Builtin
@@ -38,7 +38,9 @@ def code_digest(source: Source) -> str:
     found = _digests.get(source)
     if found is None:
         found = _digests[source] = _code_digest(source)
-    return found
+    if not source.defaults:
+        return found
+    return digest(found, *[f"{name}={value_digest(value)}" for name, value in source.defaults.items()])
 
 
 _digests: weakref.WeakKeyDictionary[Source, str] = weakref.WeakKeyDictionary()
@@ -46,8 +48,7 @@ _digests: weakref.WeakKeyDictionary[Source, str] = weakref.WeakKeyDictionary()
 
 def _code_digest(source: Source) -> str:
     declared = ["" if t is None else _type_text(t) for t in source.parameter_types()]
-    defaults = [value_digest(p.default) for p in source.parameters() if p.default is not EMPTY]
-    signature = repr((declared, defaults, source.annotations.get("return")))
+    signature = repr((declared, source.annotations.get("return")))
     return digest(_code(source.code), source.file, source.qualname, signature)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import KernelTypeError
 from . import core
 from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, b1, bf16, f32, i32
 from .numbers import bf16_values, code, quotient, remainder, rounder
@@ -106,19 +107,19 @@ class CompositeValue:
         return self._over(self._data[:])
 
     def __add__(self, other: Any) -> Any:
-        return _by_component(self, other, operator.add)
+        return _by_component("add", self, other, operator.add)
 
     def __sub__(self, other: Any) -> Any:
-        return _by_component(self, other, operator.sub)
+        return _by_component("sub", self, other, operator.sub)
 
     def __radd__(self, other: Any) -> Any:
-        return _by_component(self, other, operator.add)
+        return _by_component("add", self, other, operator.add)
 
     def __rsub__(self, other: Any) -> Any:
-        return _by_component(self, other, lambda a, b: b - a)
+        return _by_component("sub", self, other, lambda a, b: b - a)
 
     def __mod__(self, other: Any) -> Any:
-        return _by_component(self, other, remainder(self.__treadle_type__.elem))
+        return _by_component("mod", self, other, remainder(self.__treadle_type__.elem))
 
     def __mul__(self, other: Any) -> Any:
         s = self._factor(other)
@@ -130,10 +131,12 @@ class CompositeValue:
 
     def __matmul__(self, other: Any) -> Any:
         s, t = self.__treadle_type__, getattr(other, "__treadle_type__", None)
-        if not isinstance(other, CompositeValue) or s.elem is not t.elem:
+        if not isinstance(other, CompositeValue):
             return NotImplemented
-        made = product(s, self._data, t, other._data, self._round)
-        return NotImplemented if made is None else class_of(made[0])._of(made[1])
+        made = product(s, self._data, t, other._data, self._round) if s.elem is t.elem else None
+        if made is None:
+            raise _no_function("mul", self, other)
+        return class_of(made[0])._of(made[1])
 
     def __truediv__(self, other: Any) -> Any:
         s = self._factor(other)
@@ -155,13 +158,21 @@ class CompositeValue:
         return None if s is None else self._pack([s])[0]
 
 
-def _by_component(a: CompositeValue, b: Any, function: Callable) -> Any:
+def _by_component(name: str, a: CompositeValue, b: Any, function: Callable) -> Any:
     """``function`` of each pair of components, of two values of one type (or a sequence of as many numbers)."""
     if isinstance(b, tuple | list | np.ndarray):
         b = type(a)(b)
-    if not isinstance(b, CompositeValue) or b.__treadle_type__ is not a.__treadle_type__:
+    if not isinstance(b, CompositeValue):
         return NotImplemented
+    if b.__treadle_type__ is not a.__treadle_type__:
+        raise _no_function(name, a, b)
     return type(a)._of([function(x, y) for x, y in zip(a._data, b._data)])
+
+
+def _no_function(name: str, a: CompositeValue, b: CompositeValue) -> KernelTypeError:
+    """Neither value knows what ``name`` of both would be."""
+    types = f"{spell(a.__treadle_type__)}, {spell(b.__treadle_type__)}"
+    return KernelTypeError(f"Couldn't find a function {name!r} compatible with the arguments '{types}'")
 
 
 class VectorValue(CompositeValue):
@@ -295,8 +306,10 @@ class TransformValue(VectorValue):
     def __class_getitem__(cls, item: Any) -> Any:
         return _spelt(cls, item, core.transformation, 0)
 
-    def __init__(self, *args: Any, p: Any = None, q: Any = None):
+    def __init__(self, *args: Any, p: Any = None, q: Any = None, **others: Any):
         cls = type(self)
+        if others:
+            raise TypeError(f"got an unexpected keyword argument {next(iter(others))!r}")
         if len(args) == 7 or (len(args) == 1 and (number_in(args[0]) is not None or _size(args[0], "p") == 7)):
             self._data = cls._pack(_components(cls, args))
             return

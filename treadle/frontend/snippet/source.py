@@ -28,7 +28,8 @@ class SnippetSource(Source):
         self, function: FunctionType, snippet: str, namespace: Mapping[str, Any] | None = None, adjoint: bool = False
     ):
         super().__init__(function, namespace)
-        self.snippet, self.adjoint = snippet, adjoint
+        self.snippet = self.content = snippet
+        self.adjoint = adjoint
         self.file = f"<snippet of {self.qualname} {digest(snippet)[:12]}>"  # tells it from others, to every cache
         lines = snippet.splitlines(keepends=True) or [""]
         linecache.cache[self.file] = (len(snippet), None, lines, self.file)
@@ -76,9 +77,8 @@ class SnippetSource(Source):
         """What annotations can mean: they stand in Python."""
         return {**self.function.__globals__, **self.namespace, **super().closure}
 
-    @cached_property
-    def _parameters(self) -> tuple[Parameter, ...]:
-        declared = super()._parameters
+    def parameters(self) -> tuple[Parameter, ...]:
+        declared = super().parameters()
         result = self.annotations.get("return")
         if not self.adjoint or result is None or result == "None":
             return declared
