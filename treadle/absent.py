@@ -26,7 +26,6 @@ _FEATURES: dict[str, str] = {
         "compile_aot_module load_aot_module ModuleBuildOptions",
     "memory of other processes is shared between CUDA devices only": "from_ipc_handle event_from_ipc_handle",
     "managed memory needs a CUDA device": "CudaManagedAllocator",
-    f"addresses of local variables are {_LATER}": "address_of",
     "what Warp compiles from C++ is written in the kernel language here": "build_experimental",
     "Warp's own library has no code for it either": "dense_gemm_batched dense_chol_batched dense_solve_batched",
     f"finite elements are {_LATER}": "fem",

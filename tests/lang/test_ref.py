@@ -143,6 +143,56 @@ def test_builtins_give_their_results_to_elements():
     assert s.numpy()[0, 0].tolist() == [3.0, 2.0, 1.0] and abs(np.linalg.det(u.numpy()[0])) == pytest.approx(1.0)
 
 
+@wp.func
+def store_double(x: wp.ref[float], y: float):
+    x = 2.0 * y
+
+
+@wp.func_grad(store_double)
+def adj_store_double(x: wp.ref[float], y: float):
+    wp.adjoint[y] += 20.0 * wp.adjoint[x]
+    wp.adjoint[x] = 0.0
+
+
+@wp.kernel
+def with_rule(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    y = x[i]
+    store_double(y, x[i])
+    out[i] = y
+    store_double(out[i + 2], x[i])
+
+
+def test_gradient_functions_see_the_adjoint_of_what_was_left():
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    out = wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(with_rule, dim=2, inputs=[x, out])
+    tape.backward(grads={out: wp.ones(4, dtype=float)})
+    assert out.numpy().tolist() == [2.0, 4.0, 2.0, 4.0] and x.grad.numpy().tolist() == [40.0, 40.0]
+
+
+@wp.kernel
+def by_address(boxes: wp.array(dtype=Box), x: wp.array2d[float]):
+    i = wp.tid()
+    wp.array(ptr=wp.address_of(x[i, 1]), shape=1, dtype=float)[0] = 7.0
+    wp.array(ptr=wp.address_of(boxes[i].vec.y), shape=1, dtype=float)[0] = 8.0
+
+
+def test_addresses_of_elements_and_their_parts():
+    boxes, x = wp.zeros(2, dtype=Box), wp.zeros((2, 2), dtype=float)
+    wp.launch(by_address, dim=2, inputs=[boxes, x])
+    assert x.numpy().tolist() == [[0.0, 7.0]] * 2 and boxes.numpy()["vec"].tolist() == [[0.0, 8.0, 0.0]] * 2
+
+    @wp.kernel
+    def of_variable(n: wp.array(dtype=wp.uint64)):
+        y = 1.0
+        n[0] = wp.address_of(y)
+
+    with pytest.raises(wp.KernelTypeError, match="variables have none"):
+        wp.launch(of_variable, dim=1, inputs=[wp.zeros(1, dtype=wp.uint64)])
+
+
 def test_values_cannot_be_passed_by_reference():
     @wp.kernel
     def number():

@@ -122,6 +122,15 @@ class block_dim:
 
 
 @builtin("utility")
+class address_of:
+    """Where an element of an array, or a part of one, lies in memory: ``wp.address_of(a[i].velocity)``, as uint64."""
+
+    def sig(a: Any) -> u64: ...
+
+    match = _inside_only("address_of")
+
+
+@builtin("utility")
 class breakpoint:
     """Where a debugger is to stop. Kernels go on: many of their threads are one thread of the processor. Called from
     Python it is Python's own."""

@@ -11,7 +11,7 @@ from ..base.errors import KernelNameError, KernelSyntaxError, TreadleError
 from ..builtins import registry
 from ..ir.node import Func, Value
 from ..types import values
-from ..types.core import STR, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, i32
+from ..types.core import STR, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, i32, u64
 from ..types.spelling import spell
 from .arguments import Arguments, called
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
@@ -22,6 +22,8 @@ from .expressions import RULES
 from .facts import root_name
 from .gradients import Gradients
 from .names import MISSING
+from .references import Memory
+from .slicing import below
 
 PYTHON: dict[Any, str] = {
     abs: "abs", min: "min", max: "max", pow: "pow", round: "round", len: "len", print: "print",
@@ -170,6 +172,18 @@ class Calls(Gradients):
         if n is not None:
             return Constant(n, i32, True)
         return self.builtin_call("len", given.args, given.kwargs, node, given.places)
+
+    def _address_of(self, node: ast.Call) -> Operand:
+        """``wp.address_of(a[i].x)``: where an element of an array, or a part of one, lies."""
+        if len(node.args) != 1 or node.keywords:
+            self.fail(node, "wp.address_of takes one element of an array, or a part of one")
+        ref = self.reference(node.args[0])
+        if not isinstance(ref, Memory) or not ref.complete or ref.view.type.space != "global":
+            self.fail(node.args[0], "only elements of arrays and their parts have an address, variables have none",
+                      "pass the variable by reference, with wp.ref")  # fmt: skip
+        b = self.here(node)
+        one = b.one("subview", (ref.view, *ref.indices), below(ref.view.type, len(ref.indices)))
+        return b.one("address", (one,), u64)
 
     def _tid(self, node: ast.Call) -> Operand:
         if node.args or node.keywords:
@@ -349,7 +363,7 @@ def known_length(x: Operand) -> int | None:
 
 
 OWN: dict[str, Callable[[Calls, ast.Call], Operand | None]] = {
-    "tid": Calls._tid, "len": Calls._len, "print": Calls._print, "printf": Calls._printf,
+    "tid": Calls._tid, "address_of": Calls._address_of, "len": Calls._len, "print": Calls._print, "printf": Calls._printf,
 }  # fmt: skip
 
 RULES[ast.Call] = Calls._call

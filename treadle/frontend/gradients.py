@@ -31,15 +31,18 @@ class Gradients(Printing):
 
     # -- wp.adjoint ----------------------------------------------------------------------------------------------------
 
-    def begin_rule(self, arguments: tuple[Value, ...], results: tuple[Value, ...], names: list[str]) -> list[Value]:
+    def begin_rule(
+        self, arguments: tuple[Value, ...], results: tuple[Value, ...], names: list[str], altered: list[str]
+    ) -> list[Value]:
         """Bind the variables for the adjoints of ``arguments``, all zero, and the parameters called ``names``, which
-        take the adjoints of ``results``; gives back those of the latter that the rule is called with."""
+        take the adjoints of ``results``; gives back those of the latter that the rule is called with. The last results
+        are what the function left in the arguments ``altered``, whose adjoints begin as theirs."""
         span, taken = self.source.span, []
         self.differentiated = {p.name: p for p in arguments}
         for p in arguments:
             if has_floats(p.type):
                 self.env[ADJOINT + p.name] = Variable(zero(self.builder, p), True, span)
-        for made, name in zip(results, names, strict=True):
+        for made, name in zip(results, names, strict=False):
             if has_floats(made.type):
                 adjoint = Value(made.type, name)
                 taken.append(adjoint)
@@ -48,6 +51,10 @@ class Gradients(Printing):
             else:
                 adjoint = zero(self.builder, made)
             self.env[name] = Variable(adjoint, True, span)
+        for made, name in zip(results[len(names) :], altered, strict=True):
+            if has_floats(made.type):
+                taken.append(Value(made.type, name))
+                self.env[ADJOINT + name] = Variable(taken[-1], True, span)
         return taken
 
     def end_rule(self) -> tuple[Value, ...]:

@@ -70,6 +70,7 @@ def parse_rule(
     constants: Sequence[Constant | None] = (),
     manifest: Manifest | None = None,
     name: str = "",
+    alters: Sequence[int] = (),
 ) -> Func:
     """The program of a gradient function, which takes the arguments of another function and its results' adjoints.
 
@@ -77,6 +78,7 @@ def parse_rule(
         source: the user's gradient function.
         arg_types, constants: as for the function that it belongs to, see :func:`parse`.
         result_types: what that function gives back.
+        alters: which arguments the last of its results are new values of.
         options: ``gradient`` says how often the gradient function itself will be differentiated.
 
     Returns: a function of the arguments, the results, and the adjoints of the results that have floats; it gives back
@@ -84,7 +86,7 @@ def parse_rule(
     """
     found = Manifest() if manifest is None else manifest
     parser = _parser(source)(source, options, "function", found)
-    return _guarded(parser, arg_types, constants, name, tuple(result_types))
+    return _guarded(parser, arg_types, constants, name, tuple(result_types), alters)
 
 
 def parse_builtin(body: Callable, types: Sequence[Type], gradient: int = 0) -> Func:
@@ -105,6 +107,7 @@ def _guarded(
     constants: Sequence[Constant | None],
     name: str,
     result_types: tuple[Type, ...] | None = None,
+    alters: Sequence[int] = (),
 ) -> Func:
     """Parse, unless the same function is being parsed already: then it calls itself."""
     stack = _running.__dict__.setdefault("stack", [])
@@ -116,7 +119,7 @@ def _guarded(
     sys.setrecursionlimit(max(before, FRAMES))
     try:
         if result_types is not None:
-            return parser.run_rule(arg_types, constants, result_types, name)
+            return parser.run_rule(arg_types, constants, result_types, name, alters)
         return parser.run(arg_types, constants, name)
     finally:
         sys.setrecursionlimit(before)
@@ -164,12 +167,14 @@ class Parser(Statements):
         constants: Sequence[Constant | None],
         result_types: tuple[Type, ...],
         name: str,
+        alters: Sequence[int],
     ) -> Func:
         """Translate a gradient function; see :func:`parse_rule`."""
         declared, n = self.source.parameters(), len(arg_types)
         arguments = self._received(declared[:n], arg_types, constants)
         results = tuple([Value(t) for t in result_types])
-        adjoints = self.begin_rule(arguments, results, [p.name for p in declared[n:]])
+        altered = [declared[index].name for index in alters]
+        adjoints = self.begin_rule(arguments, results, [p.name for p in declared[n:]], altered)
         self.declared = None
         self.block(self.tree.body)
         if self.errors:

@@ -22,7 +22,8 @@ def func_grad(forward: Any) -> Callable[[Callable], Callable]:
 
     The decorated function takes the arguments of ``forward``, then the adjoint of each of its results, all annotated
     alike. It returns nothing: it adds to ``wp.adjoint[x]`` for each argument ``x`` (of an array: to its gradient,
-    ``wp.adjoint[a][i] += …``). It belongs to the overload of ``forward`` whose parameters have the same annotations;
+    ``wp.adjoint[a][i] += …``). Of an argument passed by reference ``wp.adjoint[x]`` is at first the adjoint of what the
+    function left in it, and at last that of what it found there. It belongs to the overload of ``forward`` whose parameters have the same annotations;
     where these are ``Any`` it serves every type (beyond Warp).
 
     Returns: the decorated function, unchanged.
@@ -115,10 +116,11 @@ def programs(
     Raises:
         KernelGradientError: the user's functions do not go with the results of ``f``.
     """
-    results = tuple([y.type for y in f.treadle_function(types, known).body.yields])
+    func = f.treadle_function(types, known)
+    results = tuple([y.type for y in func.body.yields])
     found = {}
     if f.adjoint is not None:
-        found["adjoint"] = _adjoint_program(f, f.adjoint, types, known, results, gradient - 1)
+        found["adjoint"] = _adjoint_program(f, f.adjoint, types, known, func, gradient - 1)
     if f.replay is not None:
         replay = found["replay"] = f.replay.treadle_function(types, known)
         given = tuple([y.type for y in replay.body.yields])
@@ -132,11 +134,14 @@ def _adjoint_program(
     rule: Function,
     types: tuple[Type | None, ...],
     known: tuple[Constant | None, ...],
-    results: tuple[Type, ...],
+    func: Func,
     gradient: int,
 ) -> Func:
+    """The gradient function ``rule`` of ``f``, whose program is ``func``, as a program."""
     from ..frontend.parse import Options, parse_rule
 
+    made, alters = tuple([y.type for y in func.body.yields]), func.facts.get("alters", ())
+    results = made[: len(made) - len(alters)]  # behind them stand the new values of arguments passed by reference
     declared = rule.source.parameter_types()[len(types) :]
     if len(declared) != len(results) or not all(map(_takes, results, declared)):
         _misfit(
@@ -145,12 +150,12 @@ def _adjoint_program(
             "take the adjoint of each result, of the result's type",
         )
     key = (types, known_values(types, known), gradient)
-    func = rule.programs.get(key)
-    if func is None:
+    found = rule.programs.get(key)
+    if found is None:
         options = Options(gradient=gradient)
-        func = parse_rule(rule.source, types, results, options, known, rule.manifest(), f"adjoint {f.key}")
-        rule.programs[key] = func
-    return func
+        found = parse_rule(rule.source, types, made, options, known, rule.manifest(), f"adjoint {f.key}", alters)
+        rule.programs[key] = found
+    return found
 
 
 def _takes(result: Type, declared: Type | None) -> bool:
