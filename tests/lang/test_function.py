@@ -254,3 +254,66 @@ def test_functions_may_return_arrays_that_lie_in_different_ways():
     y = wp.zeros(6, dtype=float)
     wp.launch(k, 6, inputs=[s, a, whole[:, ::2], y])
     assert y.list() == [112.0, 221.0, 311.0, 312.0, 521.0, 511.0]
+
+
+def test_open_annotations_tell_overloads_apart():
+    from typing import Any  # noqa: F401, used by annotations that are text
+
+    @wp.func
+    def kind(x: wp.types.vector(length=Any, dtype=float)):
+        return 1
+
+    @wp.func
+    def kind(x: wp.types.matrix(shape=(Any, Any), dtype=wp.Float)):  # noqa: F811
+        return 2
+
+    @wp.func
+    def kind(x: wp.Int):  # noqa: F811
+        return 3
+
+    @wp.func
+    def kind(x: wp.Float):  # noqa: F811
+        return 4
+
+    @wp.func
+    def kind(x: wp.array(dtype=Any)):  # noqa: F811
+        return 5
+
+    @wp.func
+    def kind(x: Any):  # noqa: F811
+        return 6
+
+    @wp.kernel
+    def kinds(a: wp.array(dtype=wp.vec3), found: wp.array(dtype=int)):
+        found[0] = kind(wp.vec2(1.0, 2.0))
+        found[1] = kind(wp.mat22d())
+        found[2] = kind(wp.int8(1)) * 10 + kind(1)
+        found[3] = kind(wp.float16(1.0)) * 10 + kind(1.0)
+        found[4] = kind(a)
+        found[5] = kind(wp.quat(0.0, 0.0, 0.0, 1.0))
+
+    found = wp.zeros(6, dtype=int)
+    wp.launch(kinds, dim=1, inputs=[wp.zeros(1, dtype=wp.vec3), found])
+    assert found.numpy().tolist() == [1, 2, 33, 44, 5, 6]
+    assert [kind(x) for x in (wp.vec2(), wp.mat33(), 3, 4.0, wp.float64(4.0), wp.zeros(1), wp.quat())] == [
+        1,
+        2,
+        3,
+        4,
+        4,
+        5,
+        6,
+    ]
+
+
+def test_an_argument_must_be_what_an_open_annotation_asks_for():
+    @wp.func
+    def half(x: wp.Float):
+        return x * type(x)(0.5)
+
+    @wp.kernel
+    def wrong(a: wp.array(dtype=int)):
+        a[0] = half(a[0])
+
+    with pytest.raises(wp.KernelTypeError, match="argument 'x' of .*half must be wp.Float, not int32"):
+        wp.launch(wrong, dim=1, inputs=[wp.zeros(1, dtype=int)])

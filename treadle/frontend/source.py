@@ -15,7 +15,8 @@ from ..base.errors import KernelSyntaxError, TreadleError
 from ..base.span import Span
 from ..builtins.names import UPDATING
 from ..types.annotations import Reference, evaluated, type_of
-from ..types.core import Type
+from ..types.core import Array, Type
+from ..types.limits import Limit, limit_of
 from .lambdas import function_of, lambdas_of
 from .statics import settled
 
@@ -171,6 +172,14 @@ class Source:
     def _parameter_types(self) -> tuple[Type | None, ...]:
         names = self.names()
         return tuple([self._declared(p.annotation, names, f"parameter {p.name!r}") for p in self.parameters()])
+
+    @cached_property
+    def limits(self) -> tuple[Limit | None, ...]:
+        """For each parameter whose type is open, the test that an argument's type must pass; None where any will do."""
+        names, declared = self.names(), self._parameter_types
+        notes = [p.annotation for p in self.parameters()]
+        return tuple([limit_of(note, names) if t is None or isinstance(t, Array) else None
+                      for note, t in zip(notes, declared, strict=True)])  # fmt: skip
 
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""

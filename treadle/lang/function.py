@@ -14,6 +14,7 @@ from ..frontend.names import Manifest
 from ..frontend.source import EMPTY, Parameter, Source
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Tuple, Type, Vector, View
 from ..types.layout import leaves
+from ..types.limits import Limit
 from ..types.promotion import adapts
 from ..types.spelling import spell
 from .module import Module, module_of
@@ -150,12 +151,13 @@ class Function:
     def settle(self, types: Sequence[Type | None], known: Sequence[Constant | None]) -> tuple[Type | None, ...]:
         """The parameter types for a call: the annotation where a literal takes it, else the argument's own type."""
         found = []
-        for p, declared, t, c in zip(
-            self.source.parameters(), self.source.parameter_types(), types, known, strict=True
+        for p, declared, limit, t, c in zip(
+            self.source.parameters(), self.source.parameter_types(), self.source.limits, types, known, strict=True
         ):
-            if not fits_call(t, declared, c):
+            if not fits_call(t, declared, c) or not _passes(t, limit):
+                wanted = spell(declared) if declared is not None else str(p.annotation).replace("~", "wp.")
                 raise KernelTypeError(
-                    f"argument {p.name!r} of {self.key} must be {spell(declared)}, not {spell(t)}",
+                    f"argument {p.name!r} of {self.key} must be {wanted}, not {spell(t)}",
                     hint=_cast_hint(declared, t),
                 )
             found.append(declared if isinstance(declared, Scalar) else t)
@@ -189,7 +191,8 @@ class Function:
             return isinstance(value, Function) or hasattr(value, "__treadle_builtin__")
         place = [p.name for p in self.source.parameters()].index(name)
         declared = self.source.parameter_types()[place]
-        if declared is None:
+        limit = self.source.limits[place]
+        if declared is None and limit is None:
             return True
         from .host import argument
 
@@ -197,7 +200,7 @@ class Function:
             t = getattr(value, "type", None) if isinstance(declared, Array | Indexed) else argument(value).type
         except KernelTypeError:
             return False
-        return isinstance(t, Type) and fits(t, declared)
+        return isinstance(t, Type) and (declared is None or fits(t, declared)) and _passes(t, limit)
 
     def get_overload(self, arg_types: Sequence[Any], kwarg_types: dict[str, Any] | None = None) -> Function:
         """The overload for arguments of these types, given as annotations.
@@ -211,7 +214,7 @@ class Function:
 
     def _in_order(self) -> list[Function]:
         """The overloads as calls try them: the fewer parameters take any type the earlier, the latest first."""
-        return sorted(reversed(self.overloads), key=lambda o: sum(map(_open, o.source.parameter_types())))
+        return sorted(reversed(self.overloads), key=_openness)
 
     def select(self, types: Sequence[Type | None], known: Sequence[Constant | None] = ()) -> Function:
         """The overload whose annotations take arguments of ``types``: exactly, or else with literals adapted."""
@@ -233,15 +236,23 @@ class Function:
         required = sum(p.default is EMPTY for p in self.source.parameters())
         if not required <= len(types) <= len(declared):
             return False
-        return all(fits_call(t, d, c) for t, d, c in zip(types, declared, known, strict=False))
+        told = zip(types, declared, self.source.limits, known, strict=False)
+        return all(fits_call(t, d, c) and _passes(t, limit) for t, d, limit, c in told)
 
 
 _NUMBERS = (bool, int, float)
 
 
-def _open(t: Type | None) -> bool:
-    """Whether a parameter declared so takes arguments of several types."""
-    return t is None or (isinstance(t, Array) and t.elem is None)
+def _openness(f: Function) -> tuple[int, int]:
+    """How many parameters of ``f`` take arguments of any type, and how many of some types."""
+    types, limits = f.source.parameter_types(), f.source.limits
+    some = [t is None or (isinstance(t, Array) and t.elem is None) for t in types]
+    return sum([t is None and limit is None for t, limit in zip(types, limits)]), sum(some)
+
+
+def _passes(t: Type | None, limit: Limit | None) -> bool:
+    """Whether arguments of type ``t`` are what an open annotation asks for; what has no type passes."""
+    return limit is None or t is None or limit(t)
 
 
 _AT_RUN_TIME = (Scalar, Vector, Matrix, Struct, View, Tuple)
@@ -332,8 +343,8 @@ def register(made: Function, around: dict[str, Any]) -> Function:
 def _join(made: Function, known: Function) -> None:
     """Let ``made`` be an overload beside those of ``known``, defined earlier under its name in the same scope. One with
     the same parameters it takes the place of, for whoever means ``made``; who holds ``known`` goes on with the old."""
-    types = made.source.parameter_types()
-    others = [o for o in known.overloads if o.source.parameter_types() != types]
+    asked = made.source.parameter_types(), made.source.limits
+    others = [o for o in known.overloads if (o.source.parameter_types(), o.source.limits) != asked]
     if len(others) == len(known.overloads):
         known.overloads.append(made)
         made.overloads = known.overloads

@@ -20,6 +20,7 @@ from .composite_values import (
     vector_class,
 )
 from .core import Scalar, Type, f32
+from .limits import OpenType
 from .numpy_types import numpy_dtype, type_of_numpy
 from .spelling import SCALAR_NAMES, SUFFIXES, spell
 
@@ -30,13 +31,6 @@ __all__ = [
 ]  # fmt: skip
 
 # -- makers ------------------------------------------------------------------------------------------------------------
-
-
-class OpenType:
-    """A vector or matrix annotation that leaves its length or its scalar open."""
-
-    __slots__ = ()
-    __treadle_open__ = True
 
 
 def _scalar_of(dtype: Any) -> Scalar | None:
@@ -60,7 +54,7 @@ def vector(length: Any, dtype: Any) -> Any:
     """
     scalar = _scalar_of(dtype)
     if scalar is None or length is Any:
-        return OpenType()
+        return OpenType("vec", (length,), dtype)
     if not isinstance(length, int) or length < 0:
         raise TypeError(f"length must be an int, not {length!r}")
     return vector_class(length, scalar)
@@ -73,10 +67,11 @@ def matrix(shape: Any, dtype: Any) -> Any:
     1.0
     """
     scalar = _scalar_of(dtype)
-    if scalar is None or shape is Any or Any in tuple(shape):
-        return OpenType()
+    shape = (Any, Any) if shape is Any else tuple(shape)
     if len(shape) != 2:
         raise ValueError(f"a matrix has two dimensions, rows and columns, not {shape!r}")
+    if scalar is None or Any in shape:
+        return OpenType("matrix", shape, dtype)
     rows, cols = shape
     if not isinstance(rows, int) or not isinstance(cols, int) or rows < 0 or cols < 0:
         raise TypeError(f"shape must be two ints, not {shape!r}")
@@ -90,7 +85,7 @@ def quaternion(dtype: Any = Any) -> Any:
     1.0
     """
     scalar = _scalar_of(dtype)
-    return OpenType() if scalar is None else quaternion_class(scalar)
+    return OpenType("quat", (), dtype) if scalar is None else quaternion_class(scalar)
 
 
 def transformation(dtype: Any = Any) -> Any:
@@ -100,7 +95,7 @@ def transformation(dtype: Any = Any) -> Any:
     1.0
     """
     scalar = _scalar_of(dtype)
-    return OpenType() if scalar is None else transformation_class(scalar)
+    return OpenType("transform", (), dtype) if scalar is None else transformation_class(scalar)
 
 
 def transform_expand(t: Any) -> Any:
