@@ -126,6 +126,23 @@ def memory(
 ): ...  # fmt: skip
 
 
+@wp.struct
+class Weights:
+    a: wp.array(dtype=float)
+    n: int
+    v: wp.vec3
+
+
+@wp.func_native("""
+    float s = 0.f;
+    for (int k = 0; k < w.n; k++) s += w.a.data[k] * w.v[k % 3];
+    total = total + s;
+    int row = grid.shape.dims[1];
+    grid.data[1 * row + i] *= 100;  // one index counts all elements
+""")
+def weighted(w: Weights, total: wp.ref[wp.float32], grid: wp.array2d(dtype=float), i: int): ...
+
+
 @wp.func_native("wp::fixedarray_t<3, wp::float32> r; r[0] = x; r[1] = x + 1.0f; r[2] = x + 2.0f; return r;")
 def three(x: float) -> wp.fixedarray(dtype=float, shape=3): ...
 
@@ -148,6 +165,14 @@ def use_memory(a: wp.array(dtype=float), out: wp.array(dtype=float), total: wp.a
     grid[0, i] = r[0] + 10.0 * r[2] + v[1] + same(a)[i]
 
 
+@wp.kernel(enable_backward=False)
+def use_struct(w: Weights, grid: wp.array2d(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    total = float(1.0)
+    weighted(w, total, grid, i)
+    out[i] = total
+
+
 def test_pointers_atomics_arrays_and_lists():
     a = wp.array(np.arange(20, dtype=np.float32), dtype=float)
     out, total, grid = wp.zeros(10, dtype=float), wp.zeros(3, dtype=int), wp.zeros((2, 10), dtype=float)
@@ -156,6 +181,14 @@ def test_pointers_atomics_arrays_and_lists():
     np.testing.assert_array_equal(out.numpy(), 4 * i + 1)
     assert total.list() == [10, 9, 100]
     np.testing.assert_array_equal(grid.numpy(), [14 * i + 20, i + 2])
+
+
+def test_structs_references_and_flat_indices():
+    w = Weights(a=wp.array(np.arange(5.0), dtype=float), n=5, v=wp.vec3(1.0, 2.0, 3.0))
+    grid, out = wp.ones((2, 3), dtype=float), wp.zeros(3, dtype=float)
+    wp.launch(use_struct, 3, inputs=[w, grid, out])
+    assert out.list() == [20.0] * 3
+    assert grid.numpy().tolist() == [[1.0] * 3, [100.0] * 3]
 
 
 def test_called_from_python():

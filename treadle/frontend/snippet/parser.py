@@ -13,6 +13,8 @@ from typing import Any
 
 from ...base.errors import KernelNameError, KernelTypeError
 from ...builtins import registry
+from ...ir.indexed import extent
+from ...ir.node import Value
 from ...types.core import (
     Matrix,
     Scalar,
@@ -35,6 +37,7 @@ from ..control import operand_type
 from ..expressions import RULES, BareName
 from ..names import near
 from ..parse import Parser
+from ..references import Reference
 from ..source import EMPTY
 from . import functions
 
@@ -93,6 +96,22 @@ class SnippetParser(Parser):
         close = near(word, [*self.env, *_OF_FLOATS])
         self.fail(node, f"the name {word!r} is not known in a snippet", close or
                   "snippets see their parameters, types and builtins", KernelNameError)  # fmt: skip
+
+    def _subscript(self, node: ast.Subscript) -> Reference:
+        """One index into an array of several dimensions counts all elements row by row, as memory has them in C."""
+        if not isinstance(node.slice, ast.Tuple):
+            base = self.reference(node.value)
+            t = self.type_of(base)
+            if isinstance(t, View) and t.ndim > 1:
+                v = self.value(self.read(base, node), node)
+                rest = self.value(self.operand(node.slice), node)
+                at: list[Value] = []
+                for axis in range(t.ndim - 1, 0, -1):
+                    n = extent(self.here(node), v, axis)
+                    at.insert(0, self.value(self.binary("mod", rest, n, node), node))
+                    rest = self.value(self.binary("div", rest, n, node), node)
+                return self.element(v, (rest, *at))
+        return super()._subscript(node)
 
     # -- types ---------------------------------------------------------------------------------------------------------
 
