@@ -28,6 +28,7 @@ _FEATURES: dict[str, str] = {
     "managed memory needs a CUDA device": "CudaManagedAllocator",
     "what Warp compiles from C++ is written in the kernel language here": "build_experimental",
     "Warp's own library has no code for it either": "dense_gemm_batched dense_chol_batched dense_solve_batched",
+    "Warp's own examples and tests come with the package warp-lang": "examples tests",
     f"finite elements are {_LATER}": "fem",
     f"sparse matrices are {_LATER}": "sparse",
     f"optimisers and linear solvers are {_LATER}": "optim",

@@ -46,6 +46,19 @@ def test_a_script_runs_as_it_is(way, tmp_path):
     assert done.stdout == "__main__ ['a', '--b'] True\n" and done.returncode == 7, done.stderr
 
 
+def test_examples_of_an_installed_warp_run_with_treadle(tmp_path):
+    example = tmp_path / "warp" / "examples" / "core"
+    example.mkdir(parents=True)
+    (tmp_path / "warp" / "__init__.py").write_text("raise AssertionError('Warp itself is imported')", encoding="utf-8")
+    (tmp_path / "warp" / "config.py").write_text("version = 'theirs'", encoding="utf-8")
+    (tmp_path / "warp" / "examples" / "__init__.py").write_text("folder = __file__", encoding="utf-8")
+    text = "import warp as wp, warp.config as c\nprint(wp.__name__, c is wp.config)\n"
+    (example / "wave.py").write_text(text, encoding="utf-8")
+    program = "import treadle as t; t.install_as_warp(); import warp.examples.core.wave; print(warp.examples.folder)"
+    done = run("-c", program, cwd=tmp_path)
+    assert done.stdout.startswith("treadle True\n") and str(tmp_path) in done.stdout, done.stderr
+
+
 def test_the_name_that_is_taken(tmp_path):
     (tmp_path / "warp.py").write_text("", encoding="utf-8")
     done = run("-c", "import warp, treadle; treadle.install_as_warp()", cwd=tmp_path)

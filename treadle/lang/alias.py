@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
 _ALIAS = "warp"
 _OURS = __name__.partition(".")[0]
+_MATERIAL = ("examples", "tests")  # programs that come with Warp and, being programs, run here too
 
 
 def install_as_warp() -> None:
@@ -39,8 +41,21 @@ class _Finder(MetaPathFinder):
         top, _, rest = fullname.partition(".")
         if top != _ALIAS:
             return None
+        if rest.partition(".")[0] in _MATERIAL:
+            installed = _beside(fullname)
+            if installed is not None:
+                return installed
         module = _module(rest)
         return ModuleSpec(fullname, _Loader(module), is_package=hasattr(module, "__path__"))
+
+
+def _beside(fullname: str) -> ModuleSpec | None:
+    """What ``fullname`` is in the package of NVIDIA Warp, where that is installed; Warp itself is not imported."""
+    whole = PathFinder.find_spec(_ALIAS)
+    if whole is None or not whole.submodule_search_locations:
+        return None
+    *parents, _ = fullname.split(".")[1:]
+    return PathFinder.find_spec(fullname, [os.path.join(p, *parents) for p in whole.submodule_search_locations])
 
 
 def _module(rest: str) -> ModuleType:
