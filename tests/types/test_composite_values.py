@@ -174,3 +174,23 @@ def test_brain_floats_are_numbers_to_numpy():
     v = values.vector(2, values.bfloat16)(0.5, 3)
     assert np.asarray(v).dtype == np.float32 and np.asarray(v).tolist() == [0.5, 3.0]
     assert np.asarray(values.bfloat16(0.5)) == 0.5
+
+
+def test_bytes_are_those_of_memory():
+    import treadle as wp
+
+    cases = [
+        values.vec3d(1, 2, 3), values.vec2h(1, 2), values.mat22(1, 2, 3, 4), values.vec2i(1, -2),
+        values.quat(0, 0, 0, 1), values.vector(2, values.bfloat16)(1, 2), values.vector(2, bool)(True, False),
+    ]  # fmt: skip
+    for value in cases:
+        rows = wp.array([value], dtype=type(value))
+        assert bytes(value) == rows.numpy().tobytes() and type(value).from_ptr(rows.ptr) == value
+
+
+def test_bytes_are_those_in_memory():
+    for made in (wp.vec3(1.0, 2.0, 3.0), wp.vec2h(1.0, 2.0), wp.mat22d(1.0, 2.0, 3.0, 4.0), wp.types.vector(2, bool)(1, 0)):
+        kept = wp.zeros(1, dtype=type(made))
+        kept.fill_(made)
+        assert bytes(made) == kept.numpy().tobytes()
+    assert bytes(wp.quat_identity(dtype=wp.bfloat16)) == b"\0\0\0\0\0\0\x80?"

@@ -8,7 +8,7 @@ from treadle.types.inquiry import QUESTIONS
 
 CLASSES = {
     "int": [int, wp.int8, wp.uint64], "float": [float, wp.float16], "vector": [wp.vec3, wp.vec2i], "matrix": [wp.mat33],
-    "quaternion": [wp.quat], "transformation": [wp.transform], "array": [wp.array, wp.array(dtype=float)],
+    "quaternion": [wp.quat], "transformation": [wp.transform], "array": [wp.array, wp.fixedarray],
     "tile": [wp.tile],
 }  # fmt: skip
 
@@ -39,6 +39,8 @@ def test_values_are_asked_for_their_type():
     assert types.is_float(2.0) and types.is_vector(wp.vec3()) and not types.is_vector("x")
     assert types.is_matrix(wp.mat22()) and not types.is_matrix(wp.mat22)
     assert types.is_array(wp.zeros(2, dtype=float)) and not types.is_array(3.0)
+    annotation = wp.array(dtype=float)
+    assert types.is_array(annotation) and not types.type_is_array(annotation)
     tile = wp.tile[float, 2, 2]
     assert types.is_tile(tile) and types.is_tile(wp.tile[float]) and not types.is_composite(tile)
     assert not types.is_vector(tile) and not types.type_is_tile(tile) and not types.is_tile(wp.vec3())

@@ -67,6 +67,8 @@ def _of_class(kind: str) -> Callable[[Any], bool]:
     phrase, holds = _KINDS[kind]
 
     def ask(t: Any) -> bool:
+        if isinstance(t, ArrayAnnotation):
+            return False  # it stands for an array, not for a class of arrays
         found = type_meant(t)
         if found is None and kind in _NAMES and (kind == "tile" or isinstance(t, type)):
             return getattr(t, "__treadle_builtin__", "") in _NAMES[kind]
