@@ -60,6 +60,13 @@ def test_what_changes_its_arguments_or_prints_is_evaluated():
         assert t[0] == 1.0
 
 
+def test_arguments_by_name():
+    m = wp.identity(n=4, dtype=float)
+    assert wp.transform_point(point=V, xform=m) == wp.transform_point(m, V) == wp.transform_point(point=V, mat=m)
+    assert wp.quat_identity(dtype=None) == wp.quat_identity() and type(wp.quat_identity(dtype=wp.float64)) is wp.quatd
+    assert wp.sin.key == "sin"
+
+
 def test_a_warm_call_takes_little():
     def call():
         wp.normalize(V)

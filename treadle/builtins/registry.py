@@ -218,6 +218,9 @@ class Record:
     def _slots(self, args: list[Arg], kwargs: dict[str, Arg]) -> list[list[tuple[Arg, int]]]:
         """Per parameter its arguments, each with its position among those given (-1 for a default)."""
         params, slots, taken = self.signature.params, [], 0
+        synonyms = self.part("synonyms")  # further names of parameters
+        if synonyms:
+            kwargs = {synonyms.get(name, name): arg for name, arg in kwargs.items()}
         where = {name: len(args) + k for k, name in enumerate(kwargs)}
         unknown = kwargs.keys() - {p.name for p in params}
         if unknown:

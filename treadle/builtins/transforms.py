@@ -150,6 +150,8 @@ class transform_point_matrix:
     vec3f([1.0, 2.0, 3.0])
     """
 
+    synonyms = {"xform": "mat"}
+
     def body(mat: Mat(4, 4, Float), point: Vec(3, Float)) -> Vec(3, Float):
         return vector(
             mat[0, 0] * point[0] + mat[0, 1] * point[1] + mat[0, 2] * point[2] + mat[0, 3],
@@ -177,6 +179,8 @@ class transform_vector_matrix:
     >>> wp.transform_vector(wp.identity(n=4, dtype=float), wp.vec3(1.0, 2.0, 3.0))
     vec3f([1.0, 2.0, 3.0])
     """
+
+    synonyms = {"xform": "mat"}
 
     def body(mat: Mat(4, 4, Float), vec: Vec(3, Float)) -> Vec(3, Float):
         return vector(

@@ -363,7 +363,8 @@ def known_length(x: Operand) -> int | None:
 
 
 OWN: dict[str, Callable[[Calls, ast.Call], Operand | None]] = {
-    "tid": Calls._tid, "address_of": Calls._address_of, "len": Calls._len, "print": Calls._print, "printf": Calls._printf,
+    "tid": Calls._tid, "address_of": Calls._address_of, "len": Calls._len, "print": Calls._print,
+    "printf": Calls._printf,
 }  # fmt: skip
 
 RULES[ast.Call] = Calls._call

@@ -30,6 +30,11 @@ class Builtin:
         self._calls: dict[tuple[type, ...], int] = {}  # how often it was called with these, until it is compiled
 
     @property
+    def key(self) -> str:
+        """Its name."""
+        return self.__name__
+
+    @property
     def __doc__(self) -> str:  # type: ignore[override]
         from ..builtins import registry
 
@@ -152,6 +157,7 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
     own = next(registry.records(name)).part("host")
     if own is not None:
         return own(*args, **kwargs)
+    kwargs = {k: v for k, v in kwargs.items() if v is not None}  # what None stands for is what is left out
     described = [argument(a) for a in args]
     named = {k: argument(v) for k, v in kwargs.items()}
     match = chosen(name, described, named)

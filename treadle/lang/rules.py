@@ -23,8 +23,8 @@ def func_grad(forward: Any) -> Callable[[Callable], Callable]:
     The decorated function takes the arguments of ``forward``, then the adjoint of each of its results, all annotated
     alike. It returns nothing: it adds to ``wp.adjoint[x]`` for each argument ``x`` (of an array: to its gradient,
     ``wp.adjoint[a][i] += …``). Of an argument passed by reference ``wp.adjoint[x]`` is at first the adjoint of what the
-    function left in it, and at last that of what it found there. It belongs to the overload of ``forward`` whose parameters have the same annotations;
-    where these are ``Any`` it serves every type (beyond Warp).
+    function left in it, and at last that of what it found there. The decorated function belongs to the overload of
+    ``forward`` whose parameters have the same annotations; where these are ``Any`` it serves every type (beyond Warp).
 
     Returns: the decorated function, unchanged.
 
