@@ -104,6 +104,131 @@ def test_functions_are_called_from_python():
     assert twice(4.0) == 8.0
 
 
+@wp.func
+def kind_of(x: int):
+    return "an int"
+
+
+@wp.func
+def kind_of(x: float, times: int = 1):  # noqa: F811
+    return "a float" * times
+
+
+@wp.func
+def kind_of(x: wp.array(dtype=float)):  # noqa: F811
+    return "floats"
+
+
+@wp.func
+def kind_of(f: wp.Function, x: float):  # noqa: F811
+    return f"a function of {f(x)}"
+
+
+@wp.func
+def kind_of(x: Any):  # noqa: F811
+    return "anything else"
+
+
+@wp.func
+def kind_of(x: wp.vec3):  # noqa: F811
+    return "a vector"
+
+
+def test_calls_from_python_choose_overloads_by_exact_types():
+    for _ in range(2):  # looked for, then remembered
+        assert kind_of(1) == "an int" and kind_of(1.0) == "a float" and kind_of(wp.vec3()) == "a vector"
+        assert kind_of(2.0, times=2) == "a float" * 2 and kind_of(x=1) == "an int"
+        assert kind_of(wp.zeros(1, dtype=float)) == "floats"
+        assert kind_of(wp.zeros(1, dtype=int)) == kind_of(wp.float64(1.0)) == "anything else"
+        assert kind_of(twice, 2.0) == "a function of 4.0" and kind_of(wp.sqrt, 4.0) == "a function of 2.0"
+    assert kind_of.get_overload([float]).func("", 1) == "a float"
+    for wrong in (lambda: kind_of(), lambda: kind_of(lambda x: x, 2.0), lambda: kind_of(1, y=2),
+                  lambda: twice(wp.float64(1.0)), lambda: twice(1)):  # fmt: skip
+        with pytest.raises(wp.KernelTypeError, match="no overload found for arguments"):
+            wrong()
+
+
+def test_overloads_stand_in_one_scope():
+    def scaled(k: int):
+        @wp.func
+        def f():
+            return k
+
+        @wp.func
+        def f(x: int):  # noqa: F811
+            return f() * x
+
+        return f
+
+    two, three = scaled(2), scaled(3)
+    assert len(two.overloads) == len(three.overloads) == 2
+
+    @wp.kernel
+    def k(out: wp.array(dtype=int)):
+        out[0], out[1] = two(), two(5)
+        out[2], out[3] = three(), three(5)
+
+    assert run(k, 4, int) == [2, 10, 3, 15]
+
+
+def test_an_overload_defined_again_takes_the_place_of_the_first():
+    @wp.func
+    def f(x: int):
+        return x
+
+    @wp.func
+    def f(x: float):  # noqa: F811
+        return 2.0 * x
+
+    first = f
+
+    @wp.func
+    def f(x: int):  # noqa: F811
+        return 10 * x
+
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0], out[1], out[2] = float(f(1)), f(1.0), float(first(1))
+
+    assert run(k, 3, float) == [10.0, 2.0, 1.0]
+
+
+def test_defaults_can_be_changed():
+    @wp.func
+    def shifted(x: float, by: float = 1.0, then: wp.Function = twice):
+        return then(x + by)
+
+    def launched():
+        @wp.kernel
+        def k(out: wp.array(dtype=float)):
+            out[0] = shifted(1.0)
+
+        return run(k, 1, float)
+
+    assert launched() == [4.0]
+    shifted.defaults.update(by=2.0, then=wp.neg)
+    assert launched() == [-3.0]
+
+
+def test_wrong_ways_of_declaring_and_passing_functions():
+    with pytest.raises(TypeError, match="inline must be a bool"):
+
+        @wp.func(inline="always")
+        def f(x: float):
+            return x
+
+    @wp.func
+    def apply(f: wp.Function, x: float):
+        return f(x)
+
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0] = apply(wp.printf, 1.0)
+
+    with pytest.raises(wp.KernelTypeError, match="unsupported built-in function 'printf'"):
+        run(k, 1, float)
+
+
 def test_functions_are_arguments_of_functions():
     @wp.func
     def apply(f: Any, x: float):

@@ -12,6 +12,7 @@ from ..base.errors import KernelTypeError
 from ..builtins import blocks
 from ..frontend.names import Manifest
 from ..frontend.source import EMPTY, Parameter, Source
+from ..runtime.shaped import Shaped
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Tuple, Type, Vector, View
 from ..types.layout import leaves
 from ..types.limits import Limit
@@ -64,7 +65,7 @@ class Function:
         self.replay: Function | None = None
         self.programs: dict[tuple, Func] = {}
         self._manifest = Manifest()
-        self._host: dict[tuple[type, ...], Function] = {}  # overloads that calls from Python took, by Python types
+        self._host: dict[tuple, Function] = {}  # overloads that calls from Python took, by Python types
         functools.update_wrapper(self, func)
         FUNCTIONS.add(self)
 
@@ -164,23 +165,30 @@ class Function:
         return tuple(found)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        kinds = tuple(map(type, args))
-        chosen = self._host.get(kinds) if not kwargs else None
+        chosen = None if kwargs else self._host.get(tuple(map(type, args)))
+        return (chosen or self._found(args, kwargs)).func(*args, **kwargs)
+
+    def _found(self, args: tuple, kwargs: dict[str, Any]) -> Function:
+        """The overload for a call from Python. Classes of values, and types of arrays, tell it the next time."""
+        kinds = [x.type if isinstance(x, Shaped) else type(x) for x in (*args, *kwargs.values())]
+        key = (*kinds[: len(args)], *zip(kwargs, kinds[len(args) :]))
+        chosen = self._host.get(key)
         if chosen is None:
             chosen = self._host_overload(args, kwargs)
-            if not kwargs and all([getattr(kind, "__treadle_type__", None) is not None or kind in _NUMBERS
-                                   for kind in kinds]):  # fmt: skip
-                self._host[kinds] = chosen  # the Python types tell everything
-        return chosen.func(*args, **kwargs)
+            if all([isinstance(k, Type) or k in _NUMBERS or hasattr(k, "__treadle_type__") for k in kinds]):
+                self._host[key] = chosen
+        return chosen
 
     def _host_overload(self, args: tuple, kwargs: dict[str, Any]) -> Function:
         """The overload for a call from Python, whose parameters have exactly the types of the arguments."""
         for candidate in self._in_order():
-            names = [p.name for p in candidate.source.parameters()]
+            params = candidate.source.parameters()
+            names = [p.name for p in params]
             given = dict(zip(names, args))
             if len(given) == len(args) and not given.keys() & kwargs.keys() and kwargs.keys() <= set(names):
                 given.update(kwargs)
-                if all([candidate._takes(n, given[n]) for n in names if n in given]):
+                if all([candidate._takes(p.name, given[p.name]) if p.name in given else p.default is not EMPTY
+                        for p in params]):  # fmt: skip
                     return candidate
         shown = args if not kwargs else (*args, *kwargs.values())
         raise KernelTypeError(f"Error calling function '{self.key}', no overload found for arguments {shown}")
