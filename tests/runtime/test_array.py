@@ -74,7 +74,7 @@ def test_from_data(data, dtype, shape, strides):
         [x for row in data for x in row] if len(data) and isinstance(data, list) and not np.isscalar(data[0]) else data
     )
     assert np.array_equal(a.numpy().reshape(-1), np.asarray(list(flat), a.numpy().dtype).reshape(-1))
-    assert a.is_contiguous and a.ptr % 64 == 0
+    assert a.is_contiguous and (a.ptr % 64 == 0 if a.size else a.ptr is None)
 
 
 def test_dtype_is_taken_from_data():
@@ -234,11 +234,13 @@ def test_views_keep_the_memory_alive():
 
 
 def test_more_than_two_billion_elements():
-    n = 2**31 + 16
-    a = empty(n, dtype=class_of(u8))
-    tail = a[n - 4 :]
+    a = empty((2**29 + 4, 4), dtype=class_of(u8))
+    tail = a[-1]
     tail.fill_(7)
-    assert a.shape == (n,) and tail.list() == [7] * 4 and a[n - 1] == 7
+    assert a.size == 2**31 + 16 and tail.list() == [7] * 4 and a[2**29 + 3, 3] == 7
+    for make in (zeros, lambda n: array(np.broadcast_to(np.zeros(1, np.int8), n), dtype=class_of(u8))):
+        with pytest.raises(ValueError, match="maximum representable value of a signed 32-bit integer"):
+            make(2**31)
     grid = zeros((3, 2**30), dtype=class_of(u16))
     assert grid.strides == (2**31, 2) and grid[2, -1] == 0
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from treadle.base.errors import ArrayError, KernelTypeError
+from treadle.base.errors import ArrayError
 from treadle.runtime.array import array, array2d
 from treadle.runtime.construct import empty_like, full_like, zeros, zeros_like
 from treadle.runtime.copies import clone, copy
@@ -232,7 +232,7 @@ def test_annotations():
         (ArrayAnnotation(Any, 1, "indexedarray"), indexedarray1d()),
     ]:
         assert annotation == meant
-    with pytest.raises(KernelTypeError, match="an array annotation is"):
+    with pytest.raises(TypeError, match="a size is a positive integer, not 'x'"):
         array[float, Literal["x"]]
 
 

@@ -170,7 +170,7 @@ class Beside:
             base, start = allocate(element(np.uint8), room, device, False, zeroed=True), low
         for path in group:
             a = self.arrays[path]
-            self.made[path] = base._with_grad(partial(_part, like=a, offset=a.ptr - start))
+            self.made[path] = base._with_grad(partial(_part, like=a, offset=a._address - start))
         for path in group:
             if path in self.given and self.given[path] is not base:
                 self._fill(path)
@@ -182,7 +182,7 @@ class Beside:
         for path in group:
             a, t = self.arrays[path], self.given.get(path)
             if isinstance(t, array) and span_of(a) == (low, high) and _same_layout(a, t):
-                return t, a.ptr
+                return t, a._address
         return None, 0
 
     def _fill(self, path: str) -> None:
@@ -229,7 +229,7 @@ class Beside:
     def give_back(self) -> None:
         """Bring what the launch did to tangents to the arrays that were given and could not be used themselves."""
         for path, given in self.given.items():
-            if isinstance(given, array) and given.ptr != self.made[path].ptr:
+            if isinstance(given, array) and given._address != self.made[path]._address:
                 given.assign(self.made[path])
 
     def result(self, name: str) -> Any:

@@ -22,19 +22,19 @@ def span_of(a: array) -> tuple[int, int]:
         low, high = span(a.shape, a.strides, e.size)
     else:
         low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.component)
-    return a.ptr + low, a.ptr + high
+    return a._address + low, a._address + high
 
 
 def whole(a: array) -> Part:
     """All of ``a``."""
     low, high = span_of(a)
-    return low, high, None if a.is_contiguous else _runs(a, a.ptr, a.shape)
+    return low, high, None if a.is_contiguous else _runs(a, a._address, a.shape)
 
 
 def part(a: array, box: Box) -> Part:
     """The elements of ``a`` in ``box``, which lies inside it."""
     shape = tuple([high - low for low, high in box])
-    first = a.ptr + sum([low * stride for (low, _), stride in zip(box, a.strides, strict=True)])
+    first = a._address + sum([low * stride for (low, _), stride in zip(box, a.strides, strict=True)])
     e = a._element
     if a.component_stride == e.component or not e.inner:
         low, high = span(shape, a.strides, e.size)

@@ -194,10 +194,10 @@ class Hidden:
         low, high = span_of(a)
         for begin, end, owner in self.owned.values() if self.mine.meets(low, high) else ():
             if begin <= low and high <= end:
-                return owner._grad.ptr + a.ptr - owner.ptr
+                return owner._grad._address + a._address - owner._address
         around = self.ranges.around(low)
         if around is not None and high <= around[1]:
-            return self.blocks[around[0]][2] + a.ptr - around[0]
+            return self.blocks[around[0]][2] + a._address - around[0]
         if self.knows(a):
             raise KernelGradientError(
                 f"{a!r} lies partly over an array that has a gradient", hint="give both a gradient, or make it a view"
@@ -231,7 +231,8 @@ def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
     for a in sorted(graded.values(), key=span_of):
         near = [b for b in near if span_of(b)[1] > span_of(a)[0]]
         for b in near:
-            if a._grad.ptr - a.ptr != b._grad.ptr - b.ptr and np.shares_memory(a.numpy(), b.numpy()):
+            apart = a._grad._address - a._address != b._grad._address - b._address
+            if apart and np.shares_memory(a.numpy(), b.numpy()):
                 written = [c.numpy() for op in ops for c in written_by(op)]
                 if any(np.shares_memory(c, a.numpy()) and np.shares_memory(c, b.numpy()) for c in written):
                     raise KernelGradientError(
@@ -467,9 +468,9 @@ def _apart(arrays: list[array]) -> bool:
         nbytes = gapless(a)
         if nbytes < 0:
             return False
-        spans.append((a.ptr, a.ptr + nbytes))
+        spans.append((a._address, a._address + nbytes))
         if a._grad is not None:
-            spans.append((a._grad.ptr, a._grad.ptr + nbytes))
+            spans.append((a._grad._address, a._grad._address + nbytes))
     spans.sort()
     return all([end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])])
 

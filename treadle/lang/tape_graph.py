@@ -79,7 +79,7 @@ def _launch(plan: Plan, _: Any, args: Any) -> _Node:
 
 def _key(a: array) -> tuple:
     """Arrays that show the same elements are one in the picture."""
-    return a.ptr, a.shape, a.strides
+    return a._address, a.shape, a.strides
 
 
 def _names(nodes: list[_Node | None], labels: dict[array, str], longest: bool) -> dict[tuple, str]:
@@ -105,7 +105,7 @@ def _place(a: array, versions: dict[tuple, int], simplify: bool) -> str:
     """The node of an array, or of what it holds after so many writes."""
     number = 0 if simplify else versions.get(_key(a), 0)
     shape = "x".join(map(str, (*a.shape, *a.strides))).replace("-", "m")
-    return f"a{a.ptr}_{shape}" + (f"_{number}" if number else "")
+    return f"a{a._address}_{shape}" + (f"_{number}" if number else "")
 
 
 def _indent(depth: int) -> str:

@@ -206,7 +206,7 @@ class Log:
         nbytes = gapless(a)
         if nbytes < 0:
             return False
-        self.saved.append(Bytes(len(self.ops), a.ptr, nbytes, a))
+        self.saved.append(Bytes(len(self.ops), a._address, nbytes, a))
         if not keeps:
             del self.cells[key]
             del self.seen[id(a)]

@@ -76,14 +76,13 @@ class array(Shaped):
     # `_ref`, `_capacity`, `_retain_grad` and `_left` (by a backward pass, see lang/reverse.py) are left unset where
     # nothing is to be said.
     __treadle_builtin__ = "array"  # what calling the class means inside a kernel
-    __slots__ = ("_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_ref", "_retain_grad",
-                 "component_stride", "ptr", "strides")  # fmt: skip
+    __slots__ = ("_address", "_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_ref",
+                 "_retain_grad", "component_stride", "strides")  # fmt: skip
 
     _retains = False  # whether any array ever asked to retain its gradient
     type: View
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    ptr: int
     device: Device
     component_stride: int
 
@@ -122,6 +121,11 @@ class array(Shaped):
             graded_late.add(self)
 
     # Facts -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def ptr(self) -> int | None:
+        """Address of the first element; None where there is none."""
+        return self._address if 0 not in self.shape else None
 
     @property
     def nbytes(self) -> int:
@@ -193,7 +197,7 @@ class array(Shaped):
         e = self._element
         inner = e.inner_steps(self.component_stride)
         low, high = span(self.shape + e.inner, self.strides + inner, e.dtype.itemsize)
-        self._memory, self._at = borrow(self.ptr + low, high - low, getattr(self, "_ref", None)), -low
+        self._memory, self._at = borrow(self._address + low, high - low, getattr(self, "_ref", None)), -low
         return self._memory
 
     def cptr(self) -> Any:
@@ -206,7 +210,7 @@ class array(Shaped):
         from .c_types import pointer_to
 
         self._dense("cptr")
-        return pointer_to(self.ptr if self.size else 0, self._element.type)
+        return pointer_to(self.ptr or 0, self._element.type)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -266,10 +270,11 @@ class array(Shaped):
         """Another array over the same memory, ``offset`` bytes on. The gradient is not carried over."""
         e = e or self._element
         memory = self._memory
-        if memory is None and self.ptr and self.size:
+        if memory is None and self._address and self.size:
             memory = self._borrow()
-        return build(e, shape, strides, self.component_stride if component is None else component, self.ptr + offset,
-                     memory, self._at + offset, self.device, getattr(self, "_ref", None))  # fmt: skip
+        return build(e, shape, strides, self.component_stride if component is None else component,
+                     self._address + offset, memory, self._at + offset, self.device,
+                     getattr(self, "_ref", None))  # fmt: skip
 
     def _with_grad(self, change: Callable[[array], array]) -> array:
         made = change(self)
@@ -320,9 +325,16 @@ class array(Shaped):
             if self.strides[outer:] == e.inner_strides:
                 shape, strides = self.shape[:outer] or (1,), self.strides[:outer] or (e.size,)
                 return self._with_grad(lambda a: a._view(shape, strides, 0, e, e.component))
+        source, target = "source dtype", "target dtype"
+        if own.inner and not e.inner:
+            source, own_size, size = f"source scalar dtype {spell(own.type.elem)}", own.component, e.size
+        elif e.inner and not own.inner:
+            target, own_size, size = f"target scalar dtype {spell(e.type.elem)}", own.size, e.component
+        else:
+            own_size, size = own.size, e.size
         raise TypeError(
-            f"cannot create an array view with dtype {spell(e.type)} from source dtype {spell(own.type)}: source dtype "
-            f"has size {own.size} bytes, but target dtype has size {e.size} bytes"
+            f"cannot create an array view with dtype {spell(e.type)} from source dtype {spell(own.type)}: {source} "
+            f"has size {own_size} bytes, but {target} has size {size} bytes"
         )
 
     def transpose(self, axes: Any = None) -> array:
@@ -431,8 +443,8 @@ class array(Shaped):
     def _describe(self) -> None:
         """Write ``_desc`` anew. The id of a view type is its address: view types are memoised and never freed."""
         grad = self._grad
-        self._desc = _PACK[len(self.shape)](id(self.type), self.ptr, 0 if grad is None else grad.ptr, *self.shape,
-                                            *self.strides, self.component_stride)  # fmt: skip
+        self._desc = _PACK[len(self.shape)](id(self.type), self._address, 0 if grad is None else grad._address,
+                                            *self.shape, *self.strides, self.component_stride)  # fmt: skip
 
 
 # Arrays that were given a gradient after they were made, or over memory that was there before: other arrays may show
@@ -486,7 +498,7 @@ def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], componen
           device: Device, owner: Any = None, t: View | None = None) -> array:  # fmt: skip
     """An array from its parts: no checks, no allocation. ``memory`` is a byte buffer with ``ptr`` at offset ``at``."""
     made = _new(array)
-    made._element, made.shape, made.strides, made.component_stride, made.ptr = e, shape, strides, component, ptr
+    made._element, made.shape, made.strides, made.component_stride, made._address = e, shape, strides, component, ptr
     made._memory, made._at, made.device, made._grad = memory, at, device, None
     if owner is not None:
         made._ref = owner
@@ -584,7 +596,7 @@ def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int
         made._capacity = capacity
     if deleter is not None:
         made._ref = owner = _Owner()
-        weakref.finalize(owner, deleter, made.ptr, made.capacity).atexit = False
+        weakref.finalize(owner, deleter, made._address, made.capacity).atexit = False
     return made
 
 

@@ -9,13 +9,15 @@ from typing import Any
 from ..base.errors import ArrayError
 from ..types.records import MAX_DIMS
 
+LONGEST = 2**31 - 1  # extent of an array: kernels count with int32
+
 
 def normal_shape(shape: Any) -> tuple[int, ...]:
-    """``shape`` as a tuple of 1 to 4 non-negative ints.
+    """``shape`` as a tuple of 1 to 4 ints from 0 to 2**31 - 1.
 
     Raises:
         TypeError: not an int or a sequence of ints.
-        ArrayError: a negative extent, or no or too many dimensions.
+        ArrayError: a negative or too large extent, or no or too many dimensions.
     """
     if type(shape) is int:
         found: tuple[int, ...] = (shape,)
@@ -29,6 +31,9 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
     for axis, extent in enumerate(found):
         if extent < 0:
             raise ArrayError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
+        if extent > LONGEST:
+            raise ArrayError("Array shapes must not exceed the maximum representable value of a signed 32-bit integer, "
+                             f"by which kernels count: {extent} in dimension {axis}")  # fmt: skip
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..types import numbers
 from ..types.core import Indexed, Matrix, Scalar, Struct, Type, Vector, View
+from ..types.spelling import spell
 
 
 @cache
@@ -16,7 +17,7 @@ def c_type(t: Type) -> Any:
     if isinstance(t, Scalar):
         return numbers.c_type(t)
     if isinstance(t, Vector):
-        return c_type(t.elem) * t.n
+        return type(spell(t), (c_type(t.elem) * t.n,), {"__eq__": _equal, "__hash__": None})
     if isinstance(t, Matrix):
         return c_type(t.elem) * t.cols * t.rows
     if isinstance(t, View | Indexed):
@@ -24,6 +25,10 @@ def c_type(t: Type) -> Any:
     if isinstance(t, Struct):
         return _structure(t)
     raise TypeError(f"elements of type {t} have no form in C")
+
+
+def _equal(self: Any, other: Any) -> bool:
+    return list(self) == list(other) if hasattr(other, "__len__") else NotImplemented
 
 
 def _structure(t: Struct) -> Any:

@@ -110,7 +110,9 @@ def _require_inside(which: str, a: array, offset: int, count: int) -> None:
 
 def _rows(a: array) -> np.ndarray | None:
     """``a`` in one dimension, sharing its memory, or None where strides forbid it."""
-    return a._rows() if a.ndim == 1 else a.flatten()._rows() if a.is_contiguous else None
+    if a.ndim == 1:
+        return a._rows()
+    return a._rows().reshape(-1, *a._element.inner) if a.is_contiguous else None
 
 
 def read(a: array, offset: int, count: int) -> np.ndarray:

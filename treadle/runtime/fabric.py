@@ -409,6 +409,10 @@ def restored(t: Bucketed, found: Mapping[str, Any]) -> fabricarray | indexedfabr
     made.buckets, made.ends, made.access, made._kept = buckets, found["ends"], 2, None
     made.type, made._element, made.device = bucketed(t.elem, t.ndim), element_of(t.elem), buckets.device
     made._arrays, ends = buckets.list(), found["ends"].numpy()
+    for name, part in bucket(t.elem, t.nested).fields:
+        for held in made._arrays:
+            if getattr(held, name) is None:  # the bucket is empty
+                setattr(held, name, allocate(element_of(part.elem), (0,), made.device, False))
     made.shape = (int(ends[-1]) if len(ends) else 0,)
     return made[found["indices[0]"]] if t.listed else made
 

@@ -121,7 +121,7 @@ def _view_packer(t: View) -> Packer:
             put(buffer, offset, *zeros)
             return
         grad = value.grad
-        put(buffer, offset, value.ptr or 0, 0 if grad is None else grad.ptr, *value.shape, *value.strides,
+        put(buffer, offset, value._address, 0 if grad is None else grad._address, *value.shape, *value.strides,
             value.component_stride)  # fmt: skip
 
     return pack

@@ -526,6 +526,7 @@ def _composite_class(t: Vector | Matrix) -> type:
             members["__init__"] = _vector_init(t)
             members.update((name, _component(i, t.n)) for i, name in enumerate("xyzw"))
     members["_wp_generic_type_hint_"] = base
+    members["_wp_generic_type_str_"] = f"{'mat' if isinstance(t, Matrix) else t.tag}_t"
     members["_wp_type_params_"] = (*members["_shape_"], scalar)
     return type(spell(t), (base,), members)
 

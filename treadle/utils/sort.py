@@ -129,7 +129,7 @@ def radix_sort_pairs(
         array_scan(counts, counts, inclusive=False)
         wp.launch(move_pairs, blocks, inputs=[*source, shift, width, counts], outputs=target, device=keys.device)
         source, target = target, source
-    if source[0].ptr != k.ptr:
+    if source[0]._address != k._address:
         wp.copy(k, source[0], count=count)
         wp.copy(v, source[1], count=count)
 
