@@ -1,4 +1,5 @@
-"""Products of vectors, matrices, rotations and rigid transforms on Python numbers."""
+"""Products of vectors, matrices, rotations and rigid transforms on Python numbers: as the builtins define them, rounded
+at every step."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ def product(s: Type, a: Numbers, t: Type, b: Numbers, narrow: Callable) -> tuple
     if _is(s, "vec") and isinstance(t, Matrix) and s.n == t.rows:
         return core.vector(t.cols, s.elem), [_sum_of_products(b[j :: t.cols], a, narrow) for j in range(t.cols)]
     if s is t and _is(s, "quat"):
-        return s, _hamilton(a, b)
+        return s, _hamilton(a, b, narrow)
     if s is t and _is(s, "transform"):
-        turned = _turned(a[3:], b[:3])
-        return s, [x + y for x, y in zip(a[:3], turned)] + _hamilton(a[3:], b[3:])
+        turned = _turned(a[3:], b[:3], narrow)
+        return s, [x + y for x, y in zip(a[:3], turned)] + _hamilton(a[3:], b[3:], narrow)
     return None
 
 
@@ -47,21 +48,26 @@ def _sum_of_products(row: Numbers, column: Numbers, narrow: Callable) -> float:
     return total
 
 
-def _hamilton(a: Numbers, b: Numbers) -> list[float]:
+def _hamilton(a: Numbers, b: Numbers, narrow: Callable) -> list[float]:
     """Hamilton's product of quaternions (x, y, z, w)."""
     ax, ay, az, aw = a
-    bx, by, bz, bw = b
+    x, y, z, w = b
     return [
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by + ay * bw + az * bx - ax * bz,
-        aw * bz + az * bw + ax * by - ay * bx,
-        aw * bw - ax * bx - ay * by - az * bz,
+        _sum_of_products((aw, ax, ay, -az), (x, w, z, y), narrow),
+        _sum_of_products((aw, ay, az, -ax), (y, w, x, z), narrow),
+        _sum_of_products((aw, az, ax, -ay), (z, w, y, x), narrow),
+        _sum_of_products((aw, -ax, -ay, -az), (w, x, y, z), narrow),
     ]
 
 
-def _turned(q: Numbers, v: Numbers) -> list[float]:
-    """A vector turned by a unit quaternion: ``v (2w² - 1) + 2w (q × v) + 2q (q · v)``."""
-    x, y, z, w = q
-    c, d = 2.0 * w * w - 1.0, 2.0 * (x * v[0] + y * v[1] + z * v[2])
-    cross = (y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0])
-    return [c * v[i] + 2.0 * w * cross[i] + d * q[i] for i in range(3)]
+def _turned(q: Numbers, v: Numbers, narrow: Callable) -> list[float]:
+    """A vector turned by a unit quaternion (u, w): ``v (2w² - 1) + 2w (u × v) + 2u (u · v)``."""
+    u, w = q[:3], q[3]
+    along, across = narrow(narrow(2.0 * w * w) - 1.0), 2.0 * w
+    twice = 2.0 * _sum_of_products(u, v, narrow)
+    turned = []
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        crossed = _sum_of_products((u[j], -u[k]), (v[k], v[j]), narrow)
+        first = narrow(narrow(v[i] * along) + narrow(crossed * across))
+        turned.append(narrow(first + narrow(u[i] * twice)))
+    return turned
