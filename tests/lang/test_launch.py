@@ -231,6 +231,9 @@ def test_overload_fixes_types():
     assert a.list() == [3.0]
     with pytest.raises(wp.LaunchTypeError, match=r"dtype=float64\), but .* dtype float32"):
         wp.launch(typed, dim=1, inputs=[wp.zeros(1, dtype=float), 2])
+    by_example = wp.overload(generic, [wp.zeros((2, 2), dtype=wp.float64)[0], wp.float64])
+    wp.launch(by_example, dim=1, inputs=[a, 2])
+    assert a.list() == [6.0]
 
 
 @wp.kernel

@@ -1,5 +1,8 @@
 """What arrays and indexed arrays say alike."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -50,6 +53,13 @@ def test_classes_may_be_derived_from():
     tape.backward(grads={c: wp.ones(3, dtype=float)})
     assert a.grad.list() == [3.0, 3.0, 3.0]
     assert type(a[1:]) is wp.array and type(wp.zeros_like(c)) is wp.array and type(b[:2]) is wp.indexedarray
+    view, alive = a[1:], weakref.ref(a)  # whose class may free what it holds when it goes
+    del a, b, tape
+    gc.collect()
+    assert alive() is not None and view.list() == [2.0, 3.0]
+    del view
+    gc.collect()
+    assert alive() is None
     with pytest.raises(TypeError, match="needs elements"):
         Tagged(dtype=float, tag="none")
 

@@ -16,7 +16,7 @@ from ..base.errors import KernelSyntaxError, KernelTypeError, KernelValueError, 
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
 from ..runtime.shaped import Shaped
-from ..types.annotations import type_of
+from ..types.annotations import ArrayAnnotation, type_of
 from ..types.core import (
     Array,
     Indexed,
@@ -376,7 +376,7 @@ def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -
 
     Args:
         kernel: the generic kernel; as a decorator, a function without a body that has the kernel's name and types.
-        arg_types: one type for each parameter, or types by parameter name.
+        arg_types: one type for each parameter, or types by parameter name; an array stands for its type.
 
     Returns: a kernel that takes exactly these types; as a decorator the generic kernel, which will be loaded for them.
 
@@ -402,7 +402,8 @@ def overload(kernel: Any, arg_types: dict[str, Any] | list[Any] | None = None) -
         raise KernelTypeError(f"wp.overload of kernel {kernel.key} needs the argument types")
     else:
         given = list(arg_types)
-    return _bound(kernel, [None if t is None else type_of(t, kernel.source.names()) for t in given])
+    meant = [ArrayAnnotation(t.dtype, t.ndim, t.family.__name__) if isinstance(t, Shaped) else t for t in given]
+    return _bound(kernel, [None if t is None else type_of(t, kernel.source.names()) for t in meant])
 
 
 def _overload_by_signature(fn: Any, around: dict[str, Any]) -> Kernel:

@@ -274,7 +274,7 @@ class array(Shaped):
             memory = self._borrow()
         return build(e, shape, strides, self.component_stride if component is None else component,
                      self._address + offset, memory, self._at + offset, self.device,
-                     getattr(self, "_ref", None))  # fmt: skip
+                     getattr(self, "_ref", None) if type(self) is array else self)  # fmt: skip
 
     def _with_grad(self, change: Callable[[array], array]) -> array:
         made = change(self)
