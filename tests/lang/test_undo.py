@@ -106,3 +106,73 @@ def test_changed_blocks(length):
         after[at] ^= 1
         first = at // BLOCK * BLOCK
         assert _changed(before.tobytes(), after.tobytes()) == [(first, min(first + BLOCK, length))]
+
+
+@wp.kernel
+def square_in_place(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] * x[i]
+
+
+def planned(kernel, dim, args):
+    _, types = kernel.bind(args)
+    overload = kernel.overload(types)
+    return plan_of(kernel, overload, overload.variant((dim,)).program)
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_launch_that_comes_again_saves_the_same_pieces(foreign):
+    log, base = Log(), wp.full(64, 1.25, dtype=float)
+    x = wp.array(ptr=base.ptr, shape=64, dtype=float) if foreign else base
+    wanted = []
+    for k in range(6):
+        wanted.append(base.list())
+        launch(log, square_in_place, 64, [x])
+        assert sizes(log) == [(n, 256) for n in range(k + 1)]
+    (known,) = log.steady.values()
+    assert len(known) == 1
+    for piece, state in zip(reversed(log.saved), reversed(wanted)):
+        piece.swap()
+        assert base.list() == state
+
+
+def test_what_is_steady_is_looked_at_anew_when_anything_else_is_watched():
+    log, x, y = Log(), wp.full(64, 1.25, dtype=float), wp.zeros(64)
+    for _ in range(3):
+        launch(log, square_in_place, 64, [x])
+    launch(log, copy_over, 64, [x, y])
+    launch(log, copy_over, 64, [y, wp.zeros(64)])
+    launch(log, copy_over, 64, [x, y])
+    launch(log, square_in_place, 32, [x])
+    assert sizes(log) == [(0, 256), (1, 256), (2, 256), (5, 256), (6, 128)]
+
+
+def test_launches_that_are_not_recorded_save_once():
+    log, x = Log(), wp.full(64, 1.25, dtype=float)
+    launch(log, copy_over, 64, [x, wp.zeros(64)])
+    plan = planned(square_in_place, 64, [x])
+    assert not log.far(plan, [x]) and log.far(plan, [wp.zeros(64)])
+    for _ in range(3):
+        log.before(plan, 64, [x], reading=False)
+        log.ops.append(None)
+    assert sizes(log) == [(1, 256)]
+
+
+def test_planes_are_saved_as_planes():
+    log, memory = Log(), np.arange(64, dtype=np.float32)
+    x = wp.array(ptr=memory.ctypes.data, shape=(10, 3), strides=(4, 64), dtype=float, deleter=lambda *_: memory)
+    launch(log, columns, 10, [x])
+    launch(log, columns, 10, [x])
+    before = memory.copy()
+    assert sizes(log) == [(0, 80), (1, 80)]
+    log.saved[1].swap()
+    assert memory[16] == 26.0 and memory[32] == 42.0 and (memory[10:16] == before[10:16]).all()
+    log.saved[0].swap()
+    assert (memory == np.arange(64)).all()
+
+
+@wp.kernel
+def columns(x: wp.array2d(dtype=float)):
+    i = wp.tid()
+    x[i, 1] = x[i, 1] + x[i, 0] + 10.0
+    x[i, 2] = x[i, 2] + 10.0

@@ -227,6 +227,9 @@ class Scheduled(Recorder):
     def before_foreign(self, written: list[array]) -> bool:
         return any([self.overwrites(a, *span_of(a), False) for a in written])
 
+    def far(self, plan: Plan, args: Sequence[Any]) -> bool:
+        return False
+
     def meets(self, a: array) -> bool:
         return self.touched.meets(*span_of(a))
 

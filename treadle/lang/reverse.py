@@ -281,14 +281,16 @@ class Pass:
         self.results: dict[int, array] = {}  # arrays whose gradient may be left over, by id
         self.silent: set[str] = set()  # kernels on the way whose backward is switched off
         self.allowed: dict[Plan, bool] = {}
-        self.known: dict[Any, tuple[Reverse | None, list[tuple[Site, array]]]] = {}  # of launches, by their likeness
+        # Adjoints, and arrays with hidden gradients, of launches by their likeness.
+        self.known: dict[Any, tuple[Reverse | None, list[tuple[Site, array]]]] = {}
         self.left = 0
         late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
         if late:
             refuse_two_gradients(log.ops, late)
             refuse_own_gradients(log.ops, late)
-        likes = [_likeness(op) for op in log.ops]
-        if any(_bare(op, late) for op in dict(zip(likes, log.ops, strict=True)).values()):
+        likes: Sequence[Any] = log.ops
+        if any(_bare(op, late) for op in log.ops):
+            likes = [_likeness(op) for op in log.ops]
             self.hidden = Hidden(log.ops, likes)
         for op, like in zip(log.ops, likes, strict=True):
             self.steps.append(self.prepared(op, like) if type(op) is tuple else op)
@@ -301,30 +303,36 @@ class Pass:
         return a._grad if self.hidden is None else self.hidden.of(a)
 
     def prepared(self, op: tuple, like: Any) -> tuple[Reverse, Any, Sequence[Any]] | None:
-        """A launch ready to be run backwards; None where nothing depends on it. ``like``: its likeness."""
+        """A launch ready to be run backwards; None where nothing depends on it. ``like``: its likeness, where arrays
+        have hidden gradients."""
         plan, dim, args = op
+        allowed = self.allowed.get(plan)
+        if allowed is None:
+            allowed = self.allowed[plan] = plan.differentiates()
+        if not allowed:
+            if any([a is not None and self.grad_of(a) is not None for a in [site.of(args) for site in plan.floats]]):
+                self.silent.add(plan.kernel.key)
+            return None
+        if self.hidden is None:
+            reverse = self.adjoint(plan, dim, args)
+            return None if reverse is None else (reverse, dim, args)
         found = self.known.get(like)
         if found is None:
-            found = self.known[like] = self.prepare(plan, dim, args)
+            floats = [(site, a) for site, a in [(site, site.of(args)) for site in plan.floats] if a is not None]
+            both = [(site, self.hidden.shadow(a)) for site, a in floats if a._grad is None]
+            shadows = [(site, shadow) for site, shadow in both if shadow is not None]
+            found = self.known[like] = self.adjoint(plan, dim, with_shadows(args, shadows)), shadows
         reverse, shadows = found
         return None if reverse is None else (reverse, dim, with_shadows(args, shadows) if shadows else args)
 
-    def prepare(self, plan: Plan, dim: Any, args: Sequence[Any]) -> tuple[Reverse | None, list[tuple[Site, array]]]:
-        """The adjoint of a launch with these arrays, and those of them that have a hidden gradient."""
-        floats = [(site, a) for site, a in [(site, site.of(args)) for site in plan.floats] if a is not None]
-        if plan not in self.allowed:
-            self.allowed[plan] = plan.differentiates()
-        if not self.allowed[plan]:
-            if any(self.grad_of(a) is not None for _, a in floats):
-                self.silent.add(plan.kernel.key)
-            return None, []
-        shadows = []
-        if self.hidden is not None:
-            both = [(site, self.hidden.shadow(a)) for site, a in floats if a._grad is None]
-            shadows = [(site, shadow) for site, shadow in both if shadow is not None]
-            args = with_shadows(args, shadows)
-        arrays = [site.of(args) for site in plan.sites]
-        key = None if None in arrays else (dim, *[a._desc for a in arrays])
+    def adjoint(self, plan: Plan, dim: Any, args: Sequence[Any]) -> Reverse | None:
+        """The adjoint of a launch with these arrays."""
+        key: Any = None
+        try:
+            arrays = [args[k] for k in plan.arrays] if plan.plain else [site.of(args) for site in plan.sites]
+            key = (dim, *[a._desc for a in arrays])
+        except AttributeError:  # an array may be left out
+            pass
         found = plan.reverses.get(key) if key is not None else None
         if found is None:
             found = self.choose(plan, dim, args)
@@ -333,9 +341,10 @@ class Pass:
                     plan.reverses.clear()
                 plan.reverses[key] = found
         reverse, left = found
-        results = [site.of(args) for site in left]
-        self.results.update({id(a): a for a in results})
-        return reverse, shadows
+        for site in left:
+            a = site.of(args)
+            self.results[id(a)] = a
+        return reverse
 
     @staticmethod
     def choose(plan: Plan, dim: Any, args: Sequence[Any]) -> tuple[Reverse | None, list[Site]]:

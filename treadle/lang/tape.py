@@ -349,7 +349,8 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
                 recorder.note_sums(plan, args)
             recorder.before_launch(plan, dim, args)
         if not _alone(tape):
-            others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in _others(tape)]
+            near = [r for r in _others(tape) if not r.far(plan, args)]
+            others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in near]
     except AttributeError:  # an argument that is no array; the slow way finds out what
         return NotImplemented
     done = quick(dim, args, ())

@@ -156,12 +156,21 @@ class Log:
             if reading:
                 wrote.add(id(memory))
             if self.mixed or id(memory) in cells or memory.__class__ in FOREIGN:
-                self.launch_writes(plan, site, a, dim, args)
+                self.launch_writes(plan, site, a, dim, args, reading and site.keeps)
             if reading and site.keeps and id(a) not in self.seen:
                 for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args):
                     self.watch(a, low, high)
         if version == self.version and not self.pending and (self.mixed or len(self.saved) > count):
             self.settle(plan, key or (reading, plan.key(dim if type(dim) is int else tuple(dim), args)), count)
+
+    def far(self, plan: Plan, args: Sequence[Any]) -> bool:
+        """Whether it is plain that a launch destroys nothing."""
+        cells = self.cells
+        for k, _ in () if self.mixed or not plan.plain else plan.writes_at:
+            a = args[k]
+            if a is not None and (id(a._memory) in cells or a._memory.__class__ in FOREIGN):
+                return False
+        return not self.mixed and plan.plain
 
     def launch_reads(self, plan: Plan, dim: Any, args: Sequence[Any]) -> None:
         """Watch what the adjoint of a launch will read."""
@@ -185,18 +194,18 @@ class Log:
         rows = [row for piece in self.saved[first:] for row in piece.rows]
         known[key] = self.version, Runs(rows) if rows else None
 
-    def launch_writes(self, plan: Plan, site: Site, a: array, dim: Any, args: Sequence[Any]) -> None:
-        """Save what a launch will destroy of ``a``."""
+    def launch_writes(self, plan: Plan, site: Site, a: array, dim: Any, args: Sequence[Any], keeps: bool) -> None:
+        """Save what a launch will destroy of ``a``. ``keeps``: what it writes is watched too."""
         dims = grid(dim)
         fills = site.own is not None and len(site.own) == len(dims) and all(
             [dims[axis] >= extent for axis, extent in zip(site.own, a.shape, strict=True)]
         )  # fmt: skip
-        if fills and site.sure and self.save_alone(a, site.keeps):
+        if fills and site.sure and self.save_alone(a, keeps):
             return
         if not self.meets(a):
             return
         for part in [whole(a)] if fills else plan.parts(site, site.boxes, a, dims, args):
-            self.destroys(part, a, site.sure, site.keeps)
+            self.destroys(part, a, site.sure, keeps)
 
     def save_alone(self, a: array, keeps: bool) -> bool:
         """Save all of ``a`` if it is the one array of its allocation that is watched, and lies without gaps."""
