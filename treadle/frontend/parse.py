@@ -211,8 +211,8 @@ class Parser(Statements):
         """The declared result; a kernel must have none."""
         found = self.source.return_type()
         if self.kind == "kernel" and found not in (None, EMPTY):
-            raise KernelSyntaxError(f"kernel {self.source.name} declares a return value; kernels return nothing",
-                                    self.source.span, "write results to an array argument")  # fmt: skip
+            raise KernelTypeError(f"kernel {self.source.name} declares a return value; kernels return nothing",
+                                  self.source.span, "write results to an array argument")  # fmt: skip
         return found
 
     def _references(self) -> Names:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..base.errors import KernelSyntaxError
 from ..ir.node import Value
 from ..types.core import Fixed, Indexed, Matrix, Scalar, Tuple, Type, Vector, View, b1
 from ..types.spelling import spell
@@ -163,8 +162,7 @@ class Statements(Loops):
     def _return(self, s: ast.Return, live: Names) -> Flow:
         if s.value is not None and not (isinstance(s.value, ast.Constant) and s.value.value is None):
             if self.kind == "kernel":
-                raise KernelSyntaxError("a kernel cannot return a value", self.span(s),
-                                        "write it to an array; 'return' alone ends the thread")  # fmt: skip
+                self.fail(s, "a kernel cannot return a value", "write it to an array; 'return' alone ends the thread")
             self._result(self.expression(s.value), s)
         if self.depth:
             self.env[RETURNED] = Variable(TRUE)
