@@ -89,3 +89,21 @@ def test_too_large_a_block():
     for run in (wp.launch, wp.launch_tiled):
         with pytest.raises(ValueError, match="at most 1024 on CPU, not 1025"):
             run(count, dim=1, inputs=[wp.zeros(1, dtype=int)], block_dim=1025)
+
+
+def test_modules_are_loaded_for_blocks(enabled):
+    made = wp.Module("test_modules_are_loaded_for_blocks")
+
+    @wp.kernel(module=made)
+    def one(n: wp.array(dtype=int)):
+        n[0] = wp.block_dim()
+
+    made.load(block_dim=4)
+    assert [*made.execs] == [(None, 4)]
+    wp.force_load(modules=[made])  # no other size is asked for
+    assert [*made.execs] == [(None, 4)]
+    wp.config.enable_cpu_blocks = False
+    wp.load_module(made, block_dim=4)
+    assert [*made.execs] == [(None, 1), (None, 4)]
+    with pytest.raises(ValueError, match="at most 1024 on CPU"):
+        wp.force_load(modules=[made], block_dim=1025)

@@ -126,7 +126,7 @@ def test_hashes_tell_modules_apart_by_what_kernels_do():
     loaded = module(2.0)
     assert not loaded.execs
     loaded.load()
-    assert loaded.hash_module() == same and (None, 256) in loaded.execs
+    assert loaded.hash_module() == same and [*loaded.execs] == [(None, 1)]
 
 
 def test_what_cannot_be_compiled_does_not_keep_the_others_from_being_loaded():

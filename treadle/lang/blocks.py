@@ -5,6 +5,7 @@ them, and gangs run them side by side. Tiles need blocks of one thread."""
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..base.config import config
@@ -26,6 +27,19 @@ def effective(block_dim: int | None) -> int:
     if asked > MOST:
         raise GridError(f"a block of threads has at most {MOST} on CPU, not {asked}")
     return asked if asked > 1 and config.enable_cpu_blocks else 1
+
+
+def loaded(kernel: Kernel) -> list[Kernel]:
+    """``kernel`` for each size of blocks that code is loaded for."""
+    return [one for one in kernel.sizes() if any(o.variants for o in one.overloads.values())]
+
+
+def for_blocks(kernels: Iterable[Kernel], block_dim: int | None) -> list[Kernel]:
+    """The kernels that are to be loaded for blocks of ``block_dim`` threads; None asks for no other sizes than those
+    that are loaded already, if there are any."""
+    if block_dim is None:
+        return [one for kernel in kernels for one in loaded(kernel) or [kernel]]
+    return [in_blocks(kernel, block_dim) for kernel in kernels]
 
 
 def effective_on(device: Any, block_dim: int | None) -> int:

@@ -157,9 +157,13 @@ class Kernel:
             KERNELS.add(found)
         return found
 
+    def sizes(self) -> tuple[Kernel, ...]:
+        """This kernel for each size of blocks that was asked for."""
+        return self, *self._blocks.values()
+
     def forget(self) -> None:
         """Drop compiled code; the next launch compiles again."""
-        for one in (self, *self._blocks.values()):
+        for one in self.sizes():
             one.overloads.clear()
             one.fast = one.plan = None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.config import config
 from ..base.errors import KernelValueError, LaunchError, LaunchTypeError, TreadleError
 from ..base.logs import log_warning
+from .blocks import for_blocks, loaded
 
 if TYPE_CHECKING:
     from .function import Function
@@ -81,8 +82,8 @@ class Module:
             kernel.forget()
 
     def load(self, device: Any = None, block_dim: int | None = None) -> Module:
-        """Compile every kernel whose argument types are known from its annotations."""
-        load_kernels([*self.kernels.values()])
+        """Compile every kernel whose argument types are known from its annotations, for blocks of ``block_dim``."""
+        load_kernels(for_blocks(self.kernels.values(), block_dim))
         return self
 
     def unload(self) -> None:
@@ -102,9 +103,8 @@ class Module:
 
     @property
     def execs(self) -> dict[tuple[None, int], Module]:
-        """What is loaded, by device context and block size, as tools of the field ask: here this module or nothing."""
-        loaded = any(o.variants for kernel in self.kernels.values() for o in kernel.overloads.values())
-        return {(None, self.options["block_dim"]): self} if loaded else {}
+        """What is loaded, by device context and block size, as tools of the field ask: this module, if it is."""
+        return {(None, one.block): self for kernel in self.kernels.values() for one in loaded(kernel)}
 
     def hash_module(self, block_dim: int | None = None) -> bytes:
         """Stands for what the module's kernels do: their code, all that it reaches, and the options they compile with.
@@ -200,7 +200,8 @@ def load_module(
 
     Args:
         module: a Python module, its name, or a :class:`Module`; default the calling one.
-        device, block_dim: accepted for the field's sake; code is loaded for every device that runs it.
+        device: accepted for the field's sake; code is loaded for every device that runs it.
+        block_dim: threads in a block, as for :func:`launch`; by default those of what is loaded already.
         recursive: also the modules whose name starts with ``module`` and a dot.
         max_workers: processes that compile at the same time; 0 or 1 for none but this one. None takes
             ``wp.config.compile_workers``.
@@ -216,7 +217,8 @@ def load_module(
     inside = [m for n, m in MODULES.items() if n.startswith(f"{name}.")]
     if not any(m.kernels or m.functions or m.structs for m in own + inside):
         raise LaunchError(f"module {name!r} does not contain any Warp kernels, functions, or structs")
-    load_kernels([k for m in own + inside * recursive for k in m.kernels.values()], max_workers)
+    kernels = [k for m in own + inside * recursive for k in m.kernels.values()]
+    load_kernels(for_blocks(kernels, block_dim), max_workers)
 
 
 def force_load(
@@ -227,4 +229,4 @@ def force_load(
     Arguments as for :func:`load_module`.
     """
     chosen = [*MODULES.values()] if modules is None else [_named(m) for m in modules]
-    load_kernels([k for m in chosen for k in m.kernels.values()], max_workers)
+    load_kernels(for_blocks([k for m in chosen for k in m.kernels.values()], block_dim), max_workers)
