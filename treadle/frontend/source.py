@@ -8,7 +8,7 @@ import linecache
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
 from ..base.errors import KernelSyntaxError, TreadleError
@@ -184,11 +184,13 @@ class Source:
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""
         annotation = self.annotations.get("return", EMPTY)
-        if annotation is EMPTY or annotation is None or annotation == "None":
-            return None if annotation is not EMPTY else EMPTY
+        if annotation is EMPTY:
+            return EMPTY
         names = self.names()
-        if isinstance(annotation, str):
+        if isinstance(annotation, str) and annotation != "None":
             annotation = self._declared(annotation, names, "the result", evaluated)
+        if annotation in (None, "None", NoneType):
+            return None
         if getattr(annotation, "__origin__", None) is tuple and Ellipsis not in annotation.__args__:
             return tuple(self._declared(a, names, "the result") for a in annotation.__args__)
         found = self._declared(annotation, names, "the result")
