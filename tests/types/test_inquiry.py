@@ -52,6 +52,7 @@ def test_sizes_equality_and_names():
     assert [types.type_size_in_bytes(t) for t in (bool, int, wp.vec3h, wp.mat33d)] == [1, 4, 6, 72]
     assert types.types_equal(float, wp.float32) and not types.types_equal(wp.float32, wp.float64)
     assert [types.type_repr(t) for t in (float, wp.vec3, str)] == ["float", "vec3f", "builtins.str"]
+    assert [types.type_scalar_type(t) for t in (int, wp.vec3h, wp.quatd)] == [wp.int32, wp.float16, wp.float64]
     assert types.types_equal(str, str) and not types.types_equal(int, "int") and not types.types_equal("int", int)
     with pytest.raises(TypeError):
         types.type_size(str)

@@ -9,6 +9,7 @@ from typing import Any
 from .annotations import ArrayAnnotation, fixedarray, type_of
 from .core import FLOATS, INTS, Array, Fixed, Indexed, Matrix, Scalar, Struct, Tile, Type, Vector, View, b1
 from .numbers import c_type
+from .scalar_values import scalar_class
 from .spelling import spell
 from .tile_annotations import TileAnnotation
 from .values import class_of
@@ -109,6 +110,22 @@ def type_size(dtype: Any) -> int:
     return t.n if isinstance(t, Vector | Matrix) else 1
 
 
+def type_scalar_type(dtype: Any) -> type:
+    """The class of the scalars that a value of ``dtype`` is made of.
+
+    Raises:
+        TypeError: ``dtype`` is no scalar, vector, quaternion, transform or matrix.
+
+    >>> import treadle as wp
+    >>> type_scalar_type(wp.mat22d) is type_scalar_type(wp.float64) is wp.float64
+    True
+    """
+    t = _required(dtype)
+    if not isinstance(t, Scalar) and not _composite(t):
+        raise TypeError(f"values of {spell(t)} are not made of scalars of one type")
+    return scalar_class(t if isinstance(t, Scalar) else t.elem)
+
+
 def type_size_in_bytes(dtype: Any) -> int:
     """How many bytes a value of ``dtype`` takes in memory.
 
@@ -180,6 +197,7 @@ def scalar_class(t: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Callable] = {
-    **QUESTIONS, "type_size": type_size, "type_size_in_bytes": type_size_in_bytes, "types_equal": types_equal,
+    **QUESTIONS, "type_size": type_size, "type_size_in_bytes": type_size_in_bytes,
+    "type_scalar_type": type_scalar_type, "types_equal": types_equal,
     "type_ctype": type_ctype, "type_repr": type_repr,
 }  # fmt: skip
