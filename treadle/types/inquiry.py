@@ -12,7 +12,6 @@ from .numbers import c_type
 from .scalar_values import scalar_class
 from .spelling import spell
 from .tile_annotations import TileAnnotation
-from .values import class_of
 
 
 def _composite(t: Type) -> bool:
@@ -182,18 +181,6 @@ def type_repr(t: Any) -> str:
     if isinstance(t, type):
         return t.__name__ if _own(t) is not None or t in (int, float, bool) else f"{t.__module__}.{t.__qualname__}"
     return repr(t)
-
-
-def scalar_class(t: Any) -> Any:
-    """The class of the scalars that values of class ``t`` are, or are made of.
-
-    >>> import treadle as wp
-    >>> from treadle.types.inquiry import scalar_class
-    >>> scalar_class(wp.mat33d).__name__
-    'float64'
-    """
-    found = type_meant(t)
-    return class_of(found.elem) if isinstance(found, Vector | Matrix) else class_of(found)
 
 
 FUNCTIONS: dict[str, Callable] = {

@@ -10,7 +10,7 @@ import treadle as wp
 
 from ..base.errors import ArrayError
 from ..types.core import Scalar
-from ..types.inquiry import scalar_class
+from ..types.inquiry import type_scalar_type
 from .arrays import same_device
 
 
@@ -77,4 +77,4 @@ def _inner(a: wp.array) -> tuple[int, ...]:
 def _scalars(a: wp.array) -> wp.array:
     """The scalars of ``a`` one after the other; of a copy if it has gaps."""
     dense = a if a.is_contiguous else wp.clone(a).contiguous()
-    return dense.view(scalar_class(a.dtype)).flatten()
+    return dense.view(type_scalar_type(a.dtype)).flatten()

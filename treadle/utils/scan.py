@@ -13,7 +13,7 @@ from typing import Any
 import treadle as wp
 
 from ..base.errors import ArrayError
-from ..types.inquiry import scalar_class
+from ..types.inquiry import type_scalar_type
 from .arrays import in_blocks, same_device
 
 BLOCK = 8  # neighbours that one thread adds up: as many as loads of whole vectors bring into its lane
@@ -116,7 +116,7 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
         raise ArrayError(
             f"In and out array data types do not match ({in_array.dtype.__name__} vs {out_array.dtype.__name__})"
         )
-    if scalar_class(in_array.dtype) not in SCALARS:
+    if type_scalar_type(in_array.dtype) not in SCALARS:
         raise ArrayError(f"Unsupported data type: {in_array.dtype.__name__}")
     values, out = in_array.flatten(), out_array.flatten()
     carry = wp.zeros(1, dtype=in_array.dtype, device=in_array.device)
