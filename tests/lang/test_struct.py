@@ -78,6 +78,15 @@ def test_fields_keep_the_class_of_numbers_and_take_components():
             s.values = wrong
 
 
+def test_fields_hold_values_not_variables():
+    s, inner, v = Outer(), Inner(), wp.vec3(1.0, 2.0, 3.0)
+    inner.axis, s.inner = v, inner
+    v[0], inner.weight = 9.0, 9.0
+    assert s.inner.weight == 0.0 and s.inner.axis == inner.axis == wp.vec3(1.0, 2.0, 3.0)
+    s.inner.axis[1] = 5.0
+    assert s.inner.axis[1] == 5.0 and inner.axis[1] == 2.0
+
+
 def test_copies_have_their_own_structs():
     s = Outer(count=2, values=wp.ones(3, dtype=float))
     s.inner.axis = wp.vec3(1.0, 2.0, 3.0)

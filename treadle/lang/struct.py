@@ -61,6 +61,8 @@ class StructBase:
             )
         field = t.fields[index][1]
         held = zero_of(field) if value is None else convert(value, field, f"Struct field {name!r}")
+        if held is value and isinstance(field, Vector | Matrix | Struct) and not isinstance(field, Indexed):
+            held = value.__copy__()  # a field holds a value: what happens to the variable later does not reach it
         object.__setattr__(self, name, held)
         if _holds_views(field):
             object.__setattr__(self, "_type", None)  # the concrete type is found again when next asked for
@@ -93,12 +95,13 @@ class StructBase:
         """Set every field to that of ``other``, which is of the same struct; structs in it are copied."""
         if type(other) is not type(self):
             raise LaunchTypeError(f"a {type(self).__name__} cannot be assigned a {type(other).__name__}")
-        for name, t in type(self).__treadle_type__.fields:
-            value = getattr(other, name)
-            if isinstance(value, StructBase):
-                getattr(self, name).assign(value)
-            else:
-                setattr(self, name, class_of(t)(value) if isinstance(t, Vector | Matrix) else value)
+        for name in type(self).__treadle_type__.index:
+            setattr(self, name, getattr(other, name))
+
+    def __copy__(self) -> StructBase:
+        made = type(self)()
+        made.assign(self)
+        return made
 
     def to(self, device: Any) -> StructBase:
         """A copy whose arrays lie on ``device``: the same arrays where they lie there already."""
