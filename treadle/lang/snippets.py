@@ -27,7 +27,9 @@ class NativeFunction(Function):
         if len(given) != len(names) or None in types:
             raise KernelTypeError(f"{self.key} takes {', '.join(names)}; outside of kernels numbers, vectors and such")
         func = self.treadle_function(types)
-        (out,) = oracle.run(func, given).values
+        outcome = oracle.run(func, given)
+        (out,) = outcome.values
+        print(outcome.printed, end="")
         made = tuple([plain(x, y.type) for x, y in zip(out, func.body.yields, strict=True)])
         return made if len(made) > 1 else made[0] if made else None
 

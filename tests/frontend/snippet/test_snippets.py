@@ -49,6 +49,8 @@ FLOATS = [
     ("wp::vec2 v(x, x + 1.f); wp::vec2f w{1.f, 2.f}; return wp::dot(v, w);", lambda x, i: x + 2 * (x + f32(1))),
     ("wp::mat22 m = wp::mat_t<2, 2, wp::float32>(x, 0.0f, 1, x); return m.data[0][0] + m.data[1][0];",
      lambda x, i: x + f32(1)),
+    ("constexpr int L = 2; wp::vec2 a[L + 1]; a[1] = wp::vec2(x, 1); a[2] = a[1] * 3.f; return a[2][0] + a[1][i % 2];",
+     lambda x, i: x * f32(3) + (1 if i % 2 else x)),
     ("#define TWICE 2\nreturn TWICE * x;", lambda x, i: 2 * x),
     ("#if defined(__CUDA_ARCH__) && 1\n__syncthreads();\n#elif !defined(X)\nreturn x; // a comment\n#else\n#endif",
      lambda x, i: x),
@@ -191,7 +193,9 @@ def test_structs_references_and_flat_indices():
     assert grid.numpy().tolist() == [[1.0] * 3, [100.0] * 3]
 
 
-def test_called_from_python():
+def test_called_from_python(capsys):
+    assert native(float, 'printf("%d: %.2f\\n", i, x); return x;', x=float, i=int)(1.25, 3) == 1.25
+    assert capsys.readouterr().out == "3: 1.25\n"
     assert listed(2.0) == wp.vec3(2.0, 4.0, 3.0)
     assert MADE[0](1.5, 0) == 4.0
     with pytest.raises(wp.KernelTypeError, match="same takes a; outside of kernels"):

@@ -54,6 +54,7 @@ class Expressions:
         self.parameters = parameters
         self.scopes: list[dict[str, ast.expr]] = [{p: name(p) for p in parameters}]
         self.pointers: dict[str, tuple[ast.expr, ast.expr | None]] = {}  # array and offset, by the variable in Python
+        self.known: dict[str, int] = {}  # values of constants, which may be lengths of arrays
         self.taken = {*parameters, "range"}
         self.steps: list[Callable[[], list[ast.stmt]]] = []  # what ``continue`` does first, of each loop around
         self.out: list[ast.stmt] = []
@@ -120,11 +121,12 @@ class Expressions:
     def _scalar_name(self, t: Any) -> str:
         return next(word for word, known in self.types.items() if known is t)
 
-    def _known(self, node: Any) -> int | None:
-        """The value of an integer expression of literals."""
+    def _value(self, node: Any) -> int | None:
+        """The value of an integer expression of literals and constants."""
         try:
             tree = ast.Expression(self.expression(node))
-            return int(eval(compile(ast.fix_missing_locations(tree), self.file, "eval"), {"__builtins__": {}}))
+            code = compile(ast.fix_missing_locations(tree), self.file, "eval")
+            return int(eval(code, {"__builtins__": {}, **self.known}))
         except (NameError, SyntaxError, TypeError, ValueError):
             return None
 

@@ -31,6 +31,7 @@ from ...types.core import (
     u64,
 )
 from ...types.spelling import spell
+from ..calls import OWN
 from ..constants import Constant, Operand, describe
 from ..context import context_of
 from ..control import operand_type
@@ -63,6 +64,7 @@ _CONSTANTS = {
     "UINT32_MAX": (2**32 - 1, u32), "INT64_MAX": (2**63 - 1, i64), "INT64_MIN": (-(2**63), i64),
     "UINT64_MAX": (2**64 - 1, u64),
 }  # fmt: skip
+PRINTF = OWN["printf"]
 _SHIFTS = ("shl", "shr")
 
 
@@ -98,20 +100,27 @@ class SnippetParser(Parser):
                   "snippets see their parameters, types and builtins", KernelNameError)  # fmt: skip
 
     def _subscript(self, node: ast.Subscript) -> Reference:
-        """One index into an array of several dimensions counts all elements row by row, as memory has them in C."""
-        if not isinstance(node.slice, ast.Tuple):
-            base = self.reference(node.value)
-            t = self.type_of(base)
-            if isinstance(t, View) and t.ndim > 1:
-                v = self.value(self.read(base, node), node)
-                rest = self.value(self.operand(node.slice), node)
-                at: list[Value] = []
-                for axis in range(t.ndim - 1, 0, -1):
-                    n = extent(self.here(node), v, axis)
-                    at.insert(0, self.value(self.binary("mod", rest, n, node), node))
-                    rest = self.value(self.binary("div", rest, n, node), node)
-                return self.element(v, (rest, *at))
-        return super()._subscript(node)
+        """One index into an array of several dimensions counts all elements row by row, as memory has them in C; more
+        than there are dimensions go on into the element."""
+        base = self.reference(node.value)
+        t = self.type_of(base)
+        if not isinstance(t, View):
+            return super()._subscript(node)
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(items) > t.ndim:
+            first, rest = [_tuple(part, node) for part in (items[: t.ndim], items[t.ndim :])]
+            element = ast.copy_location(ast.Subscript(node.value, first, ast.Load()), node)
+            return super()._subscript(ast.copy_location(ast.Subscript(element, rest, node.ctx), node))
+        if len(items) > 1 or t.ndim == 1 or t.space != "global":
+            return super()._subscript(node)
+        v = self.value(self.read(base, node), node)
+        rest = self.value(self.operand(node.slice), node)
+        at: list[Value] = []
+        for axis in range(t.ndim - 1, 0, -1):
+            n = extent(self.here(node), v, axis)
+            at.insert(0, self.value(self.binary("mod", rest, n, node), node))
+            rest = self.value(self.binary("div", rest, n, node), node)
+        return self.element(v, (rest, *at))
 
     # -- types ---------------------------------------------------------------------------------------------------------
 
@@ -189,7 +198,7 @@ class SnippetParser(Parser):
 
     def _c_call(self, node: ast.Call) -> Operand | None:
         word = node.func.id
-        own = _OWN.get(word)
+        own = _OWN.get(word) or (PRINTF if word == "printf" else None)
         if own is not None:
             return own(self, node)
         if word == "range":
@@ -317,6 +326,10 @@ class _Converted(ast.expr):
         super().__init__(value)
         self.to = to
         ast.copy_location(self, value)
+
+
+def _tuple(items: list[ast.expr], node: ast.AST) -> ast.expr:
+    return items[0] if len(items) == 1 else ast.copy_location(ast.Tuple(items, ast.Load()), node)
 
 
 _OWN: dict[str, Callable[[SnippetParser, ast.Call], Operand | None]] = {

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     | [-+*/%&|^]= | .""",
     re.VERBOSE | re.DOTALL,
 )
-_GONE = frozenset({"volatile", "constexpr", "__restrict__", "restrict", "inline", "CUDA_CALLABLE", "register"})
+_GONE = frozenset({"volatile", "__restrict__", "restrict", "inline", "CUDA_CALLABLE", "register"})
 _GPU = {"__shared__": "shared memory", "threadIdx": "the index in a block", "blockIdx": "the index of a block",
         "blockDim": "the size of a block", "gridDim": "the size of a grid", "asm": "assembler",
         "__syncthreads": "a barrier", "__syncwarp": "a barrier"}  # fmt: skip
@@ -155,6 +155,8 @@ class _Rewriter:
                     self.tokens[i - 1] = ""
             elif token in _GONE:
                 self.tokens[i] = ""
+            elif token == "constexpr":
+                self.tokens[i] = "const"
             elif token == "auto":
                 self.tokens[i] = spellings.AUTO
             elif token in _GPU:

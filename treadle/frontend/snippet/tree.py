@@ -189,8 +189,11 @@ class _Statements(Expressions):
             self.scopes[-1][node.name] = self._steady(self.expression(node.init), node)
             return None
         value = self._initial(node, t)
-        target = ast.Name(self.declare(node.name), ast.Store())
-        return self.emit(ast.Assign([target], value), node)
+        target = self.declare(node.name)
+        if "const" in node.quals and node.init is not None and getattr(t, "is_int", False):
+            n = self._value(node.init)
+            self.known.update({target: n} if n is not None else {})
+        return self.emit(ast.Assign([ast.Name(target, ast.Store())], value), node)
 
     def _initial(self, node: Any, t: Any) -> ast.expr:
         word = name(self._spelled(node.type))
@@ -209,7 +212,7 @@ class _Statements(Expressions):
         """An array of the thread's own."""
         shape, inner = [], node.type
         while type(inner).__name__ == "ArrayDecl":
-            n = self._known(inner.dim)
+            n = self._value(inner.dim)
             if n is None:
                 self.refuse(node, "an array whose length is not a number", "write the number")
             shape.append(n)
