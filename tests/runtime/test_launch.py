@@ -10,7 +10,7 @@ from treadle.base.config import config
 from treadle.base.errors import IndexOutOfRange, LaunchError, LaunchTypeError
 from treadle.runtime.array import array
 from treadle.runtime.construct import empty, zeros
-from treadle.runtime.launch import normal_dims
+from treadle.runtime.launch import grain, normal_dims
 from treadle.types.core import f32, i64, view
 from treadle.types.records import SLOTS
 
@@ -333,3 +333,10 @@ def test_a_thread_may_write_memory_that_nobody_touched():
     y.zero_()
     kernels.saxpy().run([array(np.arange(n, dtype=np.float32)), y, 2.0], (n,))
     assert (y.numpy() == 2 * np.arange(n, dtype=np.float32)).all()
+
+
+def test_heavy_threads_are_handed_out_in_small_chunks():
+    """A gang at least; 64 threads where they are light, or where sums depend on the chunks."""
+    assert grain({"width": 8}, 1000.0) == 8 and grain({"width": 1}, 1e6) == 1
+    assert grain({"width": 8}, 100.0) == 32 and grain({"width": 8}, 0.5) == 64
+    assert grain({"width": 8, "atomics": [{}]}, 1e6) == 64

@@ -28,6 +28,7 @@ from ..types.records import (
     PROGRAM,
     SIMPLE,
     STOPPED,
+    SUMS,
     UPDATED_KINDS,
     Memory,
     identity,
@@ -39,6 +40,7 @@ from .memory import span
 from .packing import packer
 
 WORTH_WORKERS = 20_000  # ns of work from which on the workers help
+WORTH_A_CHUNK = 2_000  # ns of work that a chunk has at least, if 64 threads have it
 LINEAR, CONSTANT = -1, -2
 _Fault, _Log = ctypes.c_int64 * len(FAULT.at), ctypes.c_int64 * len(LOG.at)
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
@@ -64,6 +66,19 @@ def normal_dims(dim: Any, kernel: str = "a kernel") -> tuple[int, ...]:
     if min(dims) < 0:
         raise GridError(f"launch of {kernel}: the extents of a grid are non-negative, not {dim!r}")
     return dims
+
+
+def grain(meta: dict[str, Any], weight: float) -> int:
+    """How many threads the chunks of a launch are multiples of: whole gangs, and work that is worth handing out.
+
+    Sums that are kept apart by chunk and by thread index modulo 64 depend on the chunks; those are multiples of 64.
+    """
+    if meta.get("atomics"):
+        return SUMS
+    found = meta.get("width", SUMS)
+    while found < SUMS and found * weight < WORTH_A_CHUNK:
+        found *= 2
+    return found
 
 
 class Program:
@@ -99,6 +114,7 @@ class Program:
         record["order"] = 0 if meta.get("order", "free") == "free" else 1
         record["bounded"] = meta.get("bounded", True)
         record["pool_size"] = max(int(WORTH_WORKERS / weight), 1)
+        record["grain"] = grain(meta, weight)
         record["work"] = int(min(max(1e3 * meta.get("work", 1.0), 1), 1e8))
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)

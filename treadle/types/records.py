@@ -78,11 +78,12 @@ LOG = words("data used capacity")
 # workers, and where the `napart` pairs of arrays at `apart` do not lie over each other. Where they do, kernels that
 # tally by gang (`draws`) run thread by thread. Where all private targets are counters, up to SIMPLE of them (`simple`),
 # small launches need no chunks.
+# `grain`: what chunks are multiples of, a power of two.
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
 # (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
-    "last_min last_max next key rounds counting counting_workers apart napart draws simple work"
+    "last_min last_max next key rounds counting counting_workers apart napart draws simple work grain"
 )
 
 # One private target of atomics: a sum (0), a copy (1), counters of a round (2) or slots (3). `view` is the offset of

@@ -11,8 +11,7 @@ from .job import JOB
 from .private import private
 from .text import Code, Var
 
-CHUNK = 64  # chunks are multiples of this many threads
-CHUNKS = 256  # and there are at most this many of them
+CHUNKS = 256  # there are at most this many of them
 PATIENCE = 512  # a bounded kernel is interruptible from this many times the work that is worth a worker
 
 
@@ -128,7 +127,9 @@ def _work() -> str:
     for name in ("pass", "rounds"):
         c.store("i64", rounds, job, JOB[name])
     even = c.op("sdiv", "i64", c.op("add", "i64", "%size", CHUNKS - 1), CHUNKS)
-    chunk = c.op("and", "i64", c.op("add", "i64", even, CHUNK - 1), -CHUNK)
+    grain = c.load("i64", "%program", PROGRAM["grain"])
+    up = c.op("add", "i64", even, c.op("sub", "i64", grain, 1))
+    chunk = c.op("and", "i64", up, c.op("sub", "i64", 0, grain))
     c.store("i64", chunk, job, JOB["chunk"])
     status = c.var("i32", 0)
     with c.if_(plain):
