@@ -136,19 +136,16 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _parameters(func: Any) -> list[Any] | None:
-    """The parameters of ``func``; None where overloads decide, or arguments of builtins."""
-    if isinstance(func, Function):
-        return list(func.treadle_parameters) if len(func.overloads) == 1 else None
-    return list(Function(func).treadle_parameters) if isinstance(func, FunctionType) else None
-
-
 def _count(func: Any, given: int) -> None:
-    params = _parameters(func)
-    if params is not None and given != len(params):
-        raise KernelTypeError(
-            f"Number of input arguments ({given}) does not match expected number of function arguments ({len(params)})"
-        )
+    """Check how many arguments there are, where not overloads decide nor the builtin."""
+    plain = func.func if isinstance(func, Function) and len(func.overloads) == 1 else func
+    if isinstance(plain, FunctionType):
+        code = plain.__code__
+        wanted = code.co_argcount + code.co_kwonlyargcount
+        if given != wanted:
+            raise KernelTypeError(
+                f"Number of input arguments ({given}) does not match expected number of function arguments ({wanted})"
+            )
 
 
 def _operand(x: Any, shape: tuple[int, ...], func: Any, place: int, arrays: list[Any]) -> Operand:
