@@ -15,9 +15,10 @@ from math import comb
 from typing import Any
 
 from ..runtime import fast
-from ..runtime.array import array, put_rows, put_value
+from ..runtime.array import array
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
+from ..runtime.writes import put_rows, put_value
 from .host_writes import Function, HostWrite, Kept
 from .parts import span_of
 from .plan import Plan

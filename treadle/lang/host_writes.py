@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelGradientError
-from ..runtime.array import array, put_selected
+from ..runtime.array import array
 from ..runtime.copies import put_elements, read, write
+from ..runtime.writes import put_selected
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values, bits_of
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..base.errors import KernelGradientError, LaunchError
 from ..runtime import watch
-from ..runtime.array import allocate, array, put_zeros
+from ..runtime.array import allocate, array
 from ..runtime.elements import element
+from ..runtime.writes import put_zeros
 from ..types.layout import has_floats
 from .jvp import Beside, run_beside
 from .plan import Plan

@@ -14,11 +14,12 @@ from ..runtime.indexed import indexedarray
 from ..runtime.launch import normal_dims
 from ..runtime.memory import allocate
 from ..runtime.ranges import Ranges
+from ..runtime.writes import gapless
 from ..types.core import Indexed, Struct
 from .host_writes import HostWrite, add
 from .parts import span_of
 from .plan import Plan, Site
-from .undo import FOREIGN, Log, gapless
+from .undo import FOREIGN, Log
 
 MOST = 10_000  # launches of a kernel whose adjoint is remembered
 

@@ -17,13 +17,14 @@ import numpy as np
 from ..base.config import config
 from ..base.errors import ArrayError, KernelGradientError
 from ..runtime import fast, watch
-from ..runtime.array import array, put_zeros
+from ..runtime.array import array
+from ..runtime.writes import put_zeros
 from ..types.core import Scalar
 from .checkpoint import recorder_for
 from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back, copy_struct
-from .undo import gapless, grid
+from .undo import grid
 
 _current: Tape | None = None  # the tape that records now
 _warned: weakref.WeakSet = weakref.WeakSet()  # gradients of which it was said that they were not zero
@@ -209,11 +210,8 @@ class Tape:
         """Set the gradients of all recorded arrays to zero."""
         watching = _others(None)
         for grad in {id(grad): grad for grad in self.gradients.values()}.values():
-            memory, nbytes = grad._memory, gapless(grad)
             if any([r.meets(grad) for r in watching]):
                 grad.zero_()
-            elif type(memory) is np.ndarray and nbytes >= 0:
-                memory[grad._at : grad._at + nbytes] = 0
             else:
                 put_zeros(grad)
             grad._left = False

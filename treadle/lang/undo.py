@@ -17,6 +17,7 @@ from ..runtime.array import array
 from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
 from ..runtime.runs import Runs, exchange
+from ..runtime.writes import gapless
 from .parts import Part, span_of, whole
 from .plan import Plan, Site
 from .slabs import room
@@ -352,14 +353,6 @@ def copied(low: int, high: int) -> bytes:
 def overwrite(address: int, data: bytes) -> None:
     """Put ``data`` in memory at ``address``."""
     _memmove(address, data, len(data))
-
-
-def gapless(a: array) -> int:
-    """The bytes of an array that lies without gaps, else -1. One dimension, the usual case, is looked at first."""
-    e = a._element
-    if len(a.shape) == 1 and a.strides[0] == e.size and a.component_stride == e.component:
-        return a.shape[0] * e.size
-    return a.nbytes if a.is_contiguous else -1
 
 
 def grid(dim: Any) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ from .device import Device, get_device
 from .elements import Element, element
 from .memory import borrow, span
 from .shaped import Shaped
+from .writes import put_rows, put_value, put_zeros
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -450,48 +451,6 @@ class array(Shaped):
 # Arrays that were given a gradient after they were made, or over memory that was there before: other arrays may show
 # the same, and have no gradient or one of their own.
 graded_late: weakref.WeakSet[array] = weakref.WeakSet()
-
-# What the methods do that write, as functions that a tape can run again.
-
-
-def put_value(a: array, value: Any) -> None:
-    """Store a sequence or another array in all elements of ``a``."""
-    e = a._element
-    if isinstance(value, array) and value._element is e and value.shape == a.shape:
-        a._rows()[...] = value._rows()
-        return
-    rows = value_rows(value, e)
-    target = a._rows()
-    if rows.size == target.size and rows.shape != target.shape:
-        rows = rows.reshape(target.shape)
-    target[...] = rows
-
-
-def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any) -> None:
-    """Store the elements ``at`` of the array ``values``, or rows as NumPy has them, in the elements ``to`` of ``a``.
-
-    Those have ``shape``, components included. ``to`` and ``at`` are what selects them from NumPy's views.
-    """
-    rows = values._rows()[at] if isinstance(values, array) else values
-    if rows.shape != shape and rows.size == views.product(shape):
-        rows = rows.reshape(shape)
-    target = a._rows()
-    target[to] = rows.copy() if np.may_share_memory(rows, target) else rows
-
-
-def put_rows(a: array, rows: np.ndarray) -> None:
-    """Set every element of ``a`` to ``rows``, a value as NumPy has it."""
-    a._rows()[...] = rows
-
-
-def put_zeros(a: array) -> None:
-    """Set all bytes of all elements of ``a`` to zero."""
-    if a.is_contiguous:
-        a._bytes()[...] = 0
-    elif a._element.dtype.fields is None:
-        a._rows()[...] = 0
-    else:
-        a._rows()[...] = np.zeros((), a._element.dtype)
 
 
 def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int, memory: Any, at: int,

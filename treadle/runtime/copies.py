@@ -10,10 +10,11 @@ import numpy as np
 from ..base.errors import ArrayError
 from ..types.spelling import spell
 from . import watch
-from .array import allocate, array, put_value
+from .array import allocate, array
 from .device import get_device
 from .indexed import indexedarray
 from .shaped import Shaped
+from .writes import put_value
 
 
 def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:

@@ -16,11 +16,12 @@ from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Indexed, bf16, i32, indexed
 from . import array_views as views
 from . import watch
-from .array import allocate, array, put_selected
+from .array import allocate, array
 from .conversion import value_rows
 from .device import Device, get_device
 from .elements import Element, element
 from .shaped import Shaped
+from .writes import put_selected
 
 _new, _ALL = object.__new__, slice(None)
 

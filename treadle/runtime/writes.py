@@ -1,0 +1,67 @@
+"""What the methods of arrays do that write, as functions that a tape can run again."""
+
+from __future__ import annotations
+
+from ctypes import memmove, memset
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import array_views as views
+from .conversion import value_rows
+
+if TYPE_CHECKING:
+    from .array import array
+
+
+def gapless(a: array) -> int:
+    """The bytes of an array that lies without gaps, else -1. One dimension, the usual case, is looked at first."""
+    e = a._element
+    if len(a.shape) == 1 and a.strides[0] == e.size and a.component_stride == e.component:
+        return a.shape[0] * e.size
+    return a.nbytes if a.is_contiguous else -1
+
+
+def put_value(a: array, value: Any) -> None:
+    """Store a sequence or another array in all elements of ``a``."""
+    e = a._element
+    if getattr(value, "_element", None) is e and value.shape == a.shape and hasattr(value, "strides"):
+        nbytes = gapless(a)
+        if nbytes > 0 and gapless(value) > 0:
+            memmove(a._address, value._address, nbytes)
+        else:
+            a._rows()[...] = value._rows()
+        return
+    rows = value_rows(value, e)
+    target = a._rows()
+    if rows.size == target.size and rows.shape != target.shape:
+        rows = rows.reshape(target.shape)
+    target[...] = rows
+
+
+def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any) -> None:
+    """Store the elements ``at`` of the array ``values``, or rows as NumPy has them, in the elements ``to`` of ``a``.
+
+    Those have ``shape``, components included. ``to`` and ``at`` are what selects them from NumPy's views.
+    """
+    rows = values if isinstance(values, np.ndarray) else values._rows()[at]
+    if rows.shape != shape and rows.size == views.product(shape):
+        rows = rows.reshape(shape)
+    target = a._rows()
+    target[to] = rows.copy() if np.may_share_memory(rows, target) else rows
+
+
+def put_rows(a: array, rows: np.ndarray) -> None:
+    """Set every element of ``a`` to ``rows``, a value as NumPy has it."""
+    a._rows()[...] = rows
+
+
+def put_zeros(a: array) -> None:
+    """Set all bytes of all elements of ``a`` to zero."""
+    nbytes = gapless(a)
+    if nbytes > 0:
+        memset(a._address, 0, nbytes)
+    elif a._element.dtype.fields is None:
+        a._rows()[...] = 0
+    else:
+        a._rows()[...] = np.zeros((), a._element.dtype)
