@@ -37,6 +37,16 @@ def _default_cache_dir() -> str:
     return os.path.join(root, "treadle") if root else os.path.join(os.path.expanduser("~"), ".cache", "treadle")
 
 
+def cache_root() -> str:
+    """The folder in which the user's programs keep what they can make again."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches")
+    return os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+
+
 class LaunchArrayAccessMode(IntEnum):
     """What is checked of the devices of a launch's arrays. With one device there is nothing to check."""
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-MODULES = ("autograd", "build", "builtins", "codegen", "context", "logger", "tape", "types", "utils")
+MODULES = (
+    "autograd", "build", "builtins", "codegen", "constants", "context", "lang", "logger", "sparse", "tape",
+    "thirdparty.appdirs", "types", "utils",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
+    if name not in {module.partition(".")[0] for module in MODULES}:
         raise AttributeError(f"treadle answers for no private module {name!r} of Warp")
     return importlib.import_module(f".{name}", __name__)
 
 
 def __dir__() -> list[str]:
-    return sorted(MODULES)
+    return sorted({module.partition(".")[0] for module in MODULES})

@@ -7,6 +7,7 @@ _ROOMS = {
     "lang.session": "runtime Runtime",
     "base.logs": "log_debug log_info log_warning log_error",
     "types.groups": "scalar_types",
+    "runtime.device": "Devicelike=DeviceLike",
     "runtime.allocators": "CpuDefaultAllocator=HostAllocator CpuPinnedAllocator=HostAllocator",
     "lang.diagnostics": "get_warp_version=language_level get_warp_clang_version=language_level "
                      "get_llvm_version=llvm_version get_host_compiler_version=compiler "

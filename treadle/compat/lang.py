@@ -1,0 +1,5 @@
+"""``warp._src.lang``."""
+
+from .answers import answers
+
+__getattr__ = answers(__name__, {}, {})
