@@ -8,6 +8,7 @@ from typing import Any
 import treadle as wp
 
 from ..base.errors import ArrayError
+from ..runtime.elements import element
 
 
 def same_device(a: wp.array, b: wp.array, complaint: str) -> None:
@@ -16,9 +17,11 @@ def same_device(a: wp.array, b: wp.array, complaint: str) -> None:
         raise ArrayError(f"{complaint} ({a.device} vs {b.device})")
 
 
-def in_blocks(flat: wp.array, n: int) -> wp.array:
-    """A one-dimensional array without gaps, ``n`` elements at a time, as vectors."""
-    return flat.reshape((flat.size // n, n)).view(_vector(n, flat.dtype))
+def in_blocks(flat: wp.array, start: int, count: int, size: int) -> wp.array:
+    """Of a one-dimensional array without gaps: from ``start`` on ``count`` vectors of ``size`` elements each."""
+    block = element(_vector(size, flat.dtype))
+    offset = start * flat.strides[0]
+    return flat._with_grad(lambda a: a._view((count,), (block.size,), offset, block, block.component))
 
 
 _vector = cache(wp.types.vector)

@@ -13,6 +13,7 @@ from typing import Any
 import treadle as wp
 
 from ..base.errors import ArrayError
+from ..types.core import Scalar
 from ..types.inquiry import type_scalar_type
 from .arrays import in_blocks, same_device
 
@@ -52,22 +53,25 @@ def scan_blocks(blocks: wp.array(dtype=Any), before: wp.array(dtype=Any), inclus
 
 
 @wp.kernel
-def add_runs(values: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
+def add_runs(values: wp.array(dtype=Any), start: int, sums: wp.array(dtype=Any)):
     """As :func:`add_blocks`, for vectors and for arrays with gaps."""
     i = wp.tid()
-    total = values[BLOCK * i]
+    first = start + BLOCK * i
+    total = values[first]
     for k in range(1, BLOCK):
-        total = total + values[BLOCK * i + k]
+        total = total + values[first + k]
     sums[i] = total
 
 
 @wp.kernel
-def scan_runs(values: wp.array(dtype=Any), before: wp.array(dtype=Any), inclusive: bool, out: wp.array(dtype=Any)):
+def scan_runs(
+    values: wp.array(dtype=Any), start: int, before: wp.array(dtype=Any), inclusive: bool, out: wp.array(dtype=Any)
+):
     """As :func:`scan_blocks`, for vectors and for arrays with gaps."""
     i = wp.tid()
     total = before[i]
     for k in range(BLOCK):
-        j = BLOCK * i + k
+        j = start + BLOCK * i + k
         after = total + values[j]
         if inclusive:
             out[j] = after
@@ -76,11 +80,19 @@ def scan_runs(values: wp.array(dtype=Any), before: wp.array(dtype=Any), inclusiv
         total = after
 
 
+# Gangs bring 64-bit scalars into lanes one by one; one thread after the other is faster.
+add_wide_blocks = wp.kernel(add_blocks.func, name="add_wide_blocks", gang_width=1)
+scan_wide_blocks = wp.kernel(scan_blocks.func, name="scan_wide_blocks", gang_width=1)
+
+
 @wp.kernel(gang_width=1)
-def scan_alone(values: wp.array(dtype=Any), carry: wp.array(dtype=Any), inclusive: bool, out: wp.array(dtype=Any)):
+def scan_alone(
+    values: wp.array(dtype=Any), start: int, stop: int, carry: wp.array(dtype=Any), inclusive: bool,
+    out: wp.array(dtype=Any),
+):  # fmt: skip
     """One thread: prefix sums on top of ``carry``, which is then what lies before the next elements."""
     total = carry[0]
-    for i in range(values.shape[0]):
+    for i in range(start, stop):
         after = total + values[i]
         if inclusive:
             out[i] = after
@@ -121,22 +133,25 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
     values, out = in_array.flatten(), out_array.flatten()
     carry = wp.zeros(1, dtype=in_array.dtype, device=in_array.device)
     for start in range(0, values.size, PIECE):
-        _scan(values[start : start + PIECE], carry, inclusive, out[start : start + PIECE])
+        _scan(values, start, min(start + PIECE, values.size), carry, inclusive, out)
 
 
-def _scan(values: wp.array, carry: wp.array, inclusive: bool, out: wp.array) -> None:
-    """Scan ``values`` on top of ``carry``, and leave there what lies before the next piece."""
-    n = values.size // BLOCK if values.size > ALONE else 0
+def _scan(values: wp.array, start: int, stop: int, carry: wp.array, inclusive: bool, out: wp.array) -> None:
+    """Scan ``values[start:stop]`` on top of ``carry``, and leave there what lies before the next piece."""
+    device, n = values.device, (stop - start) // BLOCK if stop - start > ALONE else 0
     if n:
-        side_by_side = values.is_contiguous and out.is_contiguous and wp.types.type_is_scalar(values.dtype)
-        add, scan = (add_blocks, scan_blocks) if side_by_side else (add_runs, scan_runs)
-        source, target = values[: n * BLOCK], out[: n * BLOCK]
-        if side_by_side:
-            source, target = in_blocks(source, BLOCK), in_blocks(target, BLOCK)
-        sums = wp.empty(n, dtype=values.dtype, device=values.device)
-        wp.launch(add, n, inputs=[source], outputs=[sums], device=values.device)
-        _scan(sums, carry, False, sums)
-        wp.launch(scan, n, inputs=[source, sums, inclusive], outputs=[target], device=values.device)
-        values, out = values[n * BLOCK :], out[n * BLOCK :]
-    if values.size:
-        wp.launch(scan_alone, 1, inputs=[values, carry, inclusive], outputs=[out], device=values.device)
+        # What lies behind the sums, so that they can be read in blocks, does not change those before it.
+        sums = wp.zeros(-(-n // BLOCK) * BLOCK, dtype=values.dtype, device=device)
+        elem = values.type.elem
+        if values.is_contiguous and out.is_contiguous and isinstance(elem, Scalar):
+            wide = elem.bits > 32
+            add, scan = (add_wide_blocks, scan_wide_blocks) if wide else (add_blocks, scan_blocks)
+            source = [in_blocks(values, start, n, BLOCK)]
+            target = source[0] if out is values else in_blocks(out, start, n, BLOCK)
+        else:
+            add, scan, source, target = add_runs, scan_runs, [values, start], out
+        wp.launch(add, n, inputs=[*source, sums], device=device)
+        _scan(sums, 0, n, carry, False, sums)
+        wp.launch(scan, n, inputs=[*source, sums, inclusive, target], device=device)
+    if start + n * BLOCK < stop:
+        wp.launch(scan_alone, 1, inputs=[values, start + n * BLOCK, stop, carry, inclusive, out], device=device)
