@@ -719,3 +719,46 @@ def test_arrays_made_of_arrays_are_copies_of_which_the_tape_knows(copied):
 def test_a_loss_that_is_no_array_is_told(loss):
     with pytest.raises(KernelGradientError, match="must be an array of one float"):
         wp.Tape().backward(loss)
+
+
+@wp.struct
+class Factors:
+    x: wp.array(dtype=float)
+    scale: float
+
+
+@wp.struct
+class Product:
+    factors: Factors
+    y: wp.array(dtype=float)
+
+
+@wp.kernel
+def multiply(p: Product, z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = p.factors.x[i] * p.y[i] * p.factors.scale
+
+
+def test_gradients_of_structs():
+    p = Product()
+    p.factors.x, p.factors.scale = wp.array([1.0, 2.0], dtype=float, requires_grad=True), 10.0
+    p.y, z = wp.array([3.0, 4.0], dtype=float), wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=2, inputs=[p], outputs=[z])
+    tape.backward(grads={z: wp.ones(2, dtype=float)})
+    assert tape.gradients[p].factors.x.list() == [30.0, 40.0] == tape.get_adjoint(p).factors.x.list()
+    assert tape.gradients[p].y is None and p not in tape.gradients
+    with pytest.raises(KeyError):
+        tape.gradients[wp.zeros(1)]
+
+
+def test_a_scope_ends_once():
+    tape = wp.Tape()
+    with pytest.raises(KernelGradientError, match="no scope is open"):
+        tape.record_scope_end()
+    tape.record_scope_begin("a")
+    tape.record_scope_begin("b")
+    tape.record_scope_end(remove_scope_if_empty=False)
+    tape.record_scope_end()
+    with pytest.raises(KernelGradientError, match="no scope is open"):
+        tape.record_scope_end()

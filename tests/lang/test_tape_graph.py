@@ -48,3 +48,19 @@ def test_versions_and_hidden_arrays():
     assert text.count("shape=ellipse") == 4  # y twice
     text = tape.visualize(hide_readonly_arrays=True)
     assert text.count("shape=ellipse") == 2  # x is only read
+
+
+def test_what_comes_again_and_again_stands_once():
+    x, y, z = (wp.ones(2, dtype=float, requires_grad=True) for _ in range(3))
+    with wp.Tape() as tape:
+        wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        tape.record_scope_begin("loop")
+        for _ in range(16):
+            wp.launch(double, dim=2, inputs=[x], outputs=[y])
+            wp.launch(double, dim=2, inputs=[y], outputs=[z])
+        tape.record_scope_end()
+        wp.launch(double, dim=2, inputs=[y], outputs=[z])
+    text = tape.visualize()
+    assert labels(text, r'subgraph cluster\d+ \{ label="([\w ]+)"') == ["loop", "repeated 16x"]
+    assert text.count('[label="double"]') == 4 and text.count("{") == text.count("}")
+    assert tape.visualize(simplify_graph=False).count('[label="double"]') == 34

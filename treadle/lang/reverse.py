@@ -562,6 +562,18 @@ def copy_struct(struct: Any) -> Any:
     return made
 
 
+def gradients_of(struct: Any) -> Any:
+    """A struct instance whose arrays are the gradients of those of ``struct``, or None."""
+    made = type(struct)()
+    for name, t in type(struct).__treadle_type__.fields:
+        value = getattr(struct, name)
+        if isinstance(value, array):
+            setattr(made, name, value.grad)
+        elif isinstance(t, Struct) and not isinstance(t, Indexed):
+            setattr(made, name, gradients_of(value))
+    return made
+
+
 def add_back(grad: array, rows: np.ndarray) -> None:
     """Add ``rows`` to ``grad``."""
     add(grad.numpy(), rows, grad._element.type)

@@ -23,7 +23,7 @@ from ..types.core import Scalar
 from .checkpoint import recorder_for
 from .plan import Plan, plan_for
 from .recorder import Recorder
-from .reverse import add_back, copy_struct
+from .reverse import add_back, copy_struct, gradients_of
 from .undo import grid
 
 _current: Tape | None = None  # the tape that records now
@@ -113,8 +113,15 @@ class Tape:
         self.scopes.append((len(self.launches), scope_name, metadata or {}))
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
-        """End the scope begun last; one in which nothing happened is dropped if ``remove_scope_if_empty``."""
+        """End the scope begun last; one in which nothing happened is dropped if ``remove_scope_if_empty``.
+
+        Raises:
+            KernelGradientError: no scope is open.
+        """
         here = len(self.launches)
+        ended = sum([name is None for _, name, _ in self.scopes])
+        if 2 * ended >= len(self.scopes):
+            raise KernelGradientError("no scope is open that could end here")
         if remove_scope_if_empty and self.scopes and self.scopes[-1][:2] == (here, self.scopes[-1][1]):
             if self.scopes[-1][1] is not None:
                 self.scopes.pop()
@@ -195,16 +202,17 @@ class Tape:
 
     @property
     def gradients(self) -> dict[array, array]:
-        """The gradient of each recorded array that keeps one."""
-        found: dict[array, array] = {}
+        """The gradient of each recorded array that keeps one. Asked for a struct instance it gives an instance whose
+        arrays are the gradients."""
+        found = Gradients()
         for a in (*self._recorder.arrays(), *self._functions):
             if a._grad is not None:
                 found[a] = a._grad
         return found
 
     def get_adjoint(self, a: Any) -> array | None:
-        """The gradient of ``a``, if it is an array that keeps one."""
-        return getattr(a, "grad", None) if isinstance(a, array) else None
+        """The gradient of ``a``, if it is an array that keeps one; of a struct instance, those of its arrays."""
+        return a.grad if isinstance(a, array) else gradients_of(a) if hasattr(type(a), "__treadle_type__") else None
 
     def zero(self) -> None:
         """Set the gradients of all recorded arrays to zero."""
@@ -242,7 +250,8 @@ class Tape:
 
         Args:
             filename: where to write it.
-            simplify_graph: one node for each array, instead of one for each time it is overwritten.
+            simplify_graph: one node for each array, instead of one for each time it is overwritten; sequences that
+                come several times in a row stand once, with their number.
             hide_readonly_arrays: leave out arrays that nothing recorded writes.
             array_labels: names of arrays; others are called after the arguments they were.
             choose_longest_node_name: of several names of an array take the longest, else the first.
@@ -263,6 +272,15 @@ class Tape:
             with open(filename, "w", encoding="utf-8") as file:
                 file.write(text)
         return text
+
+
+class Gradients(dict):
+    """Gradients by their arrays, and by struct instances."""
+
+    def __missing__(self, key: Any) -> Any:
+        if hasattr(type(key), "__treadle_type__"):
+            return gradients_of(key)
+        raise KeyError(key)
 
 
 def _bytes_of(a: array) -> np.ndarray:

@@ -9,12 +9,19 @@ from ..runtime.array import array
 from .host_writes import Function, HostWrite
 from .plan import Plan
 
+LONGEST = 100  # operations of a sequence that is looked for again right behind it
+
 
 class _Node:
     """One box: what it is called, and the arrays that go in and come out, with their names."""
 
     def __init__(self, title: str, inputs: list[tuple[str, array]], outputs: list[tuple[str, array]]):
         self.title, self.inputs, self.outputs = title, inputs, outputs
+
+    @property
+    def likeness(self) -> Any:
+        """Equal for nodes that do the same with the same arrays."""
+        return self.title, [_key(a) for _, a in self.inputs], [_key(a) for _, a in self.outputs]
 
 
 def draw(tape: Any, labels: dict[array, str], shown: list[array], simplify: bool, hide_readonly: bool,
@@ -28,34 +35,67 @@ def draw(tape: Any, labels: dict[array, str], shown: list[array], simplify: bool
     versions: dict[tuple, int] = {}
     arrays: dict[str, tuple[array, str]] = {}
     depth = count = 0
-    for number, node in enumerate([*nodes, None]):
-        for title in scopes.get(number, ()):
+    groups = _groups(nodes, scopes) if simplify else [(n, 1, 1) for n in range(len(nodes))]
+    for first, length, times in [*groups, (len(nodes), 0, 1)]:
+        for title in scopes.get(first, ()):
             if title is None:
                 depth -= 1
                 lines.append(f"{_indent(depth)}}}")
             else:
                 lines.append(f'{_indent(depth)}subgraph cluster{count} {{ label="{escape(title)}";')
                 depth, count = depth + 1, count + 1
-        if node is None:
-            continue
-        lines.append(f'{_indent(depth)}op{number} [label="{escape(node.title)}"];')
-        for name, a in node.inputs:
-            if not hide_readonly or _key(a) in written or any(a is b for b in shown):
+        if times > 1:
+            lines.append(f'{_indent(depth)}subgraph cluster{count} {{ label="repeated {times}x"; style=dashed;')
+            depth, count = depth + 1, count + 1
+        for number, node in enumerate(nodes[first : first + length], first):
+            if node is None:
+                continue
+            lines.append(f'{_indent(depth)}op{number} [label="{escape(node.title)}"];')
+            for name, a in node.inputs:
+                if not hide_readonly or _key(a) in written or any(a is b for b in shown):
+                    at = _place(a, versions, simplify)
+                    arrays.setdefault(at, (a, names[_key(a)]))
+                    lines.append(f'{_indent(depth)}{at} -> op{number} [label="{escape(name)}"];')
+            for name, a in node.outputs:
+                versions[_key(a)] = versions.get(_key(a), 0) + 1
                 at = _place(a, versions, simplify)
                 arrays.setdefault(at, (a, names[_key(a)]))
-                lines.append(f'{_indent(depth)}{at} -> op{number} [label="{escape(name)}"];')
-        for name, a in node.outputs:
-            versions[_key(a)] = versions.get(_key(a), 0) + 1
-            at = _place(a, versions, simplify)
-            arrays.setdefault(at, (a, names[_key(a)]))
-            lines.append(f'{_indent(depth)}op{number} -> {at} [label="{escape(name)}"];')
+                lines.append(f'{_indent(depth)}op{number} -> {at} [label="{escape(name)}"];')
+        if times > 1:
+            depth -= 1
+            lines.append(f"{_indent(depth)}}}")
     lines += [f"{_indent(level)}}}" for level in range(depth - 1, -1, -1)]
     for a in shown:
         arrays.setdefault(_place(a, versions, simplify), (a, names.get(_key(a)) or labels.get(a, "array")))
     for at, (a, name) in arrays.items():
         filled = ", style=filled" if a.requires_grad else ""
-        lines.append(f'    {at} [shape=ellipse, label="{escape(name)}", tooltip="{escape(repr(a))}"{filled}];')
+        lines.append(f'    {at} [shape=ellipse, label="{escape(name)}", tooltip="{escape(_told(a))}"{filled}];')
     return "\n".join([*lines, "}", ""])
+
+
+def _groups(nodes: list[_Node | None], scopes: dict[int, Any]) -> list[tuple[int, int, int]]:
+    """What comes several times in a row stands once: the first of its operations, how many they are, and how often
+    they come. No group reaches beyond where a scope begins or ends."""
+    likes = [None if node is None else node.likeness for node in nodes]
+    found, at = [], 0
+    while at < len(nodes):
+        end = min([k for k in scopes if k > at], default=len(nodes))
+        length, times = 1, 1
+        for size in range(1, min(LONGEST, (end - at) // 2) + 1):
+            count = 1
+            while at + (count + 1) * size <= end and (
+                likes[at : at + size] == likes[at + count * size : at + (count + 1) * size]
+            ):
+                count += 1
+            if count > 1 and size * count > length * times:
+                length, times = size, count
+        found.append((at, length, times))
+        at += length * times
+    return found
+
+
+def _told(a: array) -> str:
+    return f"array: dtype={getattr(a.dtype, '__name__', a.dtype)}, shape={a.shape}"
 
 
 def _node_of(op: Any) -> _Node | None:
