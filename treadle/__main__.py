@@ -13,22 +13,24 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m treadle", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script in which `import warp` gives treadle")
-    run.add_argument(
-        "-m", dest="module", action="store_true", help="the script is a module's name, as for python -m"
-    )
+    run.add_argument("-m", dest="module", action="store_true", help="the script is a module's name, as for python -m")
     run.add_argument("script")
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(argv)
 
     from . import install_as_warp
+    from .base.config import for_children
 
+    package = os.path.dirname(os.path.abspath(__file__))
+    standin = os.path.join(package, "standin")
     install_as_warp()
+    for_children(os.pathsep.join([standin, os.path.dirname(package)]))
     sys.argv = [given.script, *given.arguments]
     if given.module:
-        sys.path.insert(0, os.getcwd())
+        sys.path[0:0] = [os.getcwd(), standin]
         runpy.run_module(given.script, run_name="__main__", alter_sys=True)
     else:
-        sys.path.insert(0, os.path.dirname(os.path.abspath(given.script)))  # as Python does for scripts
+        sys.path[0:0] = [os.path.dirname(os.path.abspath(given.script)), standin]  # the first as Python does
         runpy.run_path(given.script, run_name="__main__")
     return 0
 

@@ -37,6 +37,7 @@ FLOORS: dict[str, int] = {
     "sim": 11,
     "fem": 11,
     "view": 12,
+    "standin": 13,  # found as `warp` by processes that a program starts
     "compat": 13,  # answers for Warp's private names from all rooms; nothing below asks it
 }
 

@@ -46,6 +46,27 @@ def test_a_script_runs_as_it_is(way, tmp_path):
     assert done.stdout == "__main__ ['a', '--b'] True\n" and done.returncode == 7, done.stderr
 
 
+CHILDREN = """
+import multiprocessing, subprocess, sys
+import warp as wp
+
+def work(n):
+    return wp.__name__, n
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, [1]), flush=True)
+    code = "import warp.types, warp, sys; print(warp.__name__, warp is sys.modules['treadle'])"
+    print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout, end="")
+"""
+
+
+def test_processes_that_a_program_starts_have_it_too(tmp_path):
+    (tmp_path / "program.py").write_text(CHILDREN, encoding="utf-8")
+    done = run("-m", "treadle", "run", "program.py", cwd=tmp_path)
+    assert done.stdout == "[('treadle', 1)]\ntreadle True\n", done.stderr
+
+
 def test_examples_of_an_installed_warp_run_with_treadle(tmp_path):
     example = tmp_path / "warp" / "examples" / "core"
     example.mkdir(parents=True)

@@ -37,6 +37,12 @@ def _default_cache_dir() -> str:
     return os.path.join(root, "treadle") if root else os.path.join(os.path.expanduser("~"), ".cache", "treadle")
 
 
+def for_children(folder: str) -> None:
+    """Let Python processes that this one starts search ``folder`` for modules, before all others."""
+    rest = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, rest] if rest else [folder])
+
+
 def cache_root() -> str:
     """The folder in which the user's programs keep what they can make again."""
     home = os.path.expanduser("~")

@@ -12,6 +12,7 @@ from typing import Any
 
 _ALIAS = "warp"
 _OURS = __name__.partition(".")[0]
+_STANDIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "standin")
 _MATERIAL = ("examples", "tests")  # programs that come with Warp and, being programs, run here too
 
 
@@ -51,7 +52,7 @@ class _Finder(MetaPathFinder):
 
 def _beside(fullname: str) -> ModuleSpec | None:
     """What ``fullname`` is in the package of NVIDIA Warp, where that is installed; Warp itself is not imported."""
-    whole = PathFinder.find_spec(_ALIAS)
+    whole = PathFinder.find_spec(_ALIAS, [path for path in sys.path if path != _STANDIN])
     if whole is None or not whole.submodule_search_locations:
         return None
     *parents, _ = fullname.split(".")[1:]
