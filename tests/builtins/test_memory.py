@@ -169,7 +169,7 @@ def test_what_is_no_such_own_array_is_refused():
         o[0] = 1.0
 
     for kernel, message, error in (
-        (returned, r"declared to return fixedarray\(dtype=float32, shape=\(2,\)\)", wp.KernelTypeError),
+        (returned, r"annotated as `.*fixedarray.*` but the code returns a value", wp.KernelTypeError),
         (passed, "must be fixedarray.*not array", wp.KernelTypeError),
         (parameter, "fixedarray.*cannot be passed to kernels", wp.LaunchTypeError),
     ):

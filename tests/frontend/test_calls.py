@@ -210,7 +210,20 @@ def test_results_must_fit_their_annotation():
     def two(x: float) -> tuple[float, int]:
         return x, 1
 
-    assert "declared to return int32 and returns float32" in str(error(promised, [f32], "function"))
+    def three(x: float) -> tuple[float, int, int]:
+        return x, 1
+
+    def integers(x: float) -> tuple[int, int]:
+        return x, 1
+
+    def single(x: float) -> float:
+        return x, x
+
+    for f, what in ((promised, "annotated as `int` but the code returns a value of type `float32`."),
+                    (three, "annotated as a tuple of 3 elements but the code returns 2 values."),
+                    (integers, "annotated as `tuple[int, int]` but the code returns a tuple with types `(float32, int"),
+                    (single, "annotated as `float` but the code returns 2 values.")):  # fmt: skip
+        assert what in str(error(f, [f32], "function"))
     func = parse(Source(two), [f32], kind="function")
     assert [v.type for v in func.body.yields] == [f32, i32]
     assert oracle.run(func, [2.0]).values == [(2.0, 1)]

@@ -186,7 +186,7 @@ class Statements(Loops):
             why = "is declared to return" if self.differentiated is None else "is a gradient function and returns"
             self.fail(s, f"{self.source.name} {why} nothing")
         if declared is not EMPTY and not _agree(types, wanted):
-            self.fail(s, f"{self.source.name} is declared to return {_list(wanted)} and returns {_list(types)}")
+            self.fail(s, self._broken_promise(wanted, types))
         if self.returned is None:
             self.returned = (types, self.span(s))
         elif self.returned[0] != types:
@@ -199,6 +199,20 @@ class Statements(Loops):
             self.fail(s, f"{self.source.name} returns {_list(types)} here and {_list(first)} in line {where.line}",
                       "return the same types everywhere")  # fmt: skip
         self._give(values, s)
+
+    def _broken_promise(self, wanted: tuple, types: tuple[Type, ...]) -> str:
+        """What to say of a function that returns ``types`` where it is annotated with ``wanted``."""
+        note = self.source.annotations.get("return")
+        written = note.__name__ if type(note) is type else str(note)
+        count = len(types)
+        if isinstance(self.declared, tuple) and len(wanted) != count:
+            note, what = f"a tuple of {len(wanted)} elements", f"{count} values"
+        elif count > 1:
+            many = f"a tuple with types `({_list(types)})`" if len(wanted) == count else f"{count} values"
+            note, what = f"`{written}`", many
+        else:
+            note, what = f"`{written}`", f"a value of type `{_list(types)}`"
+        return f"The function `{self.source.name}` has its return type annotated as {note} but the code returns {what}."
 
     def _give(self, values: list[Value], s: ast.Return) -> None:
         self.env[RESULT] = Variable(values[0] if len(values) == 1 else tuple(values), True, self.span(s))
