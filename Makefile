@@ -43,7 +43,7 @@ conformance: .venv-conformance/.ready
 
 .venv-conformance/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-conformance
-	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check --editable . '$(WARP)'
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[native]' '$(WARP)'
 	@touch $@
 
 clean:

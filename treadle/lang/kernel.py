@@ -64,7 +64,7 @@ class Kernel:
         self.source.declare()
         self.overloads: dict[tuple[Type, ...], Any] = {}
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
-        self.stated: list[tuple[Type, ...]] = []  # overloads that stubs under ``@wp.overload`` ask for
+        self.stated: list[tuple[Type, ...]] = []  # overloads that ``wp.overload`` asks for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
         self.block = 1  # threads in a block; see lang/blocks.py
         self._blocks: dict[int, Kernel] = {}
@@ -428,23 +428,25 @@ def _overload_by_signature(fn: Any, around: dict[str, Any]) -> Kernel:
         generic = found[0] if found else None
     if generic is None:
         raise KernelTypeError(f"wp.overload: there is no kernel {fn.__name__!r} to give types to")
-    types = stub.parameter_types()
-    _check_count(generic, types)
-    if _complete(types):
-        generic.stated.append(_usual_types(types))
-        generic.overload(generic.stated[-1])
+    _state(generic, stub.parameter_types())
     return generic
 
 
-def _check_count(kernel: Kernel, types: Sequence[Any]) -> None:
+def _state(kernel: Kernel, types: Sequence[Type | None]) -> None:
+    """Note that ``kernel`` is wanted for ``types``, so that it is loaded for them with its module."""
     if len(types) != len(kernel.parameters):
         raise KernelTypeError(
             f"kernel {kernel.key} takes {len(kernel.parameters)} arguments, {len(types)} types were given"
         )
+    if _complete(types):
+        usual = _usual_types(types)
+        if usual not in kernel.stated:
+            kernel.stated.append(usual)
+        kernel.overload(usual)
 
 
 def _bound(kernel: Kernel, types: list[Type | None]) -> Kernel:
-    _check_count(kernel, types)
+    _state(kernel, types)
     made = Kernel(kernel.func, kernel.key, kernel.module, kernel.options, kernel.source.namespace)
     made.bound = tuple(types)
     return made
