@@ -7,7 +7,6 @@ _ROOMS = {
                     "vector_types non_atomic_types np_dtype_to_warp_type warp_type_to_np_dtype scalar_base int_base "
                     "float_base",
     "types.numbers": "_np_bfloat16_bits_to_float32=bf16_values _np_float32_to_bfloat16_bits=bf16_bits",
-    "types.inquiry": "type_scalar_type=scalar_class",
     "types.codes": "get_type_code get_signature strides_from_shape check_array_shape",
     "types.annotations": "_ArrayAnnotationBase=ArrayAnnotation _ArrayAnnotation=ArrayAnnotation "
                          "_IndexedArrayAnnotation=ArrayAnnotation Reference",
