@@ -1,4 +1,4 @@
-"""Run-length encoding: where a run begins, how many begin before it, then one thread a run."""
+"""Run-length encoding: where values change, which run an element is in therefore, then one thread a run."""
 
 from __future__ import annotations
 
@@ -13,38 +13,41 @@ INTS = (wp.int32, wp.uint32, wp.int64, wp.uint64)
 
 
 @wp.kernel
-def mark_heads(values: wp.array(dtype=Any), heads: wp.array(dtype=int)):
-    """1 where a run begins, 0 elsewhere."""
+def mark_changes(values: wp.array(dtype=Any), changes: wp.array(dtype=int)):
+    """1 where a value differs from the one before it, so that a run other than the first begins there."""
     i = wp.tid()
-    heads[i] = wp.where(i == 0 or values[i] != values[wp.max(i - 1, 0)], 1, 0)
+    changes[i + 1] = wp.where(values[i + 1] != values[i], 1, 0)
 
 
 @wp.kernel
-def place_heads(
-    values: wp.array(dtype=Any), ranks: wp.array(dtype=int), run_values: wp.array(dtype=Any),
-    starts: wp.array(dtype=int), run_count: wp.array(dtype=int),
+def place_runs(
+    values: wp.array(dtype=Any), runs: wp.array(dtype=int), run_values: wp.array(dtype=Any), starts: wp.array(dtype=int)
+):
+    """The value of each run and where it begins. ``runs[i]`` is the number of the run that element i is in."""
+    i = wp.tid()
+    run = runs[i + 1]
+    if run != runs[i]:
+        run_values[run] = values[i + 1]
+        starts[run] = i + 1
+
+
+@wp.kernel
+def measure_runs(
+    values: wp.array(dtype=Any), runs: wp.array(dtype=int), starts: wp.array(dtype=int), run_values: wp.array(dtype=Any),
+    run_lengths: wp.array(dtype=int), run_count: wp.array(dtype=int),
 ):  # fmt: skip
-    """The value of each run and where it begins. ``ranks[i]`` counts the runs that have begun up to i."""
+    """A run ends where the next one begins, the last one with the values. Thread 0 adds what is known of the first run
+    and of all."""
     i = wp.tid()
-    rank = ranks[i]
-    before = wp.where(i > 0, ranks[wp.max(i - 1, 0)], 0)
-    if rank != before:
-        run_values[before] = values[i]
-        starts[before] = i
-    if i == ranks.shape[0] - 1:
-        run_count[0] = rank
-
-
-@wp.kernel
-def measure_runs(starts: wp.array(dtype=int), run_count: wp.array(dtype=int), run_lengths: wp.array(dtype=int)):
-    """A run ends where the next one begins, the last one with the values."""
-    i = wp.tid()
-    count = run_count[0]
-    if i < count:
-        end = starts.shape[0]
-        if i + 1 < count:
+    last = runs[runs.shape[0] - 1]
+    if i <= last:
+        end = runs.shape[0]
+        if i < last:
             end = starts[i + 1]
         run_lengths[i] = end - starts[i]
+    if i == 0:
+        run_values[0] = values[0]
+        run_count[0] = last + 1
 
 
 def runlength_encode(
@@ -80,11 +83,12 @@ def runlength_encode(
         count.zero_()
     else:
         values = values.flatten()[:n]
-        ranks, starts = wp.empty(n, dtype=int, device=device), wp.empty(n, dtype=int, device=device)
-        wp.launch(mark_heads, n, inputs=[values], outputs=[ranks], device=device)
-        array_scan(ranks, ranks)
-        wp.launch(place_heads, n, inputs=[values, ranks], outputs=[run_values, starts, count], device=device)
-        wp.launch(measure_runs, n, inputs=[starts, count], outputs=[run_lengths], device=device)
+        runs, starts = (wp.zeros(n, dtype=int, device=device) for _ in range(2))
+        wp.launch(mark_changes, n - 1, inputs=[values], outputs=[runs], device=device)
+        array_scan(runs, runs)
+        wp.launch(place_runs, n - 1, inputs=[values, runs], outputs=[run_values, starts], device=device)
+        inputs, outputs = [values, runs, starts], [run_values, run_lengths, count]
+        wp.launch(measure_runs, n, inputs=inputs, outputs=outputs, device=device)
     return int(count.numpy()[0]) if run_count is None else run_count
 
 

@@ -39,46 +39,47 @@ class Order:
 
 @cache
 def _digit(dtype: Any) -> wp.Function:
-    """The function that finds a digit of a key: that of ``width`` bits from bit ``shift`` on."""
+    """The function that finds a digit of a key: what ``mask`` leaves of its bits from ``shift`` on."""
     order = Order(dtype)
     word, sign, negative, top = order.word, order.sign, order.negative, order.word(order.bits - 1)
 
     @wp.func(module="unique")
-    def digit(key: word, shift: int, width: int):
+    def digit(key: word, shift: word, mask: word):
         ordered = key ^ (sign | (negative & (word(0) - (key >> top))))
-        return int((ordered >> word(shift)) & ((word(1) << word(width)) - word(1)))
+        return (ordered >> shift) & mask
 
     return digit
 
 
 @cache
 def _passes(dtype: Any) -> tuple[wp.Kernel, wp.Kernel]:
-    """The two kernels of a pass over keys of ``dtype``: counting, and moving."""
+    """The two kernels of a pass over keys of ``dtype``: counting, and moving. Places are unsigned: none counts from the
+    end."""
     word, digit = Order(dtype).word, _digit(dtype)
 
     @wp.kernel(module="unique", gang_width=1)
-    def count_digits(keys: wp.array(dtype=word), shift: int, width: int, counts: wp.array2d(dtype=int)):
+    def count_digits(keys: wp.array(dtype=word), shift: word, mask: word, counts: wp.array2d(dtype=int)):
         block = wp.tid()
         count = wp.zeros(shape=VALUES, dtype=int)
         for i in range(BLOCK * block, wp.min(BLOCK * (block + 1), keys.shape[0])):
-            count[digit(keys[i], shift, width)] += 1
+            count[digit(keys[i], shift, mask)] += 1
         for d in range(VALUES):
             counts[d, block] = count[d]
 
     @wp.kernel(module="unique", gang_width=1)
     def move_pairs(
-        keys: wp.array(dtype=word), values: wp.array(dtype=Any), shift: int, width: int, starts: wp.array2d(dtype=int),
+        keys: wp.array(dtype=word), values: wp.array(dtype=Any), shift: word, mask: word, starts: wp.array2d(dtype=int),
         sorted_keys: wp.array(dtype=word), sorted_values: wp.array(dtype=Any),
     ):  # fmt: skip
         block = wp.tid()
-        place = wp.zeros(shape=VALUES, dtype=int)
+        place = wp.zeros(shape=VALUES, dtype=wp.uint32)
         for d in range(VALUES):
-            place[d] = starts[d, block]
+            place[d] = wp.uint32(starts[d, block])
         for i in range(BLOCK * block, wp.min(BLOCK * (block + 1), keys.shape[0])):
             key = keys[i]
-            d = digit(key, shift, width)
+            d = digit(key, shift, mask)
             at = place[d]
-            place[d] = at + 1
+            place[d] = at + wp.uint32(1)
             sorted_keys[at] = key
             sorted_values[at] = values[i]
 
@@ -123,11 +124,11 @@ def radix_sort_pairs(
     blocks = -(-count // BLOCK)
     counts = wp.empty((VALUES, blocks), dtype=int, device=keys.device)
     count_digits, move_pairs = _passes(keys.dtype)
-    for shift in range(begin_bit, end_bit, DIGIT):
-        width = min(DIGIT, end_bit - shift)
-        wp.launch(count_digits, blocks, inputs=[source[0], shift, width], outputs=[counts], device=keys.device)
+    for bit in range(begin_bit, end_bit, DIGIT):
+        shift, mask = k.dtype(bit), k.dtype((1 << min(DIGIT, end_bit - bit)) - 1)
+        wp.launch(count_digits, blocks, inputs=[source[0], shift, mask], outputs=[counts], device=keys.device)
         array_scan(counts, counts, inclusive=False)
-        wp.launch(move_pairs, blocks, inputs=[*source, shift, width, counts], outputs=target, device=keys.device)
+        wp.launch(move_pairs, blocks, inputs=[*source, shift, mask, counts], outputs=target, device=keys.device)
         source, target = target, source
     if source[0]._address != k._address:
         wp.copy(k, source[0], count=count)
@@ -177,21 +178,23 @@ def _segments(dtype: Any) -> wp.Kernel:
     @wp.func(module="unique")
     def move(keys: wp.array(dtype=word), values: wp.array(dtype=Any), source: int, target: int, n: int, shift: int):
         """Move ``n`` pairs from ``source`` on to ``target`` in the order of a digit, unless it is the same in all."""
-        place = wp.zeros(shape=VALUES, dtype=int)
+        bit, mask = word(shift), word(VALUES - 1)
+        place = wp.zeros(shape=VALUES, dtype=wp.uint32)
         for i in range(source, source + n):
-            place[digit(keys[i], shift, DIGIT)] += 1
-        if place[digit(keys[source], shift, DIGIT)] == n:
+            place[digit(keys[i], bit, mask)] += wp.uint32(1)
+        if place[digit(keys[source], bit, mask)] == wp.uint32(n):
             return False
-        sum = target
+        total = wp.uint32(target)
         for d in range(VALUES):
             count = place[d]
-            place[d] = sum
-            sum += count
+            place[d] = total
+            total += count
         for i in range(source, source + n):
-            d = digit(keys[i], shift, DIGIT)
+            key = keys[i]
+            d = digit(key, bit, mask)
             at = place[d]
-            place[d] = at + 1
-            keys[at] = keys[i]
+            place[d] = at + wp.uint32(1)
+            keys[at] = key
             values[at] = values[i]
         return True
 
