@@ -33,8 +33,8 @@ def place_runs(
 
 @wp.kernel
 def measure_runs(
-    values: wp.array(dtype=Any), runs: wp.array(dtype=int), starts: wp.array(dtype=int), run_values: wp.array(dtype=Any),
-    run_lengths: wp.array(dtype=int), run_count: wp.array(dtype=int),
+    values: wp.array(dtype=Any), runs: wp.array(dtype=int), starts: wp.array(dtype=int),
+    run_values: wp.array(dtype=Any), run_lengths: wp.array(dtype=int), run_count: wp.array(dtype=int),
 ):  # fmt: skip
     """A run ends where the next one begins, the last one with the values. Thread 0 adds what is known of the first run
     and of all."""
