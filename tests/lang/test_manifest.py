@@ -78,6 +78,67 @@ def test_whether_a_function_is_copied_into_callers_counts(monkeypatch):
     assert not holds(node, use.source)
 
 
+class Space:
+    """Functions and numbers by attribute."""
+
+    inner = inner
+    twice = 2
+
+
+LISTED = [inner]
+
+
+@wp.kernel
+def reach(out: wp.array(dtype=int)):
+    out[0] = Space.inner(Space.twice)
+    for i in range(wp.static(len(LISTED))):
+        out[1] = wp.static(LISTED[i])(3)
+
+
+def captured(f):
+    @wp.kernel
+    def call(out: wp.array(dtype=int)):
+        out[0] = f(2)
+
+    return call
+
+
+@wp.func
+def other(x: int):
+    return x - FACTOR
+
+
+@pytest.mark.parametrize("change", ["factor", "attribute", "number"])
+def test_what_is_reached_through_attributes_lists_and_closures_counts(monkeypatch, change):
+    kernels = [reach, captured(inner)]
+    nodes = [manifest(k)[0] for k in kernels]
+    assert [holds(node, k.source) for node, k in zip(nodes, kernels, strict=True)] == [True, True]
+    if change == "factor":  # what the function inside reads
+        monkeypatch.setitem(globals(), "FACTOR", 5)
+        assert not any(holds(node, k.source) for node, k in zip(nodes, kernels, strict=True))
+    elif change == "attribute":
+        monkeypatch.setattr(Space, "inner", other)
+        assert not holds(nodes[0], reach.source)
+    else:
+        monkeypatch.setattr(Space, "twice", 3)
+        assert not holds(nodes[0], reach.source)
+    assert not holds(nodes[1], captured(other).source)
+
+
+def test_a_list_of_functions_counts_where_it_is_declared():
+    def declared(functions):
+        @wp.kernel
+        def listed(out: wp.array(dtype=int)):
+            for i in range(wp.static(len(functions))):
+                out[i] = wp.static(functions[i])(3)
+
+        return listed
+
+    node, _ = manifest(declared([inner, other]))
+    assert holds(node, declared([inner, other]).source)
+    assert not holds(node, declared([other, inner]).source)
+
+
 def test_a_kernel_that_reads_an_array_from_outside_is_compiled_by_every_process():
     out = wp.zeros(1, dtype=int)
     wp.launch(length_of_table, dim=1, inputs=[out])
