@@ -115,3 +115,27 @@ def test_an_endless_loop_makes_a_kernel_unbounded():
 def test_text_that_llvm_rejects_is_our_error():
     with pytest.raises(InternalError, match="LLVM rejects"):
         cpu.parse("define void @f() { ret i32 0 }")
+
+
+BRANCH = """
+define void @f(i1 %c, i32 %x, ptr %p) {
+  %y = mul i32 %x, %x
+  br i1 %c, label %on, label %off
+on:
+  store volatile i32 %y, ptr %p
+  ret void
+off:
+  store volatile i8 0, ptr %p
+  ret void
+}
+"""
+
+
+def test_long_code_is_not_polished_and_leaves_llvm_as_it_was(monkeypatch):
+    target = cpu.host_target()
+    polished = cpu.assembly(BRANCH, target)
+    monkeypatch.setattr(cpu, "LARGE", 5)
+    plain = cpu.assembly(BRANCH, target)
+    monkeypatch.undo()
+    assert plain != polished
+    assert cpu.assembly(BRANCH, target) == polished

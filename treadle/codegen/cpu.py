@@ -14,7 +14,7 @@ from .emit.atomics import Part, plan
 from .emit.faults import func_polls
 from .emit.module import counting_symbols, write
 from .emit.unit import Machine, Options
-from .llvm import parse, target_machine
+from .llvm import emitted, parse, target_machine
 from .width import gang_width
 
 _IMPORTS = ("PyMem_RawRealloc", "PyMem_RawFree", "memset", "memcpy", "memmove")
@@ -148,8 +148,12 @@ def weight(func: Func, width: int, lanewise: Collection[Op] = ()) -> float:
     return round(0.4 * count(func.body, 1.0) / width, 2)
 
 
-def optimise(module, machine, inline: bool = False) -> None:
+LARGE = 2000  # lines of text from which on a kernel is long straight code, which LLVM polishes in vain
+
+
+def optimise(module, machine, inline: bool = False, combine: bool = True) -> None:
     """A short list of passes: code leaves the emitter folded and in SSA, and LLVM's vectorisers are not wanted.
+    ``combine``: small patterns become better ones, which shows in short loops.
 
     Value numbering is not among them: the IR's own passes have shared common values, and LLVM's NewGVN, the only one
     that llvmlite offers, ends the process on some kernels with many nested branches (it never reaches a fixed point).
@@ -162,7 +166,8 @@ def optimise(module, machine, inline: bool = False) -> None:
         passes.add_always_inliner_pass()
     passes.add_sroa_pass()  # threads' own arrays that only constants index become registers
     passes.add_simplify_cfg_pass()
-    passes.add_instruction_combine_pass()
+    if combine:
+        passes.add_instruction_combine_pass()
     passes.add_loop_rotate_pass()
     passes.add_simplify_cfg_pass()
     passes.add_dead_code_elimination_pass()
@@ -171,20 +176,22 @@ def optimise(module, machine, inline: bool = False) -> None:
 
 def compile_text(text: str, target: Target) -> bytes:
     """Object bytes of LLVM text."""
-    module, machine = _optimised(text, target)
-    return machine.emit_object(module)
+    module, machine, large = _optimised(text, target)
+    return emitted(machine.emit_object, module, plain=large)
 
 
 def assembly(text: str, target: Target) -> str:
     """Assembly of LLVM text, for those who want to read it."""
-    module, machine = _optimised(text, target)
-    return machine.emit_assembly(module)
+    module, machine, large = _optimised(text, target)
+    return emitted(machine.emit_assembly, module, plain=large)
 
 
-def _optimised(text: str, target: Target) -> tuple[Any, Any]:
+def _optimised(text: str, target: Target) -> tuple[Any, Any, bool]:
+    """The module, what generates its code, and whether it is large."""
     module, machine = parse(text), target_machine(target.triple, target.cpu, target.features)
-    optimise(module, machine)
-    return module, machine
+    large = text.count("\n") > LARGE
+    optimise(module, machine, combine=not large)
+    return module, machine, large
 
 
 __all__ = [

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ..base.errors import InternalError
+
+Code = TypeVar("Code", str, bytes)
+
+# Steps of code generation that take a quarter of its time and that long straight code is no faster for: moving values
+# into the branches that use them (which makes it slower, as it lengthens the lives of their arguments), scheduling once
+# more behind register allocation, and looking for common values again.
+_POLISH = ("disable-machine-sink", "disable-post-ra", "disable-machine-cse")
+_options = threading.Lock()
 
 
 def parse(text: str) -> Any:
@@ -48,3 +58,23 @@ def target_machine(triple: str, cpu: str, features: str = "", level: int = 2) ->
         llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(triple)
     return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default")
+
+
+def emitted(emit: Callable[[Any], Code], module: Any, plain: bool) -> Code:
+    """What ``emit``, a method of a target machine, makes of ``module``. ``plain``: without polish, which LLVM has as
+    options of the whole process; so they are set for this call alone."""
+    if not plain:
+        return emit(module)
+    with _options:
+        _polish(False)
+        try:
+            return emit(module)
+        finally:
+            _polish(True)
+
+
+def _polish(wanted: bool) -> None:
+    import llvmlite.binding as llvm
+
+    for name in _POLISH:
+        llvm.set_option("treadle", f"-{name}={0 if wanted else 1}")
