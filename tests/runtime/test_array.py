@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from treadle.runtime.array import array, array1d, array2d
-from treadle.runtime.construct import empty, full, zeros
+from treadle.runtime.construct import empty, full, zeros, zeros_like
 from treadle.types.annotations import ArrayAnnotation
 from treadle.types.core import (
     Struct,
@@ -26,7 +26,7 @@ from treadle.types.core import (
     vector,
     view,
 )
-from treadle.types.values import class_of, register_class
+from treadle.types.values import class_of, register_class, vector_class
 
 vec3, mat22, mat33 = class_of(vector(3, f32)), class_of(matrix(2, 2, f32)), class_of(matrix(3, 3, f32))
 quat, transform = class_of(quaternion(f32)), class_of(transformation(f32))
@@ -416,3 +416,20 @@ def test_halves():
 def test_repr_and_str(dtype):
     a = zeros((2,), dtype=dtype)
     assert repr(a) == f"array(shape=(2,), dtype={a.dtype.__name__})" and str(a) == str(a.numpy())
+
+
+class Five(vector_class(5, f32)):
+    """As libraries name their vectors."""
+
+
+def test_arrays_know_the_class_that_a_program_derived():
+    base = vector_class(5, f32)
+    a = array([Five(1.0), Five(2.0)], dtype=Five, requires_grad=True)
+    assert a.dtype is a[0:1].dtype is zeros_like(a).dtype is a.grad.dtype is Five and array([base()]).dtype is not Five
+    assert type(a.list()[1]) is Five and type(a[0]) is Five and repr(a[0]) == "Five([1.0, 1.0, 1.0, 1.0, 1.0])"
+    b = array([base(3.0), base(4.0)], dtype=base)
+    a.assign(b)
+    a.grad = zeros_like(b)
+    assert a.type is b.type and b.list() == a.list() == [(3,) * 5, (4,) * 5]
+    again = pickle.loads(pickle.dumps(a[0]))
+    assert type(again) is Five and again == (3,) * 5

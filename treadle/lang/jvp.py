@@ -322,7 +322,7 @@ def _groups(arrays: dict[str, array]) -> list[list[str]]:
 
 
 def _same_layout(a: array, t: array) -> bool:
-    same = t._element is a._element and t.shape == a.shape and t.strides == a.strides
+    same = t._element.type is a._element.type and t.shape == a.shape and t.strides == a.strides
     return same and t.component_stride == a.component_stride
 
 

@@ -417,7 +417,7 @@ class array(Shaped):
             self._grad = None
             self._describe()
             return
-        if not isinstance(grad, array) or grad._element is not self._element or grad.shape != self.shape:
+        if not isinstance(grad, array) or grad._element.type is not self._element.type or grad.shape != self.shape:
             raise ArrayError(f"the gradient of {self!r} must be an array of the same dtype and shape, not {grad!r}")
         if grad.strides != self.strides or grad.component_stride != self.component_stride:
             raise ArrayError(f"the gradient must have the strides of its array, {self.strides}, not {grad.strides}")
@@ -513,7 +513,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
     if not isinstance(data, np.ndarray) and isinstance(getattr(data, "data", None), array):  # it is indexed
         data, dtype = data.contiguous(), data.dtype if dtype is Any else dtype
     if isinstance(data, array):
-        same = dtype is Any or element(dtype) is data._element
+        same = dtype is Any or element(dtype).type is data._element.type
         if same and not copy and device is data.device:
             return data._with_grad(lambda a: a._view(a.shape, a.strides)) if shape is None else data.reshape(shape)
         if same and watch.watchers:  # a copy, of which tapes are told

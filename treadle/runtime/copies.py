@@ -48,7 +48,7 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     if not isinstance(dest, array) or not isinstance(src, array):
         _copy_indexed(dest, src, dest_offset, src_offset, count)
         return
-    if src._element is not dest._element:
+    if src._element.type is not dest._element.type:
         src = src.view(dest.dtype)
     whole = count == dest_offset == src_offset == 0
     if whole and src.shape == dest.shape:
@@ -85,7 +85,7 @@ def _copy_indexed(dest: Any, src: Any, dest_offset: int, src_offset: int, count:
         raise ArrayError(f"cannot copy {src.size} elements to {dest.size}: one of both is indexed or in buckets")
     if not isinstance(src, array | indexedarray):
         src = src.contiguous()
-    if src._element is not dest._element:
+    if src._element.type is not dest._element.type:
         indexed = isinstance(src, indexedarray)
         src = src._with_data(src.data.view(dest.dtype)) if indexed else src.view(dest.dtype)
     dest.assign(src)

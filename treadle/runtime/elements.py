@@ -15,9 +15,10 @@ from ..types.values import class_of, numpy_dtype, type_of_numpy
 class Element:
     """One element type of arrays.
 
-    ``type``: the language type; ``cls``: the class users name it by; ``dtype``: NumPy's scalar or record type;
-    ``inner``: the dimensions its components add to a NumPy view, ``(3,)`` for vec3; ``component``: bytes from one
-    component to the next inside a dense element.
+    ``type``: the language type; ``cls``: the class users name it by, perhaps derived from that of the type, so that
+    elements are compared by their types; ``dtype``: NumPy's scalar or record type; ``inner``: the dimensions its
+    components add to a NumPy view, ``(3,)`` for vec3; ``component``: bytes from one component to the next inside a
+    dense element.
     """
 
     __slots__ = (
@@ -93,7 +94,10 @@ def element(dtype: Any) -> Element:
     t = dtype if isinstance(dtype, Type) else type_of(dtype)
     if not isinstance(t, Scalar | Vector | Matrix | Struct) or isinstance(t, Indexed):
         raise TypeError(f"arrays cannot hold elements of type {t}")
-    found = _BY_SPELLING[dtype] = element_of(t)
+    found = element_of(t)
+    if isinstance(t, Vector | Matrix) and isinstance(dtype, type) and issubclass(dtype, found.cls):
+        found = found if dtype is found.cls else Element(t, dtype)  # a derived class keeps its name
+    _BY_SPELLING[dtype] = found
     return found
 
 

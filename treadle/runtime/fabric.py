@@ -105,7 +105,7 @@ class fabricarray(Shaped):
         facts, where = _attribute(data, attrib)
         t, depth = _element_type(facts, attrib)
         e = element_of(t)
-        if dtype not in (None, Any) and element(dtype) is not e:
+        if dtype not in (None, Any) and element(dtype).type is not e.type:
             raise ArrayError(f"Fabric attribute {attrib!r} has elements {e.cls.__name__}, not {dtype!r}")
         if ndim not in (None, 1 + depth):
             raise ArrayError(f"Fabric attribute {attrib!r} has {1 + depth} dimension(s), not {ndim}")
@@ -426,7 +426,7 @@ def _copied(a: fabricarray | indexedfabricarray) -> array:
 def _given(src: Any, dest: fabricarray | indexedfabricarray) -> np.ndarray:
     """The elements of ``src``, as NumPy has them, for those of ``dest``."""
     e = dest._element
-    same = isinstance(src, Shaped) and src._element is e
+    same = isinstance(src, Shaped) and src._element.type is e.type
     rows = src._rows() if same else np.array(value_rows(src, e))
     shape = (*dest.shape, *e.inner)
     if rows.size != math.prod(shape):

@@ -282,7 +282,7 @@ def _goes(src: Element, dest: Element) -> bool:
     """Whether NumPy converts elements of ``src`` to those of ``dest`` as it should."""
     halves = [getattr(e.type, "elem", e.type) is bf16 for e in (src, dest)]
     plain = src.dtype.fields is None and dest.dtype.fields is None and not any(halves)
-    return src is dest or (plain and src.inner == dest.inner)
+    return src.type is dest.type or (plain and src.inner == dest.inner)
 
 
 def _write(target: array, args: tuple, source: array | None) -> None:

@@ -25,7 +25,8 @@ def gapless(a: array) -> int:
 def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
     e = a._element
-    if getattr(value, "_element", None) is e and value.shape == a.shape and hasattr(value, "strides"):
+    alike = getattr(getattr(value, "_element", None), "type", None) is e.type
+    if alike and value.shape == a.shape and hasattr(value, "strides"):
         nbytes = gapless(a)
         if nbytes > 0 and gapless(value) > 0:
             memmove(a._address, value._address, nbytes)

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.errors import KernelTypeError
 from . import core
 from .core import SCALARS, Matrix, Scalar, Struct, Type, Vector, b1, bf16, f32, i32
-from .numbers import bf16_values, code, quotient, remainder, rounder
+from .numbers import bf16_bits, bf16_values, code, quotient, remainder, rounder
 from .numpy_types import number_dtype, numpy_dtype
 from .products import product
 from .scalar_values import number_in, scalar_class, shown
@@ -77,7 +77,10 @@ class CompositeValue:
         return number if self._plain else shown(self.__treadle_type__.elem, number)
 
     def __reduce__(self):
-        return _restored, (*_recipe(self.__treadle_type__), tuple(self._data))
+        numbers = tuple(self._data)
+        if type(self) is not class_of(self.__treadle_type__):  # a derived class, which has a place of its own
+            return _derived, (type(self), numbers)
+        return _restored, (*_recipe(self.__treadle_type__), numbers)
 
     def __copy__(self) -> Any:
         return self._over(self._data[:])
@@ -89,6 +92,11 @@ class CompositeValue:
         t = self.__treadle_type__
         shape = (t.rows, t.cols) if isinstance(t, Matrix) else (t.n,)
         return np.array(self._data, dtype or number_dtype(t.elem)).reshape(shape)
+
+    def __bytes__(self) -> bytes:
+        """The value as it lies in memory."""
+        elem = self.__treadle_type__.elem
+        return (bf16_bits(self._data) if elem is bf16 else np.array(self._data, numpy_dtype(elem))).tobytes()
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, CompositeValue):
@@ -567,3 +575,8 @@ def _restored(kind: str, shape: tuple[int, ...], scalar_name: str, numbers: tupl
     else:
         t = core.matrix(*shape, scalar) if kind == "matrix" else core.vector(*shape, scalar)
     return class_of(t)._of(numbers)
+
+
+def _derived(c: type, numbers: tuple) -> Any:
+    """The value of a class that a program derived."""
+    return c._of(numbers)
