@@ -6,7 +6,8 @@ an overload; launches ask it with their arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -96,15 +97,15 @@ class Plan:
     """One overload of a kernel, as tapes see it.
 
     ``plain``: arguments are arrays, numbers and vectors; ``native``: or indexed arrays, so that native launchers may
-    take them. ``arrays``: positions of its arrays; ``places``: the same among arguments that are laid out. ``asked``:
-    where the arguments are that say which elements a launch reaches. ``vectors``: of host vectors, which their owner
-    may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it, must stay known; ``writes``:
-    sites that are written. ``pairs``: of launches with tangents, the sites of arrays with those of their tangents:
-    either has a gradient if the other has.
+    take them. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments that
+    are laid out. ``asked``: where the arguments are that say which elements a launch reaches. ``vectors``: of host
+    vectors, which their owner may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it,
+    must stay known; ``writes``: sites that are written. ``pairs``: of launches with tangents, the sites of arrays with
+    those of their tangents: either has a gradient if the other has.
     """
 
     __slots__ = ("arrays", "asked", "boxed_at", "floats", "floats_at", "found", "kernel", "native", "overload", "pairs",
-                 "places", "plain", "prints", "reads_at", "reverses", "sites", "types", "vectors", "writes",
+                 "pick", "places", "plain", "prints", "reads_at", "reverses", "sites", "types", "vectors", "writes",
                  "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
@@ -113,6 +114,7 @@ class Plan:
         structs = [t for t in self.types if isinstance(t, Struct)]
         self.plain, self.native = not structs, all([isinstance(t, Indexed) for t in structs])
         self.arrays = tuple([s.k for s in self.sites]) if self.plain else ()
+        self.pick: Callable[[Sequence[Any]], Any] = itemgetter(*self.arrays) if self.arrays else lambda args: ()
         self.vectors = tuple([k for k, t in enumerate(self.types) if is_composite(t)])
         at = [(s.k if self.plain else len(self.types) + n, s) for n, s in enumerate(self.sites)]
         self.writes = [s for s in self.sites if s.writes]

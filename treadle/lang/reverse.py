@@ -23,6 +23,8 @@ from .undo import FOREIGN, Log
 
 MOST = 10_000  # launches of a kernel whose adjoint is remembered
 
+Shadow = tuple[tuple[int, list[str]], array]  # parameter and fields of an array, and what stands in its place
+
 
 class Reverse:
     """The adjoint of a plan's kernel for one set of arrays with gradients.
@@ -114,7 +116,8 @@ class Hidden:
     """Gradients of arrays that have none of their own but lie between an input that has one and the results.
 
     They live as long as a backward pass. ``ranges``: the bytes that depend on such an input; each range of them has
-    one block of gradients, so that views of the same memory share them.
+    one block of gradients, so that views of the same memory share them. ``marks`` tells what stands for arrays with
+    such gradients where launches are compared: blocks are new memory each time, and lie over nothing else.
     """
 
     def __init__(self, ops: list[Any], likes: list[Any]):
@@ -123,6 +126,7 @@ class Hidden:
         self.owned: dict[bytes, tuple[int, int, array]] = {}
         self.made: dict[bytes, array] = {}
         self.shadows: dict[bytes, array | None] = {}
+        self.marks: dict[bytes, tuple[bytes, bool]] = {}
         unlike = dict(zip(likes, ops, strict=True)).values()
         each = {a._desc: a for a in [a for op in unlike for a in _arrays_of(op)] + [*graded_late]}
         for desc, a in each.items():
@@ -212,6 +216,8 @@ class Hidden:
             made = None if grad is None else a._view(a.shape, a.strides)
             if made is not None:
                 made._adopt(grad)
+                if not self.mine.meets(*span_of(a)):
+                    self.marks[made._desc] = a._desc, True
             self.shadows[a._desc] = made
         return self.shadows[a._desc]
 
@@ -221,7 +227,7 @@ def _likeness(op: Any) -> Any:
     if type(op) is not tuple:
         return id(op)
     plan, dim, args = op
-    return (plan, dim, *([id(args[k]) for k in plan.arrays] if plan.plain else [id(s.of(args)) for s in plan.sites]))
+    return (plan, dim, plan.pick(args)) if plan.plain else (plan, dim, *[id(site.of(args)) for site in plan.sites])
 
 
 def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
@@ -283,7 +289,7 @@ class Pass:
         self.silent: set[str] = set()  # kernels on the way whose backward is switched off
         self.allowed: dict[Plan, bool] = {}
         # Adjoints, and arrays with hidden gradients, of launches by their likeness.
-        self.known: dict[Any, tuple[Reverse | None, list[tuple[Site, array]]]] = {}
+        self.known: dict[Any, tuple[Reverse | None, list[Shadow]]] = {}
         self.left = 0
         late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
         if late:
@@ -320,8 +326,8 @@ class Pass:
         found = self.known.get(like)
         if found is None:
             floats = [(site, a) for site, a in [(site, site.of(args)) for site in plan.floats] if a is not None]
-            both = [(site, self.hidden.shadow(a)) for site, a in floats if a._grad is None]
-            shadows = [(site, shadow) for site, shadow in both if shadow is not None]
+            both = [((site.k, site.fields), self.hidden.shadow(a)) for site, a in floats if a._grad is None]
+            shadows = [(place, shadow) for place, shadow in both if shadow is not None]
             found = self.known[like] = self.adjoint(plan, dim, with_shadows(args, shadows)), shadows
         reverse, shadows = found
         return None if reverse is None else (reverse, dim, with_shadows(args, shadows) if shadows else args)
@@ -331,7 +337,10 @@ class Pass:
         key: Any = None
         try:
             arrays = [args[k] for k in plan.arrays] if plan.plain else [site.of(args) for site in plan.sites]
-            key = (dim, *[a._desc for a in arrays])
+            descs: list[Any] = [a._desc for a in arrays]
+            if self.hidden is not None:
+                descs = [self.hidden.marks.get(desc, desc) for desc in descs]
+            key = (dim, *descs)
         except AttributeError:  # an array may be left out
             pass
         found = plan.reverses.get(key) if key is not None else None
@@ -526,17 +535,17 @@ def with_field(struct: Any, fields: list[str], value: Any) -> Any:
     return made
 
 
-def with_shadows(args: Sequence[Any], shadows: list[tuple[Site, array]]) -> list[Any]:
-    """The arguments of a launch with the arrays of some sites replaced."""
+def with_shadows(args: Sequence[Any], shadows: list[Shadow]) -> list[Any]:
+    """The arguments of a launch with some arrays replaced."""
     made, own = [*args], set()
-    for site, shadow in shadows:
-        if not site.fields:
-            made[site.k] = shadow
-        elif site.k in own:
-            _set_field(made[site.k], site.fields, shadow)
+    for (k, fields), shadow in shadows:
+        if not fields:
+            made[k] = shadow
+        elif k in own:
+            _set_field(made[k], fields, shadow)
         else:
-            made[site.k] = with_field(made[site.k], site.fields, shadow)
-            own.add(site.k)
+            made[k] = with_field(made[k], fields, shadow)
+            own.add(k)
     return made
 
 
