@@ -129,6 +129,24 @@ def test_hashes_tell_modules_apart_by_what_kernels_do():
     assert loaded.hash_module() == same and [*loaded.execs] == [(None, 1)]
 
 
+def test_hashes_know_structs_by_their_fields():
+    made = Module("redeclared")
+
+    def hashed(field):
+        @wp.struct(module=made)
+        class Piece:
+            x: field
+
+        @wp.kernel(module=made)
+        def fill(a: wp.array(dtype=Piece)):
+            a[wp.tid()] = Piece()
+
+        return made.hash_module()
+
+    first = hashed(int)
+    assert hashed(int) == first and hashed(float) != first
+
+
 def test_what_cannot_be_compiled_does_not_keep_the_others_from_being_loaded():
     home = Module("halves")
 

@@ -6,6 +6,7 @@ is parsed. So it names more than needed: every value that a name of the code cou
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from ..base.digest import digest
 from ..base.errors import TreadleError
 from ..frontend.source import EMPTY, Source
+from ..types.core import Struct, Type
 from .function import Function
 from .kernel import Kernel
 from .manifest import Unknown, types_text, value_digest
@@ -23,9 +25,11 @@ _OWN = __name__.partition(".")[0]
 
 class Identity:
     """The digest of what functions are made of. Values whose content has no text stand there by their address; they are
-    in ``kept``, which has to live as long as the digest is used."""
+    in ``kept``, which has to live as long as the digest is used. ``numbered``: structs of one name that were declared
+    one after the other are told apart even if they are alike, as types are."""
 
-    def __init__(self):
+    def __init__(self, numbered: bool = True):
+        self.numbered = numbered
         self.kept: list[Any] = []
         self._inside: list[Any] = []  # functions being described, outermost first: one may reach itself
 
@@ -59,15 +63,22 @@ class Identity:
                 return self.of(Source(value))
         if isinstance(value, tuple | list) and None not in value:  # a list with gaps is yet to be filled
             return f"{type(value).__name__}({','.join([self.value(v) for v in value])})"
+        t = getattr(value, "__treadle_type__", None)
+        if isinstance(value, type) and isinstance(t, Struct):
+            return self._types([t])
         try:
             return value_digest(value)
         except Unknown:
             self.kept.append(value)
             return f"{type(value).__qualname__} at {id(value)}"
 
+    def _types(self, found: list[Type]) -> str:
+        text = types_text(found)
+        return text if self.numbered else re.sub(r"#\d+(?=>)", "", text)
+
     def _signature(self, source: Source) -> str:
         try:
-            declared = types_text([t for t in source.parameter_types() if t is not None])
+            declared = self._types([t for t in source.parameter_types() if t is not None])
             unknown = [p.name for p, t in zip(source.parameters(), source.parameter_types(), strict=True) if t is None]
         except TreadleError:  # annotations that mean nothing: whoever compiles it is told
             declared, unknown = repr(sorted(source.annotations.items())), []
@@ -116,7 +127,7 @@ def kernel_digest(kernel: Kernel, identity: Identity) -> str:
 
 def module_digest(module: Module, options: dict[str, Any]) -> str:
     """Stands for a module: its kernels in any order, and ``options``."""
-    identity = Identity()
+    identity = Identity(numbered=False)
     kernels = sorted(kernel_digest(k, identity) for k in module.kernels.values())
     functions = sorted(identity.function(f) for f in module.functions.values())
     return digest(repr(sorted(options.items(), key=lambda item: item[0])), *kernels, *functions)
