@@ -44,14 +44,16 @@ def test_sums_of_floats_err_little():
     np.testing.assert_allclose(out.numpy(), np.cumsum(h.astype(np.float64)), rtol=2e-6)
 
 
-def test_tapes_see_scans():
-    a, out = wp.array(np.arange(30.0), dtype=wp.float32, requires_grad=True), wp.zeros(30, dtype=wp.float32,
-                                                                                      requires_grad=True)  # fmt: skip
+@pytest.mark.parametrize("n", [30, 1003])
+def test_tapes_see_scans(n, monkeypatch):
+    monkeypatch.setattr(scan, "ALONE", 100)  # the longer one in blocks
+    a = wp.array(np.arange(n), dtype=wp.float32, requires_grad=True)
+    out = wp.zeros(n, dtype=wp.float32, requires_grad=True)
     with wp.Tape() as tape:
         utils.array_scan(a, out)
     out.grad.fill_(1.0)
     tape.backward()
-    np.testing.assert_array_equal(a.grad.numpy(), np.arange(30, 0, -1))
+    np.testing.assert_array_equal(a.grad.numpy(), np.arange(n, 0, -1))
 
 
 def test_wrong_arguments_are_named():

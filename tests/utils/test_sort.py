@@ -48,6 +48,17 @@ def test_a_range_of_bits_and_wide_values():
         np.testing.assert_array_equal(values.numpy()[:5000], h[order] * 0.5)
 
 
+def test_gradients_go_where_values_came_from():
+    keys, values = wp.array([3, 1, 2, 0, 0, 0], dtype=int), wp.array(np.arange(6.0), dtype=float, requires_grad=True)
+    picked = wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        utils.radix_sort_pairs(keys, values, 3)
+        wp.copy(picked, values[:3])
+    picked.grad.assign([1.0, 10.0, 100.0])
+    tape.backward()
+    assert values.grad.list()[:3] == [100.0, 1.0, 10.0]
+
+
 @pytest.mark.parametrize("dtype", [wp.int32, wp.float32])
 def test_segments_are_sorted_each_for_itself(dtype):
     """Short ones, long ones, one of few different keys, empty ones, and pairs between them that stay."""

@@ -101,6 +101,8 @@ def radix_sort_pairs(
     Raises:
         ArrayError: devices that differ, too little room, gaps, other dtypes, or bits that keys do not have.
 
+    Gradients of ``values`` go where the values came from (beyond Warp).
+
     >>> import treadle as wp
     >>> keys, values = wp.array([3, 1, 2, 0, 0, 0], dtype=int), wp.array([30, 10, 20, 0, 0, 0], dtype=int)
     >>> wp.utils.radix_sort_pairs(keys, values, 3)
@@ -119,7 +121,8 @@ def radix_sort_pairs(
         raise ArrayError(f"count must be non-negative, got {count}")
     if keys.size < 2 * count or values.size < 2 * count:
         raise ArrayError("Keys and values array storage must be large enough to contain 2*count elements")
-    k, v = words(keys, keys.dtype), words(values, values.dtype)
+    k = words(keys, keys.dtype)
+    v = values.flatten() if values.requires_grad else words(values, values.dtype)  # tapes follow floats
     source, target = (k[:count], v[:count]), (k[count : 2 * count], v[count : 2 * count])
     blocks = -(-count // BLOCK)
     counts = wp.empty((VALUES, blocks), dtype=int, device=keys.device)
