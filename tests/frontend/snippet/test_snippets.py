@@ -193,6 +193,29 @@ def test_structs_references_and_flat_indices():
     assert grid.numpy().tolist() == [[1.0] * 3, [100.0] * 3]
 
 
+@wp.func_native("""
+    float *p = (float *)where;
+    p[i] += 1.0f;
+    if (i == 0) *(int *)counter = 42;
+    reinterpret_cast<float*>(where)[i] *= 2;
+    return ((float *)where)[i];
+""")
+def through_addresses(where: wp.uint64, counter: wp.uint64, i: int) -> float: ...
+
+
+@wp.kernel
+def use_addresses(where: wp.uint64, counter: wp.uint64, out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = through_addresses(where, counter, i)
+
+
+def test_addresses_are_pointers():
+    data, counter, out = wp.array([1.0, 2.0, 3.0], dtype=float), wp.zeros(1, dtype=int), wp.zeros(3, dtype=float)
+    wp.launch(use_addresses, 3, inputs=[data.ptr, counter.ptr, out])
+    assert data.list() == out.list() == [4.0, 6.0, 8.0]
+    assert counter.list() == [42]
+
+
 def test_called_from_python(capsys):
     assert native(float, 'printf("%d: %.2f\\n", i, x); return x;', x=float, i=int)(1.25, 3) == 1.25
     assert capsys.readouterr().out == "3: 1.25\n"

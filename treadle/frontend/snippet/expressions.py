@@ -133,10 +133,15 @@ class Expressions:
     # -- pointers ------------------------------------------------------------------------------------------------------
 
     def _place(self, node: Any, whole: Any) -> tuple[ast.expr, ast.expr | None]:
-        """The array that a pointer leads into, and where: ``&a[i]``, ``a.data + i``, ``a``, ``address(a, i)``."""
+        """The array that a pointer leads into, and where: ``&a[i]``, ``a.data + i``, ``a``, ``address(a, i)``;
+        of a cast integer, ``(float *)n``, the memory there."""
         kind = type(node).__name__
-        if kind == "Cast":
-            return self._place(node.expr, whole)
+        if kind == "Cast" or self._calls_bits(node):
+            inner = node.expr if kind == "Cast" else node.args.exprs[0]
+            if type(inner).__name__ not in ("ID", "StructRef") or getattr(inner, "name", "") in self.pointers:
+                return self._place(inner, whole)
+            t = self._spelled(node.to_type.type.type) if kind == "Cast" else node.name.name[len(BITS) :]
+            return call("$pointed", name(t), self.expression(inner)), None
         if kind == "UnaryOp" and node.op == "&" and type(node.expr).__name__ == "ArrayRef":
             array, first = self._place(node.expr.name, whole)
             at = self.expression(node.expr.subscript)
@@ -261,18 +266,20 @@ class Expressions:
     def _element(self, node: Any) -> ast.expr:
         """``a[i]``, ``a[i][j]``; for a pointer the element so far behind its place."""
         at = self.expression(node.subscript)
-        base = node.name
-        if type(base).__name__ == "ID":
-            found = self._name(base)
-            if isinstance(found, ast.Name) and found.id in self.pointers:
-                array, offset = self.pointers[found.id]
-                return ast.Subscript(array, at if offset is None else ast.BinOp(offset, ast.Add(), at), ast.Load())
-            return ast.Subscript(found, at, ast.Load())
-        if type(base).__name__ == "ArrayRef":
+        base, kind = node.name, type(node.name).__name__
+        found = self._name(base) if kind == "ID" else None
+        if kind == "Cast" or self._calls_bits(base) or isinstance(found, ast.Name) and found.id in self.pointers:
+            array, offset = self._place(base, node)
+            return ast.Subscript(array, at if offset is None else ast.BinOp(offset, ast.Add(), at), ast.Load())
+        if kind == "ArrayRef":
             inner = self.expression(base)
             items = inner.slice.elts if isinstance(inner.slice, ast.Tuple) else [inner.slice]
             return ast.Subscript(inner.value, ast.Tuple([*items, at], ast.Load()), ast.Load())
         return ast.Subscript(self.expression(base), at, ast.Load())
+
+    def _calls_bits(self, node: Any) -> bool:
+        """Whether ``node`` was a ``reinterpret_cast`` to a reference or a pointer."""
+        return type(node).__name__ == "FuncCall" and getattr(node.name, "name", "").startswith(BITS)
 
     def _member(self, node: Any) -> ast.expr:
         field, base = node.field.name, node.name

@@ -312,6 +312,15 @@ class SnippetParser(Parser):
     def _bits_of(self, node: ast.Call) -> Operand | None:
         return self._read_bits(self._type_named(node.args[0]), [self.operand(node.args[1])], node)
 
+    def _pointed(self, node: ast.Call) -> Operand | None:
+        """What a pointer to the type leads to: an array itself, or memory at an address that is a number."""
+        x = self.operand(node.args[1])
+        if operand_type(x) not in (u64, i64):
+            return x
+        named = {"ptr": self.converted(x, u64, node), "shape": Constant(2**30, i32),
+                 "dtype": Constant(self._type_named(node.args[0]), None)}  # fmt: skip
+        return self.builtin_call("array", [], named, node, [node] * 3)
+
     def _copied(self, node: ast.Call) -> Operand | None:
         t = self.type_of(self.reference(node.args[0]))
         return self._read_bits(t, [self.operand(node.args[1])], node)
@@ -336,6 +345,7 @@ _OWN: dict[str, Callable[[SnippetParser, ast.Call], Operand | None]] = {
     "$make": SnippetParser._make, "$fit": SnippetParser._fit, "$element": SnippetParser._element_fit,
     "$result": SnippetParser._result_of, "$results": SnippetParser._results_of, "$array": SnippetParser._array_of,
     "$number": SnippetParser._number_of, "$bits": SnippetParser._bits_of, "$copied": SnippetParser._copied,
+    "$pointed": SnippetParser._pointed,
 }  # fmt: skip
 
 _RULES: dict[type, Callable[[SnippetParser, Any], Operand | None]] = {

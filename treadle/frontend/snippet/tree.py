@@ -4,7 +4,8 @@ Names that begin with ``$`` are the operations by which C differs; ``parser`` kn
 ``$fit(place, value)`` converts a value to the type of the place it goes to, ``$element(array, value)`` to that of an
 array's elements, ``$result(value)`` to the declared result, which ``$results(…)`` makes of several; ``$make(type, …)``
 makes a value of a type, ``$number(type, n)`` is a literal, ``$array(shape, type)`` an array of the thread's own;
-``$bits(type, value)`` reads the bits of a value anew, ``$copied(place, value)`` as those of the type of a place.
+``$bits(type, value)`` reads the bits of a value anew, ``$copied(place, value)`` as those of the type of a place;
+``$pointed(type, value)`` is memory at an address.
 """
 
 from __future__ import annotations
