@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.digest import digest
 from ..base.errors import ArrayError, KernelTypeError
 from ..runtime.construct import empty
 from ..runtime.device import get_device
@@ -276,9 +277,9 @@ def _kernel(func: Any, made: Any, operands: list[Operand], outputs: list[Operand
 
 
 def _written(name: str, parameters: list[str], body: str, names: dict[str, Any]) -> FunctionType:
-    """The Python function with this text. Its file is the text itself, so that equal ones are one to every cache."""
+    """The Python function with this text. Its file is named after it, so that equal ones are one to every cache."""
     text = f"def {name}({', '.join(parameters)}):\n{body}"
-    file = f"<wp.map {text}>"
+    file = f"<{name} {digest(text)[:12]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = {**names, "__name__": __name__}
     exec(compile(text, file, "exec"), scope)
