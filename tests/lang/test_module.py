@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,22 @@ def test_a_kernel_declared_again_in_a_unique_module_is_the_same():
         a = wp.ones(2, dtype=float)
         wp.launch(k, dim=2, inputs=[a])
         assert a.list() == [2.0, 2.0] if k is doubling(2.0) else [3.0, 3.0]
+
+
+def test_a_generic_kernel_stays_the_same_once_it_is_compiled():
+    def declared():
+        @wp.kernel(module="unique")
+        def halve(a: wp.array(dtype=Any)):
+            a[wp.tid()] *= a.dtype(0.5)
+
+        return halve
+
+    first, digests = declared(), []
+    for dtype in (wp.float32, wp.float64, wp.float32):
+        digests.append(first.module.hash_module())
+        wp.launch(declared(), dim=1, inputs=[wp.ones(1, dtype=dtype)])
+    assert declared() is first and first.is_generic and len(first.overloads) == 2
+    assert len(set(digests)) == 3 and first.module.hash_module() == digests[-1]
 
 
 def reading(values):

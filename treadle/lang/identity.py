@@ -119,15 +119,16 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def kernel_digest(kernel: Kernel, identity: Identity) -> str:
-    """Stands for a kernel: its name, what its function is, its own options, and, if it is generic, its overloads."""
-    overloads = sorted([types_text(types) for types in kernel.overloads]) if kernel.is_generic else []
-    own = repr(sorted(kernel.options.items()))
-    return digest(kernel.key, identity.of(kernel.source), own, repr(kernel.bound), *overloads)
+    """Stands for a kernel: its name, what its function is, its own options, and the types it is bound to."""
+    return digest(kernel.key, identity.of(kernel.source), repr(sorted(kernel.options.items())), repr(kernel.bound))
 
 
 def module_digest(module: Module, options: dict[str, Any]) -> str:
-    """Stands for a module: its kernels in any order, and ``options``."""
+    """Stands for a module: its kernels in any order, generic ones with their overloads; functions; and ``options``."""
     identity = Identity(numbered=False)
-    kernels = sorted(kernel_digest(k, identity) for k in module.kernels.values())
+    kernels = []
+    for kernel in module.kernels.values():
+        overloads = sorted([types_text(types) for types in kernel.overloads]) if kernel.is_generic else []
+        kernels.append(digest(kernel_digest(kernel, identity), *overloads))
     functions = sorted(identity.function(f) for f in module.functions.values())
-    return digest(repr(sorted(options.items(), key=lambda item: item[0])), *kernels, *functions)
+    return digest(repr(sorted(options.items(), key=lambda item: item[0])), *sorted(kernels), *functions)
