@@ -231,6 +231,9 @@ class Scheduled(Recorder):
     def far(self, plan: Plan, args: Sequence[Any]) -> bool:
         return False
 
+    def apart(self, a: array) -> bool:
+        return False
+
     def meets(self, a: array) -> bool:
         return self.touched.meets(*span_of(a))
 

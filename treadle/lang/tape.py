@@ -338,7 +338,8 @@ def changing(arrays: Iterable[array]) -> Iterator[None]:
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
     """A write from the host, on its way through the tapes that watch."""
     tape = _current
-    kept = () if _alone(tape) else [(r, r.before_foreign([dest])) for r in _others(tape)]
+    near = () if _alone(tape) else [r for r in _others(tape) if not r.apart(dest)]
+    kept = [(r, r.before_foreign([dest])) for r in near]
     if getattr(dest, "_left", False):
         dest._left = False
     if tape is None:
@@ -347,6 +348,15 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
         tape._recorder.host_write(dest, perform, args, source)
     for recorder, met in kept:
         recorder.after_foreign(met, [dest])
+
+
+def _far(plan: Plan, args: Sequence[Any]) -> bool:
+    """Whether it is plain that a launch destroys nothing that any tape looks at."""
+    for each in watch.watchers:
+        tape = each()
+        if tape is not None and not tape._recorder.far(plan, args):
+            return False
+    return True
 
 
 def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], record: bool) -> Any:
@@ -360,13 +370,14 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     recorder = tape._recorder if tape is not None else None
     others: Any = ()
     try:
+        if tape is None and _far(plan, args):
+            return quick(dim, inputs, outputs)
         if recorder is not None:
             if config.verify_autograd_array_access:
                 recorder.note_sums(plan, args)
             recorder.before_launch(plan, dim, args)
         if not _alone(tape):
-            near = [r for r in _others(tape) if not r.far(plan, args)]
-            others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in near]
+            others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in _others(tape)]
     except AttributeError:  # an argument that is no array; the slow way finds out what
         return NotImplemented
     done = quick(dim, args, ())

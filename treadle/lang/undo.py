@@ -166,12 +166,18 @@ class Log:
 
     def far(self, plan: Plan, args: Sequence[Any]) -> bool:
         """Whether it is plain that a launch destroys nothing."""
+        if self.mixed or not plan.plain:
+            return False
         cells = self.cells
-        for k, _ in () if self.mixed or not plan.plain else plan.writes_at:
+        for k, _ in plan.writes_at:
             a = args[k]
             if a is not None and (id(a._memory) in cells or a._memory.__class__ in FOREIGN):
                 return False
-        return not self.mixed and plan.plain
+        return True
+
+    def apart(self, a: array) -> bool:
+        """Whether it is plain that no byte of ``a`` is watched."""
+        return not self.mixed and id(a._memory) not in self.cells and a._memory.__class__ not in FOREIGN
 
     def launch_reads(self, plan: Plan, dim: Any, args: Sequence[Any]) -> None:
         """Watch what the adjoint of a launch will read."""
