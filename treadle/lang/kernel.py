@@ -361,11 +361,11 @@ def _unique(made: Kernel) -> Kernel:
     """
     from .identity import Identity, kernel_digest
 
-    options = repr(sorted(made.module.options.items()))
     identity = Identity()
-    key = digest(kernel_digest(made, identity), made.source.file, made.source.qualname, options)
+    is_now = kernel_digest(made, identity)
+    key = digest(is_now, made.source.file, made.source.qualname, repr(sorted(made.module.options.items())))
     known, _ = _shared_kernels.get(key, (None, None))
-    if known is not None and Identity().of(known.source) == Identity().of(made.source):  # lists may have changed since
+    if known is not None and kernel_digest(known, Identity()) == is_now:  # lists that it read may have changed since
         return known
     if not made.module.options["strip_hash"]:
         made.module.name += f"_{key[:12]}"
