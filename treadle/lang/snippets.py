@@ -22,7 +22,8 @@ class NativeFunction(Function):
         from ..codegen import oracle
 
         names = [p.name for p in self.source.parameters()]
-        given = [*args, *[kwargs[n] for n in names[len(args) :] if n in kwargs]]
+        named = {**self.source.defaults, **kwargs}
+        given = [*args, *[named[n] for n in names[len(args) :] if n in named]]
         types = [None if isinstance(x, Shaped) else argument(x).type for x in given]
         if len(given) != len(names) or None in types:
             raise KernelTypeError(f"{self.key} takes {', '.join(names)}; outside of kernels numbers, vectors and such")

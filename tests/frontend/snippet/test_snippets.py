@@ -221,6 +221,13 @@ def test_called_from_python(capsys):
     assert capsys.readouterr().out == "3: 1.25\n"
     assert listed(2.0) == wp.vec3(2.0, 4.0, 3.0)
     assert MADE[0](1.5, 0) == 4.0
+
+    @wp.func_native("return x - y;")
+    def minus(x: float, y: float = 2.0) -> float: ...
+
+    assert minus(1.0) == -1.0 and minus(1.0, y=5.0) == -4.0
+    with pytest.raises(wp.KernelTypeError, match="minus takes x, y; outside of kernels"):
+        minus(1.0, 2.0, 3.0)
     with pytest.raises(wp.KernelTypeError, match="same takes a; outside of kernels"):
         same(wp.zeros(1, dtype=float))
 
