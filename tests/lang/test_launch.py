@@ -234,6 +234,8 @@ def test_overload_fixes_types():
     by_example = wp.overload(generic, [wp.zeros((2, 2), dtype=wp.float64)[0], wp.float64])
     wp.launch(by_example, dim=1, inputs=[a, 2])
     assert a.list() == [6.0]
+    with pytest.raises(wp.KernelTypeError, match=r"'a' of kernel generic: a fixedarray\(.*\) belongs to a thread"):
+        wp.overload(generic, [wp.fixedarray(dtype=float, shape=2), float])
 
 
 @wp.kernel

@@ -62,6 +62,13 @@ def test_classes_may_be_derived_from():
     assert alive() is None
     with pytest.raises(TypeError, match="needs elements"):
         Tagged(dtype=float, tag="none")
+    with pytest.raises(TypeError, match=r"Subscript syntax not supported by Tagged: annotate wp.array\[…\]"):
+        Tagged[float]
+    with pytest.raises(wp.KernelTypeError, match="an array is a value, no annotation"):
+
+        @wp.func
+        def first(a: c):
+            return a[0]
 
 
 def test_pointers_of_c_show_elements():

@@ -140,7 +140,13 @@ class zeros:
     The array lives as long as the thread does, in registers or in memory close to them.
     """
 
-    def sig(shape: Known("a constant int or tuple"), dtype: Known("a type")): ...
+    def sig(
+        shape: Known(
+            "a constant int or tuple",
+            "the `shape` argument must be specified as a constant when zero-initializing an array",
+        ),
+        dtype: Known("a type"),
+    ): ...
 
     def result(shape: Arg, dtype: Arg) -> Type:
         sizes, elem = local_shape(shape.value), type_of(dtype.value)

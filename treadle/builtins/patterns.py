@@ -273,9 +273,13 @@ class OneOf(Pattern):
 
 @dataclass(frozen=True)
 class Known(Pattern):
-    """Something known while compiling (a dtype, a shape, a format, a function); passed on as its Python value."""
+    """Something known while compiling (a dtype, a shape, a format, a function); passed on as its Python value.
+
+    ``otherwise`` is what to say of an argument that is not known.
+    """
 
     what: str = "a constant"
+    otherwise: str = ""
 
     def __str__(self) -> str:
         return self.what

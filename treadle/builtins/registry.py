@@ -321,7 +321,8 @@ def _fit(param: Param, arg: Arg, bound: dict) -> Type | None:
     p = param.pattern
     if isinstance(p, Known):
         if arg.value is None and arg.function is None:
-            raise Mismatch(f"argument {param.name!r} must be {p.what} known while compiling, not a {arg.show()}")
+            usual = f"argument {param.name!r} must be {p.what} known while compiling, not a {arg.show()}"
+            raise Mismatch(p.otherwise or usual)
         return None
     if arg.literal and isinstance(arg.value, bool | int | float):
         taken = p.literal(arg.value, bound) if isinstance(p, Pattern) else p if adapts(arg.value, p) else None

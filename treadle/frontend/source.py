@@ -104,8 +104,15 @@ class Source:
         return p.annotation
 
     def declare(self) -> None:
-        """Evaluate the ``wp.static`` expressions that can be evaluated where the function is declared."""
+        """Evaluate the ``wp.static`` expressions that can be evaluated where the function is declared.
+
+        Raises:
+            KernelTypeError: a parameter is annotated with a value that is no type.
+        """
         self.statics = settled(self)
+        for name, annotation in self.annotations.items():
+            if not isinstance(annotation, str) and name != "return":
+                self._declared(annotation, self.names(), f"parameter {name!r}")
 
     def updates(self) -> tuple[frozenset[str], dict[str, tuple[int | str, ...]], bool]:
         """The function's own variables, the names by which it may call what changes arguments (which), and whether it

@@ -19,6 +19,7 @@ from ..runtime.shaped import Shaped
 from ..types.annotations import ArrayAnnotation, type_of
 from ..types.core import (
     Array,
+    Fixed,
     Indexed,
     Matrix,
     Scalar,
@@ -438,6 +439,9 @@ def _state(kernel: Kernel, types: Sequence[Type | None]) -> None:
         raise KernelTypeError(
             f"kernel {kernel.key} takes {len(kernel.parameters)} arguments, {len(types)} types were given"
         )
+    for p, t in zip(kernel.parameters, types, strict=True):
+        if isinstance(t, Fixed):
+            raise KernelTypeError(f"parameter {p.name!r} of kernel {kernel.key}: a {spell(t)} belongs to a thread")
     if _complete(types):
         usual = _usual_types(types)
         if usual not in kernel.stated:

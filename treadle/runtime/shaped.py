@@ -33,8 +33,11 @@ class Shaped(Operators):
         super().__init_subclass__(**options)
         if Shaped in cls.__bases__:
             cls.family = cls
-        elif "__new__" not in cls.__dict__:
+            return
+        if "__new__" not in cls.__dict__:
             cls.__new__ = _untouched  # type: ignore[method-assign]
+        cls.__class_getitem__ = classmethod(_no_annotation)  # type: ignore[assignment]
+        cls.__treadle_builtin__ = ""  # kernels know the own classes
 
     def __init__(self, *args: Any, **kwargs: Any):
         own = self.family
@@ -84,6 +87,10 @@ class Shaped(Operators):
     def list(self) -> builtins.list:
         """All elements in row-major order as Python numbers, host vectors or struct instances."""
         return to_host(self._rows(), self._element)
+
+
+def _no_annotation(cls: type, item: Any) -> Any:
+    raise TypeError(f"Subscript syntax not supported by {cls.__name__}: annotate wp.{cls.family.__name__}[…]")
 
 
 def _untouched(cls: type, *args: Any, **kwargs: Any) -> Any:

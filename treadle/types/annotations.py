@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelTypeError
-from .core import SCALARS, STR, Array, Matrix, Scalar, Type, Vector, array, b1, f32, fixed, i32, tuple_of
+from .core import SCALARS, STR, Array, Indexed, Matrix, Scalar, Type, Vector, View, array, b1, f32, fixed, i32, tuple_of
 from .records import MAX_DIMS
 from .spelling import SCALAR_NAMES, literal_size, spell
 
@@ -269,6 +269,8 @@ def _shown(annotation: Any) -> str:
 def _hint(annotation: Any) -> str:
     if isinstance(annotation, type) and hasattr(annotation, "__class_getitem__"):
         return "an array needs its element type, as in wp.array(dtype=float)"
+    if isinstance(getattr(annotation, "type", None), View | Indexed):
+        return "an array is a value, no annotation; write wp.array(dtype=…)"
     if annotation is None:
         return "a parameter needs a type; None is none"
     if isinstance(annotation, bool | int | float):

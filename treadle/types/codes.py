@@ -6,6 +6,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..base.errors import KernelTypeError
 from .annotations import ArrayAnnotation, fixedarray, type_of
 from .core import (
     STR,
@@ -53,7 +54,10 @@ def get_type_code(annotation: Any) -> str:
     if typing.get_origin(annotation) is tuple:
         items = typing.get_args(annotation)
         return f"tpl{len(items)}" + "".join(map(get_type_code, items))
-    t = STR if annotation is str else type_of(annotation)
+    try:
+        t = STR if annotation is str else type_of(annotation)
+    except KernelTypeError:
+        raise TypeError(f"Unrecognized type: {annotation!r}") from None
     return "?" if t is None else _code(t)
 
 
