@@ -136,7 +136,7 @@ def module_of(fn: Any, module: Module | str | None) -> Module:
         return module
     if module == "unique":
         return Module(f"{fn.__module__}.{fn.__qualname__}")
-    return get_module(module or fn.__module__)
+    return get_module(module or fn.__module__ or "__main__")  # functions made by exec may say none
 
 
 def caller_name(depth: int = 1) -> str:

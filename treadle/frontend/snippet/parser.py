@@ -33,7 +33,7 @@ from ...types.core import (
 from ...types.spelling import spell
 from ..calls import OWN
 from ..constants import Constant, Operand, describe
-from ..context import context_of
+from ..context import context_of, exact
 from ..control import operand_type
 from ..expressions import RULES, BareName
 from ..names import near
@@ -243,8 +243,7 @@ class SnippetParser(Parser):
         given = [self.value(self.converted(a, t, node), node) for a in args]
         made = self.builtin_call(name, given, {}, node, list(node.args))
         if name == "mul":
-            op = self.builder.ops[-1]
-            op.attrs["exact"] = True
+            self.builder.ops[-1] = exact(self.builder.ops[-1])
         return made
 
     def _read_bits(self, t: Type, args: list[Operand], node: ast.Call) -> Operand | None:
