@@ -34,6 +34,11 @@ def test_what_is_said_of_a_part():
     with pytest.raises(AttributeError, match="treadle.sparse has no 'bsr_mv' yet: sparse matrices are not part"):
         _ = wp.sparse.bsr_mv
 
+    with pytest.raises(AttributeError, match="treadle.utils has no 'AllocatorRmm': managed memory and the pools"):
+        _ = wp.utils.AllocatorRmm
+    with pytest.raises(AttributeError, match="treadle.utils has no 'colour'$"):
+        _ = wp.utils.colour
+
 
 def test_the_compiler_says_it_too():
     @wp.kernel

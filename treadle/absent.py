@@ -25,7 +25,7 @@ _FEATURES: dict[str, str] = {
     f"wp.load_module compiles now and the cache keeps the code; compilation to other places is {_LATER}":
         "compile_aot_module load_aot_module ModuleBuildOptions",
     "memory of other processes is shared between CUDA devices only": "from_ipc_handle event_from_ipc_handle",
-    "managed memory needs a CUDA device": "CudaManagedAllocator",
+    "managed memory and the pools of RMM need a CUDA device": "CudaManagedAllocator AllocatorRmm",
     "what Warp compiles from C++ is written in the kernel language here": "build_experimental",
     "Warp's own library has no code for it either": "dense_gemm_batched dense_chol_batched dense_solve_batched",
     "Warp's own examples and tests come with the package warp-lang": "examples tests",
@@ -60,6 +60,6 @@ def state(name: str) -> str:
 
 def absent(module: str, name: str) -> AttributeError:
     """The error for a name that ``module`` lacks."""
-    top, _, part = module.partition(".")
-    why = "" if name.startswith("_") else state(part.partition(".")[0] or name)
+    part = module.partition(".")[2].partition(".")[0]
+    why = "" if name.startswith("_") else state(name) or state(part)
     return AttributeError(f"{module} has no {name!r}{' yet' if why.endswith(_LATER) else ''}{why and ': ' + why}")

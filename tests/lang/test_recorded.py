@@ -42,6 +42,20 @@ def test_a_launch_made_empty_is_filled_in_and_run():
     assert command.params[0] is x and command.bounds == Bounds((3,), 3, 1)
 
 
+@wp.kernel
+def parts(t: wp.transform, m: wp.mat22, n: int, out: wp.array(dtype=float)):
+    out[0] = t[6] + m[1, 1] + float(n)
+
+
+def test_arguments_that_are_not_set_are_zero():
+    out = wp.ones(1, dtype=float)
+    command = wp.Launch(parts)
+    command.set_param_by_name("out", out)
+    command.set_dim(1)
+    command.launch()
+    assert out.list() == [0.0]
+
+
 def test_a_recorded_adjoint_takes_gradients_that_are_named():
     x, y = wp.array([1.0, 2.0], dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)
     y.grad.fill_(1.0)

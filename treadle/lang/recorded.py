@@ -12,7 +12,8 @@ from ..base.errors import LaunchError
 from ..runtime import watch
 from ..runtime.device import get_device
 from ..runtime.launch import Program, normal_dims
-from ..types.core import Array
+from ..types.core import Array, Matrix, Type, Vector
+from ..types.values import class_of
 from .blocks import in_blocks
 from .kernel import Kernel, bind_one
 from .launch import bound, ready, run
@@ -27,6 +28,13 @@ class Bounds:
     shape: tuple[int, ...]
     size: int
     coord_mult: int
+
+
+def _zero(t: Type | None) -> Any:
+    """What an argument of type ``t`` is until it is set: zeros, also of a rotation; None for arrays."""
+    if t is None or isinstance(t, Array):
+        return None
+    return class_of(t)(0) if isinstance(t, Vector | Matrix) else zero_of(t)
 
 
 class Launch:
@@ -60,7 +68,7 @@ class Launch:
         self.kernel, self.device = in_blocks(kernel, block_dim) if block_dim else kernel, get_device(device)
         self.adjoint, self.checked, self.max_blocks = adjoint, checked, max_blocks
         self.dim: tuple[int, ...] = (0,)
-        self._values: list[Any] = [None if t is None or isinstance(t, Array) else zero_of(t) for t in kernel.declared]
+        self._values: list[Any] = [_zero(t) for t in kernel.declared]
         self._adjoints: list[Any] = [None] * len(self._values)
         self._program: Program | None = None  # once it is prepared
         self._command: Any = None

@@ -4,6 +4,9 @@ Everything here is written as users write: kernels in the kernel language, launc
 all cores and on any other device, gives the same bits with any number of workers, and tapes and graphs see it.
 """
 
+from typing import Any
+
+from ..absent import absent
 from .balance import graph_coloring_balance, graph_coloring_get_groups
 from .cast import array_cast
 from .coloring import GraphColoringAlgorithm, graph_coloring_assign
@@ -27,3 +30,7 @@ __all__ = [
     "runlength_encode",
     "segmented_sort_pairs",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise absent(__name__, name)
