@@ -79,7 +79,7 @@ _ERRORS = {  # how programs written for Warp name what a refused program raises
 }  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
             "sparse": "sparse", "fem": "fem",
-            "context": "compat.context", "codegen": "compat.codegen",  # as older programs say
+            "context": "compat.context",  # as older programs say
             "_src": "compat"}  # fmt: skip
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,
