@@ -69,7 +69,7 @@ class _Statements(Expressions):
         rule = _STATEMENTS.get(type(node).__name__)
         if rule is not None:
             rule(self, node)
-        elif type(node).__name__ in ("Switch", "Goto", "Label", "Typedef", "FuncDef"):
+        elif type(node).__name__ in ("Goto", "Label", "Typedef", "FuncDef"):
             self.refuse(node, f"'{type(node).__name__.lower()}'", "write if and else")
         else:
             self.emit(ast.Expr(self.expression(node)), node)
@@ -97,6 +97,38 @@ class _Statements(Expressions):
         test = self.expression(node.cond)
         yes, no = self.block(_items(node.iftrue)), self.block(_items(node.iffalse))
         self.emit(ast.If(test, yes or [ast.Pass()], no), node)
+
+    def _switch(self, node: Any) -> None:
+        """Branches one after the other: each case has to end with ``break``, ``return`` or ``continue``."""
+        value = self._fresh("switched")
+        self.emit(ast.Assign([ast.Name(value, ast.Store())], self.expression(node.cond)), node)
+        cases: list[tuple[list[ast.expr] | None, Any, list[ast.stmt]]] = []  # labels; None for default
+        labels: list[ast.expr] | None = []
+        items = _items(node.stmt)
+        for k, item in enumerate(items if isinstance(items, list) else [items]):
+            if type(item).__name__ not in ("Case", "Default"):
+                self.refuse(item, "a statement in front of the first case")
+            is_case = type(item).__name__ == "Case"
+            labels = [*labels, self.expression(item.expr)] if is_case and labels is not None else None
+            if not item.stmts:
+                continue  # it goes on with the next one
+            inside = _items(item.stmts[0]) if len(item.stmts) == 1 else item.stmts
+            inside = inside if isinstance(inside, list) else [inside]
+            end = type(inside[-1]).__name__
+            if end not in ("Break", "Return", "Continue") and k + 1 < len(items):
+                self.refuse(item, "a case that goes on into the next one", "end it with break")
+            inside = inside[:-1] if end == "Break" else inside
+            if any(_breaks(s) for s in inside):
+                self.refuse(item, "'break' in the middle of a case")
+            cases.append((labels, item, self.block(inside) or [ast.Pass()]))
+            labels = []
+        default = next((body for labels, _, body in cases if labels is None), [])
+        for labels, item, body in reversed([c for c in cases if c[0] is not None]):
+            tests = [ast.Compare(name(value), [ast.Eq()], [label]) for label in labels]
+            test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests)
+            line = self.line(item)
+            default = [placed(ast.If(test, body, default), line, max(1, len(Span(self.file, line).text().rstrip())))]
+        self.out.extend(default)
 
     def _break(self, node: Any) -> None:
         self.emit(ast.Break(), node)
@@ -293,8 +325,8 @@ class _Statements(Expressions):
 _STATEMENTS: dict[str, Callable[[_Statements, Any], None]] = {
     "Compound": _Statements._compound, "EmptyStatement": _Statements._nothing, "Return": _Statements._return,
     "If": _Statements._if, "Break": _Statements._break, "Continue": _Statements._continue,
-    "While": _Statements._while, "DoWhile": _Statements._dowhile, "For": _Statements._for,
-    "DeclList": _Statements._decllist, "Decl": _Statements._decl, "Assignment": _Statements._assignment,
+    "Switch": _Statements._switch, "While": _Statements._while, "DoWhile": _Statements._dowhile,
+    "For": _Statements._for, "DeclList": _Statements._decllist, "Decl": _Statements._decl, "Assignment": _Statements._assignment,
     "UnaryOp": _Statements._unaryop, "ExprList": _Statements._exprlist, "FuncCall": _Statements._funccall,
     "Cast": _Statements._casted,
 }  # fmt: skip
@@ -335,6 +367,14 @@ def _walk(node: Any) -> Iterator[Any]:
         yield node
         for _, inner in node.children():
             yield from _walk(inner)
+
+
+def _breaks(node: Any) -> bool:
+    """Whether ``node`` leaves what is around it by ``break``."""
+    kind = type(node).__name__
+    if kind in ("For", "While", "DoWhile", "Switch"):
+        return False
+    return kind == "Break" or any(_breaks(inner) for _, inner in node.children())
 
 
 def _names(node: Any) -> set[str]:
