@@ -42,9 +42,9 @@ def func_native(
 
     The decorated function says the name, the annotated parameters and, if there is a result, its type. The snippet sees
     the parameters and Warp's builtins (with or without ``wp::``). It may have what a function on numbers, vectors and
-    arrays needs: declarations, expressions, assignments, ``if``, ``switch``, ``for``, ``while``, ``do``, ``return``, local arrays,
-    pointers that stand for a place in an array, the usual functions of C and CUDA (``sqrtf``, ``atomicAdd``,
-    ``__builtin_ctz`` …), casts, and directives; no macro of compilers is defined, so code under
+    arrays needs: declarations, expressions, assignments, ``if``, ``switch``, ``for``, ``while``, ``do``, ``return``,
+    local arrays, pointers that stand for a place in an array, the usual functions of C and CUDA (``sqrtf``,
+    ``atomicAdd``, ``__builtin_ctz`` …), casts, and directives; no macro of compilers is defined, so code under
     ``#if defined(__CUDA_ARCH__)`` goes away. It becomes the program that Python would give, so it runs in gangs and,
     without an ``adj_snippet``, is differentiated (beyond Warp). Numbers are converted as in C.
 
