@@ -72,7 +72,6 @@ y = a.colour
 y = x.y
 x[0] = 1.0
 y = wp.tid(1)
-print(a)
 wp.printf(x)
 y: int = x
 if n > 0:\n        y = 1\n    else:\n        y = 1.0\n    a[y] = 0.0

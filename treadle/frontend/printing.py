@@ -6,7 +6,7 @@ import ast
 import re
 
 from ..ir.node import Value
-from ..types.core import STR, Matrix, Scalar, Tile, Tuple, Vector, b1, i32, i64, u64
+from ..types.core import STR, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Vector, b1, i32, i64, u64
 from ..types.spelling import spell
 from .arguments import Binding
 from .constants import Constant, Operand
@@ -56,7 +56,11 @@ class Printing(Binding):
         if isinstance(t, Vector | Tuple):
             parts = [self._printed(p, node) for p in b.parts(v)]
             return " ".join(f for f, _ in parts), [p for _, ps in parts for p in ps]
-        self.fail(node, f"print cannot show {spell(t)}", "print its parts")
+        if isinstance(t, Struct) and not isinstance(t, Indexed):
+            parts = [self._printed(p, node) for p in b.parts(v)]
+            fields = ", ".join(f"{name}={f}" for name, (f, _) in zip(t.index, parts, strict=True))
+            return f"{spell(t)}({fields})", [p for _, ps in parts for p in ps]
+        return spell(t).replace("%", "%%"), []  # arrays: what they are, not what is in them
 
     def _tile(self, v: Value, t: Tile, node: ast.expr) -> tuple[str, list[Value]]:
         """A tile as NumPy shows arrays, with its shape."""
