@@ -327,8 +327,8 @@ _STATEMENTS: dict[str, Callable[[_Statements, Any], None]] = {
     "If": _Statements._if, "Break": _Statements._break, "Continue": _Statements._continue,
     "Switch": _Statements._switch, "While": _Statements._while, "DoWhile": _Statements._dowhile,
     "For": _Statements._for, "DeclList": _Statements._decllist, "Decl": _Statements._decl,
-    "Assignment": _Statements._assignment, "UnaryOp": _Statements._unaryop, "ExprList": _Statements._exprlist, "FuncCall": _Statements._funccall,
-    "Cast": _Statements._casted,
+    "Assignment": _Statements._assignment, "UnaryOp": _Statements._unaryop, "ExprList": _Statements._exprlist,
+    "FuncCall": _Statements._funccall, "Cast": _Statements._casted,
 }  # fmt: skip
 
 
