@@ -136,7 +136,8 @@ def module_of(fn: Any, module: Module | str | None) -> Module:
         return module
     if module == "unique":
         return Module(f"{fn.__module__}.{fn.__qualname__}")
-    return get_module(module or fn.__module__ or "__main__")  # functions made by exec may say none
+    own = "__main__" if fn.__module__ is None else fn.__module__  # functions made by exec may say none
+    return get_module(module or own)
 
 
 def caller_name(depth: int = 1) -> str:
