@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from ..base.errors import KernelAttributeError, KernelNameError
@@ -109,6 +109,8 @@ class Outside:
             shown = getattr(owner, "__name__", None) or type(owner).__name__
             why = getattr(owner, "__treadle_absent__", lambda name: "")(name)  # what the owner itself says of it
             said = f"{shown} has no {name!r}: {why}" if why else f"{shown} has no attribute {name!r}"
+            if isinstance(owner, ModuleType) and path:
+                said = f"Could not find function {path}: {said}"
             raise KernelAttributeError(said, hint="" if why else near(name, dir(owner)))
         if path:
             self.manifest.record(path, value)
