@@ -105,6 +105,20 @@ def test_kernels_find_the_bucket():
     assert o.list() == [2.0 * i + 13.0 for i in INDICES] and some.list() == [4.0 * i + 3.0 for i in INDICES]
 
 
+def test_indices_count_from_the_end_and_are_checked():
+    @wp.kernel(gang_width=8)
+    def shifted(a: Any, by: int, o: wp.array(dtype=float)):
+        i = wp.tid()
+        o[i] = a[i + by] + a[-1]
+
+    a, o = scalars()[0], wp.zeros(2, dtype=float)
+    wp.launch(shifted, dim=2, inputs=[a, -2, o], checked=True)
+    assert o.list() == [17.0, 18.0]
+    for array, by, wrong in ((a, 9, 10), (a, -12, -12), (a[wp.array([3, 4, 20], dtype=int)], 1, 20)):
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds of a Fabric array of float32"):
+            wp.launch(shifted, dim=2, inputs=[array, by, o], checked=True)
+
+
 def test_elements_may_be_arrays():
     a, rows = nested()
     assert (a.shape, a.ndim, a.dtype) == ((5,), 2, wp.float32) and a[3].list() == [4.0, 5.0, 6.0, 7.0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types.core import Bucketed, Indexed, Struct, View, b1, i32, indexed, u64, view
+from ..types.spelling import FAMILIES, spell
 from .builder import Builder
 from .node import Value
 
@@ -23,7 +24,7 @@ def listed(b: Builder, v: Value, axis: int) -> Value | None:
 def extent(b: Builder, v: Value, axis: int) -> Value:
     """How many elements an array, indexed or not, has along ``axis``."""
     if isinstance(v.type, Bucketed) and not v.type.listed:
-        return b.extract(v, v.type.index["size"])
+        return b.extract(v, v.type.index["total"])
     if isinstance(v.type, Indexed):
         found = listed(b, v, axis)
         return b.one("shape", (b.extract(v, 0),), i32, axis=axis) if found is None else extent(b, found, 0)
@@ -52,10 +53,16 @@ def located(b: Builder, v: Value, indices: Sequence[Value]) -> tuple[Value, tupl
 
 
 def _in_bucket(b: Builder, v: Value, indices: Sequence[Value]) -> tuple[Value, tuple[Value, ...]]:
-    """:func:`located` of an array in buckets."""
+    """:func:`located` of an array in buckets. An index below zero counts from the end of all of them."""
     t, places = v.type, listed(b, v, 0)
     i = indices[0] if indices[0].type is i32 else b.one("cast", (indices[0],), i32)
     i = i if places is None else b.one("load", (places, i), i32)
+    total = b.extract(v, t.index["total"])
+    given, negative = i, b.one("lt", (i, b.i32(0)), b1)
+    i = b.one("select", (negative, b.one("add", (i, total), i32), i), i32)
+    ok = b.one("bitand", (b.one("ge", (i, b.i32(0)), b1), b.one("lt", (i, total), b1)), b1)
+    whole = f"a {FAMILIES['fabricarray']} of {spell(t.elem)}"
+    b.op("check", (ok, given), kind="component", message=whole, optional=True)
     ends = b.extract(v, t.index["ends"])
     k = _first_beyond(b, ends, i)
     items = _of_bucket(b, v, "addresses" if t.nested else "data", k)

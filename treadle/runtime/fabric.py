@@ -124,6 +124,11 @@ class fabricarray(Shaped):
         """How many dimensions: 1, or 2 where the elements are arrays, each of its own length."""
         return self.type.ndim
 
+    @property
+    def total(self) -> int:
+        """How many elements there are, as kernels are told."""
+        return self.shape[0]
+
     is_contiguous = False  # that is known of what lies in buckets
     requires_grad = False
     grad = None
@@ -253,6 +258,7 @@ class indexedfabricarray(Shaped):
     ndim = property(lambda self: self.fa.ndim, doc="How many dimensions, as of ``fa``.")
     buckets = property(lambda self: self.fa.buckets, doc="What kernels know of the buckets.")
     ends = property(lambda self: self.fa.ends, doc="How many elements the buckets up to each have together.")
+    total = property(lambda self: self.fa.total, doc="How many elements ``fa`` has.")
     is_contiguous = requires_grad = False
     grad = None
 

@@ -299,7 +299,7 @@ def bucket(elem: Type, nested: bool) -> Bucket:
 class Bucketed(Indexed):
     """An array whose elements lie in several buckets of memory, one bucket after the other.
 
-    ``ends[k]`` says how many elements the buckets up to number k have together, ``size`` is that of all. With two
+    ``ends[k]`` says how many elements the buckets up to number k have together, ``total`` is that of all. With two
     dimensions each element is an array of its own. Where the array is ``listed``, its own indices are places in a list
     of indices into it.
     """
@@ -307,7 +307,7 @@ class Bucketed(Indexed):
     __slots__ = ("_elem", "_ndim", "listed")
 
     def __init__(self, elem: Type, ndim: int, listed: bool):
-        parts = [("buckets", view(bucket(elem, ndim == 2), 1)), ("ends", view(i32, 1)), ("size", i32)]
+        parts = [("buckets", view(bucket(elem, ndim == 2), 1)), ("ends", view(i32, 1)), ("total", i32)]
         Struct.__init__(self, "", (*parts, *[("indices[0]", view(i32, 1, (None,)))] * listed))
         self._elem, self._ndim, self.listed = elem, ndim, listed
         self.axes = (len(parts) * listed, 0)[:ndim]
