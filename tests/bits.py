@@ -305,6 +305,16 @@ def arms(nworld: int = 2500, nstep: int = 20) -> dict[str, np.ndarray]:
     return {"qpos": d.qpos.numpy(), "qvel": d.qvel.numpy(), "xpos": d.xpos.numpy()}
 
 
+def algorithms(n: int = 70_003) -> dict[str, np.ndarray]:
+    """``wp.utils``: prefix sums, sums along an axis, sorting."""
+    x, scanned = wp.array(_normal(n), dtype=float), wp.zeros(n, dtype=float)
+    wp.utils.array_scan(x, scanned)
+    keys, order = wp.array(np.tile(_normal(n), 2), dtype=float), wp.array(np.arange(2 * n), dtype=int)
+    wp.utils.radix_sort_pairs(keys, order, n)
+    sums = wp.utils.array_sum(wp.array(_normal(300, 250), dtype=float), axis=1)
+    return {"scanned": scanned.numpy(), "keys": keys.numpy()[:n], "order": order.numpy()[:n], "sums": sums.numpy()}
+
+
 def _normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape) + shape[0]).normal(size=shape).astype(np.float32)
 
@@ -330,6 +340,7 @@ PROGRAMS: dict[str, Program] = {
     "restart": restart,
     "functions": functions,
     "collatz": collatz,
+    "algorithms": algorithms,
     **bits_slots.PROGRAMS,
 }
 if importlib.util.find_spec("mujoco"):
