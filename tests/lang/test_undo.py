@@ -176,3 +176,26 @@ def columns(x: wp.array2d(dtype=float)):
     i = wp.tid()
     x[i, 1] = x[i, 1] + x[i, 0] + 10.0
     x[i, 2] = x[i, 2] + 10.0
+
+
+def test_what_two_arguments_of_one_launch_share_comes_back_however_often_it_is_launched():
+    log, x = Log(), wp.array([1.0, 2.0, 3.0], dtype=float)
+    contents = [x.numpy().copy()]
+    for _ in range(4):
+        launch(log, both, 3, [x, x])
+        contents.append(x.numpy().copy())
+    pieces = list(log.saved)
+    for k in reversed(range(4)):
+        while pieces and pieces[-1].position >= k:
+            pieces.pop().swap()
+        assert (x.numpy() == contents[k]).all()
+    for piece in log.saved:
+        piece.swap()
+    assert (x.numpy() == contents[4]).all()
+
+
+@wp.kernel
+def both(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = a[i] * a[i]
+    b[i] = b[i] + 1.0

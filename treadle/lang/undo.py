@@ -194,7 +194,11 @@ class Log:
                 self.watch(a, low, high)
 
     def settle(self, plan: Plan, key: Any, first: int) -> None:
-        """Remember the pieces, from number ``first`` on, that a launch saved which changed nothing else."""
+        """Remember the pieces, from number ``first`` on, that a launch saved which changed nothing else. Pieces that
+        lie over each other, as when two of its arguments are one array, are swapped in reverse order on the way back,
+        which one table cannot say: those are saved anew each time."""
+        if not _apart(self.saved[first:]):
+            return
         known = self.steady.setdefault(plan, {})
         if len(known) >= MOST:
             known.clear()
@@ -349,6 +353,18 @@ class Log:
     def fresh(self, a: array) -> bool:
         """Whether no operation has read ``a`` or written to its allocation."""
         return id(a._memory) not in self.wrote and type(a._memory) not in FOREIGN and not self.meets(a)
+
+
+def _apart(pieces: list[Any]) -> bool:
+    """Whether the spans of ``pieces`` do not meet."""
+    if len(pieces) < 2:
+        return True
+    spans = []
+    for piece in pieces:
+        rows = piece.rows
+        spans += [(min([row[0] for row in rows]), max([at + (n - 1) * step + size for at, size, n, step in rows]))]
+    spans.sort()
+    return all([end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])])
 
 
 def copied(low: int, high: int) -> bytes:
