@@ -10,6 +10,7 @@ from .asserts import drop_asserts
 from .bounds import mark_bounded
 from .cse import share_common
 from .dce import remove_dead
+from .ends import count_from_end
 from .flatten import flatten_cheap
 from .fma import form_fma
 from .fold import fold
@@ -28,7 +29,9 @@ __all__ = ["FINISH", "LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
 
 Pass = Callable[[Func], Func]
 
-NORMALIZE: tuple[Pass, ...] = (expand_gradients, inline_small, fold, simplify, share_common, remove_dead)
+NORMALIZE: tuple[Pass, ...] = (
+    expand_gradients, inline_small, count_from_end, fold, simplify, share_common, remove_dead,
+)  # fmt: skip
 
 # Between the two, in programs that are not checked.
 RELEASE: tuple[Pass, ...] = (drop_asserts,)
