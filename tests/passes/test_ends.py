@@ -9,7 +9,7 @@ from treadle.ir.show import show
 from treadle.ir.verify import verify
 from treadle.ir.walk import callees, ops_of
 from treadle.passes.ends import count_from_end
-from treadle.types.core import f32, i32, i64, u32, vector, view
+from treadle.types.core import f32, i32, u32, view
 
 X, N = view(f32, 1), view(i32, 1)
 
