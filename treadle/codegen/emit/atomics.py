@@ -30,7 +30,7 @@ from ...types.layout import leaves
 from ...types.records import SLOTS, SUMS, SUMS_AT
 from . import counted, held, memory, rows, slots
 from .lanewise import each_pointer
-from .scalar import Lower, from_memory, to_memory
+from .scalar import Lower, from_memory, lowering, to_memory
 from .text import memory as memory_type
 from .text import register, vector
 from .values import ViewX, X
@@ -274,8 +274,6 @@ def update(low: Lower, kind: str, old: X, values: list[X]) -> X:
     if kind == "cas":
         same = low.fcmp("oeq", old, x) if t.is_float else low.icmp("eq", old, x)
         return low.select(same, values[1], old)
-    from .emitter import lowering
-
     return lowering(kind)(low, old, x)  # min and max
 
 

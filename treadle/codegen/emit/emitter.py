@@ -9,16 +9,14 @@ scalar function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING
 
-from ...builtins.registry import primitive as primitive_record
 from ...ir.node import Block, Op, Value
 from ...passes.lanes import Lanes
 from ...types.core import STR, Scalar, View, b1
 from . import atomics, calls, control, faults, memory, tape, views
-from .scalar import Lower, cast
+from .alike import ALIKE
+from .scalar import Lower, cast, lowering
 from .text import MASK, Text, constant, register, vector
 from .values import ViewX, X
 from .wide import indices
@@ -278,12 +276,12 @@ def primitive(e: Emitter, op: Op) -> None:
     if not scalar and op.name == "bitand" and result.type is b1 and control.split(e, result, *xs):
         return
     low = Lower(e, op.args[0].type, result.type, scalar)
-    e.settle(result, lowering(op.name)(low, *xs))
+    x = lowering(op.name)(low, *xs)
+    if not scalar and op.name in ALIKE:
+        x.made = op.name, xs
+    e.settle(result, x)
 
 
-@cache
-def lowering(name: str) -> Callable[..., X]:
-    return primitive_record(name).part("lower")
 
 
 def _const(e: Emitter, op: Op) -> None:

@@ -15,6 +15,7 @@ from ...types.core import Fixed, Scalar, View, i64
 from ...types.layout import leaves
 from . import faults, views
 from .address import Address, offset_of
+from .alike import Part, together
 from .lanewise import Item, Pointers, gather, last_lane, scatter
 from .scalar import from_memory, to_memory
 from .text import PTR, memory, vector
@@ -136,7 +137,10 @@ class Access:
             own = memory(item.type)
             if own != kind:
                 name = e.t.ins(f"bitcast {vector(kind, w)} {name} to {vector(own, w)}")
-            out.append(from_memory(e, name, item.type, False))
+            x = from_memory(e, name, item.type, False)
+            if own == kind and per_lane == reach:
+                x.made = Part(whole, first, per_lane)
+            out.append(x)
         return out
 
     def load_lanes(self) -> list[X]:
@@ -224,13 +228,18 @@ class Access:
         e, w, n = self.e, self.e.width, len(self.items)
         kind = memory(self.items[0].type)
         order = sorted(range(n), key=lambda k: self.items[k].offset)
-        columns = []
-        for k in order:
-            text, own = to_memory(e, xs[k], False), memory(self.items[k].type)
-            columns.append(text if own == kind else e.t.ins(f"bitcast {vector(own, w)} {text} to {vector(kind, w)}"))
+        alike = all(item.type is self.items[0].type for item in self.items)
+        value = together(e, [xs[k] for k in order]) if alike else None
+        if value is None:
+            columns = []
+            for k in order:
+                text, own = to_memory(e, xs[k], False), memory(self.items[k].type)
+                same = own == kind
+                columns.append(text if same else e.t.ins(f"bitcast {vector(own, w)} {text} to {vector(kind, w)}"))
+            value = interleaved(e, kind, columns)
         pointer = self.item_address(self.items[order[0]]).start(self.view.data)
         mask = None if e.mask is None else stretched(e, e.mask, n, n * w)
-        wide_store(e, kind, n * w, interleaved(e, kind, columns), pointer, mask, self.items[0].size)
+        wide_store(e, kind, n * w, value, pointer, mask, self.items[0].size)
 
     def store_lanes(self, xs: list[X]) -> None:
         e = self.e

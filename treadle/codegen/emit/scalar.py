@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
+from ...builtins.registry import primitive
 from ...types.core import Scalar, b1, bf16, f16, f32, f64, i32
 from .text import constant, memory, register, vector
 from .values import X
@@ -175,6 +178,12 @@ class Lower:
 
 
 _WITH_FLAG = ("llvm.ctlz", "llvm.cttz", "llvm.abs")
+
+
+@cache
+def lowering(name: str) -> Callable[..., X]:
+    """How the primitive ``name`` is written: a function of a :class:`Lower` and the operands."""
+    return primitive(name).part("lower")
 
 
 def cast(e: Emitter, x: X, to: Scalar, scalar: bool) -> X:

@@ -14,10 +14,11 @@ class X:
 
     ``const``: the Python number of a constant. ``split``: a truth value that is ``uniform and varying``, as these two.
     ``kept``: the value that lanes outside this value's own mask hold, if that is known, and how many names there were
-    when it was blended with that value: under the same or a wider mask it needs no blend with it again.
+    when it was blended with that value: under the same or a wider mask it needs no blend with it again. ``made``: of a
+    varying value, how it came about if that may be of use: an operation with its arguments, or a part of a window.
     """
 
-    __slots__ = ("const", "home", "kept", "split", "step", "text", "type", "wide")
+    __slots__ = ("const", "home", "kept", "made", "split", "step", "text", "type", "wide")
 
     def __init__(
         self, type: Scalar, text: str | None = None, wide: str | None = None, step: int | None = 0, const=None
@@ -26,6 +27,7 @@ class X:
         self.home: list | None = None
         self.split: tuple[X, X] | None = None
         self.kept: tuple[X | ViewX, int] | None = None
+        self.made: tuple | None = None  # see alike.py
 
 
 @dataclass(slots=True, eq=False)
