@@ -37,6 +37,16 @@ def test_idle_slabs_are_not_hoarded(monkeypatch):
     assert len(slabs._idle.get(size, ())) == before
 
 
+def test_slabs_may_outlive_the_module(monkeypatch):
+    """At its end Python sets the names of a module to None before it frees what is left."""
+    slab = slabs.Slab(SLAB)
+    for name in ("LINE", "KEPT"):
+        with monkeypatch.context() as ending:
+            ending.setattr(slabs, name, None)
+            slab.__del__()
+    assert not any(memory is slab.memory for memory in slabs._idle.get(SLAB, ()))
+
+
 def test_pieces_are_exchanged():
     rng = np.random.default_rng(0)
     for n in (0, 1, 63, 64, 100_005):

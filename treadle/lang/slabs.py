@@ -32,7 +32,7 @@ class Slab:
 
     def __del__(self, idle: dict[int, list[np.ndarray]] = _idle) -> None:
         memory = getattr(self, "memory", None)
-        if memory is None:  # there was none to be had
+        if memory is None or LINE is None or KEPT is None:  # there was none to be had; Python ends, the module is gone
             return
         size = len(memory) - LINE
         if sum([len(each) * kind for kind, each in idle.items()]) + size <= KEPT:
