@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.digest import digest
-from ..base.errors import KernelSyntaxError, KernelTypeError, KernelValueError, LaunchError, LaunchTypeError
+from ..base.errors import KernelTypeError, KernelValueError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
 from ..runtime.shaped import Shaped
@@ -78,6 +78,11 @@ class Kernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise LaunchError(f"kernel {self.key} cannot be called", hint=f"wp.launch({self.key}, dim=…, inputs=[…])")
+
+    @property
+    def adj(self) -> Source:
+        """What it was made from, under the name by which programs for Warp ask for it: ``kernel.adj.tree``."""
+        return self.source
 
     def option(self, name: str) -> Any:
         """A compile option: the kernel's own, else its module's."""
@@ -304,7 +309,7 @@ def kernel(
             NVIDIA GPUs; without effect on a CPU.
 
     Raises:
-        KernelSyntaxError: ``f`` declares a return value.
+        KernelTypeError: ``f`` declares a return value.
         ValueError, TypeError: ``module_options`` that do not exist, or without a unique module.
 
     >>> import treadle as wp
@@ -336,9 +341,8 @@ def kernel(
         home.options.update(module_options or {})
         nested = "<locals>" in fn.__qualname__
         made = Kernel(fn, name, home, options, dict(around) if nested else None)
-        returns = made.source.annotations.get("return")
-        if returns not in (None, "None"):
-            raise KernelSyntaxError(
+        if made.source.annotations.get("return") is not None and made.source.return_type() is not None:
+            raise KernelTypeError(
                 f"kernel {made.key} declares a return value; kernels return nothing",
                 made.source.span,
                 "write results to an array argument",
