@@ -6,6 +6,7 @@ import gc
 import numpy as np
 
 from treadle.lang import slabs
+from treadle.lang.natives import install
 from treadle.lang.slabs import LINE, SLAB, room
 from treadle.lang.undo import Bytes
 
@@ -48,6 +49,7 @@ def test_slabs_may_outlive_the_module(monkeypatch):
 
 
 def test_pieces_are_exchanged():
+    install()
     rng = np.random.default_rng(0)
     for n in (0, 1, 63, 64, 100_005):
         memory = rng.integers(0, 256, n, np.uint8)
