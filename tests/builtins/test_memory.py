@@ -169,7 +169,7 @@ def test_what_is_no_such_own_array_is_refused():
         o[0] = 1.0
 
     for kernel, message, error in (
-        (returned, r"annotated as `.*fixedarray.*` but the code returns a value", wp.KernelTypeError),
+        (returned, r"annotated to return `.*fixedarray.*`, but the code returns a value", wp.KernelTypeError),
         (passed, "must be fixedarray.*not array", wp.KernelTypeError),
         (parameter, "fixedarray.*cannot be passed to kernels", wp.LaunchTypeError),
     ):
@@ -190,7 +190,7 @@ def test_small_numbers_are_updated_in_place_but_by_no_atomic_function():
         a, b = wp.zeros(1, dtype=dtype), wp.ones(20, dtype=dtype)
         wp.launch(add, dim=20, inputs=[a, b])
         assert (a.numpy() == 20).all()
-    with pytest.raises(wp.KernelTypeError, match=r"atomic_min\(\) .* got vec2us \(with scalar type uint16\)$"):
+    with pytest.raises(wp.KernelTypeError, match=r"atomic_min\(\) .* holds vec2us, made of uint16$"):
         wp.launch(least, dim=20, inputs=[a, b])
 
 

@@ -219,10 +219,10 @@ def test_results_must_fit_their_annotation():
     def single(x: float) -> float:
         return x, x
 
-    for f, what in ((promised, "annotated as `int` but the code returns a value of type `float32`."),
-                    (three, "annotated as a tuple of 3 elements but the code returns 2 values."),
-                    (integers, "annotated as `tuple[int, int]` but the code returns a tuple with types `(float32, int"),
-                    (single, "annotated as `float` but the code returns 2 values.")):  # fmt: skip
+    for f, what in ((promised, "annotated to return `int`, but the code returns a value of type `float32`."),
+                    (three, "annotated to return a tuple of 3 elements, but the code returns 2 values."),
+                    (integers, "annotated to return `tuple[int, int]`, but the code returns a tuple with types `(flo"),
+                    (single, "annotated to return `float`, but the code returns 2 values.")):  # fmt: skip
         assert what in str(error(f, [f32], "function"))
     func = parse(Source(two), [f32], kind="function")
     assert [v.type for v in func.body.yields] == [f32, i32]

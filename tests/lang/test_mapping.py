@@ -140,7 +140,7 @@ def test_wrong_inputs_and_outputs_are_told():
     f32, i32, f32_2 = wp.zeros(3, dtype=float), wp.zeros(3, dtype=int), wp.zeros((3, 1), dtype=float)
     for error, match, act in (
         (TypeError, "must return a value", lambda: wp.map(nothing, a)),
-        (TypeError, r"arguments \(2\) does not match .* \(1\)", lambda: wp.map(one, a, a)),
+        (TypeError, "takes 1 arguments, wp.map was given 2", lambda: wp.map(one, a, a)),
         (TypeError, "counted does not support the provided argument types float32", lambda: wp.map(counted, a)),
         (ValueError, r"Shapes \(3,\) and \(5,\) are not", lambda: wp.map(both, a, b)),
         (ValueError, "at least one", lambda: wp.map(both, 1.0, 2.0)),
@@ -148,9 +148,30 @@ def test_wrong_inputs_and_outputs_are_told():
         (TypeError, "takes a function, not int", lambda: wp.map(3, a)),
         (TypeError, r"Output array shape \(5,\)", lambda: wp.map(one, a, out=b)),
         (TypeError, "Output array dtype int32", lambda: wp.map(one, a, out=i32)),
-        (TypeError, "expected 2 Warp arrays", lambda: wp.map(both, a, a, out=f32)),
-        (TypeError, r"arrays \(1\) does not match", lambda: wp.map(both, a, a, out=[f32])),
+        (TypeError, "a list of 2 arrays", lambda: wp.map(both, a, a, out=f32)),
+        (TypeError, "out has 1 arrays; the function gives 2", lambda: wp.map(both, a, a, out=[f32])),
         (TypeError, r"Output array 1 shape \(3, 1\)", lambda: wp.map(both, a, a, out=[f32, f32_2])),
     ):
         with pytest.raises(error, match=match):
             act()
+
+
+class Settings:
+    scale = 2.0
+
+
+def test_functions_are_told_apart_by_annotations_and_by_what_they_read():
+    a = wp.array([1.0, 2.0], dtype=float)
+
+    def taking(t):
+        def same(x: t):
+            return x
+
+        return same
+
+    assert wp.map(taking(float), a).list() == [1.0, 2.0]
+    with pytest.raises(TypeError, match="does not support"):
+        wp.map(taking(wp.float64), a)
+    for scale in (2.0, 3.0):
+        Settings.scale = scale
+        assert wp.map(lambda x: x * Settings.scale, a).list() == [scale, 2.0 * scale]

@@ -201,7 +201,7 @@ def test_view_reads_the_same_bytes():
     assert zeros(3).view(int).dtype is class_of(i32) and array([1.0], dtype=float).view(int).list() == [0x3F800000]
     assert array(np.eye(4), dtype=float).view(quat).list()[1] == quat(0, 1, 0, 0)
     assert array([[1, 2], [3, 4]], dtype=float).view(mat22).shape == (1,)
-    with pytest.raises(TypeError, match="dtype vec3f: .* size 12 bytes, .* 16 bytes"):
+    with pytest.raises(TypeError, match="dtype vec3f cannot be viewed as .* 12 bytes, .* 16$"):
         v.view(quat)
     assert zeros((4, 5))[:, :4].view(quat).strides == (20,)
     for wrong in (zeros((4, 5)), zeros((4, 4)).transpose()):
@@ -239,7 +239,7 @@ def test_more_than_two_billion_elements():
     tail.fill_(7)
     assert a.size == 2**31 + 16 and tail.list() == [7] * 4 and a[2**29 + 3, 3] == 7
     for make in (zeros, lambda n: array(np.broadcast_to(np.zeros(1, np.int8), n), dtype=class_of(u8))):
-        with pytest.raises(ValueError, match="maximum representable value of a signed 32-bit integer"):
+        with pytest.raises(ValueError, match="must not exceed 2147483647"):
             make(2**31)
     grid = zeros((3, 2**30), dtype=class_of(u16))
     assert grid.strides == (2**31, 2) and grid[2, -1] == 0

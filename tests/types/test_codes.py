@@ -47,5 +47,5 @@ def test_texts_and_shapes():
         strides_from_shape((2,), Any)
     check_array_shape((0, 5))
     for wrong in ((2, -1), (2**31,)):
-        with pytest.raises(ValueError, match="32-bit integer, nor be negative"):
+        with pytest.raises(ValueError, match="from 0 to 2147483647"):
             check_array_shape(wrong)

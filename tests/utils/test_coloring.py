@@ -62,7 +62,7 @@ def test_a_colour_passes_nodes_on():
 
 def test_a_limit_is_told():
     edges, colors = wp.zeros((0, 2), dtype=int), wp.array([0, 0, 0, 0, 0, 1], dtype=int)
-    with pytest.warns(UserWarning, match=r"1-iteration limit \(achieved ratio 2, target 1\.1\)"):
+    with pytest.warns(UserWarning, match=r"limit of 1 iterations with a ratio of 2; the target was 1\.1"):
         assert utils.graph_coloring_balance(edges, colors, 2, 1.1, max_iterations=1) == 2.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")

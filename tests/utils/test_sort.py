@@ -89,7 +89,7 @@ def test_wrong_segments_leave_everything_as_it_was():
 def test_wrong_pairs_are_named():
     a = wp.zeros(6, dtype=int)
     for keys, values, count, words in (
-        (a, a, 4, "contain 2*count elements"),
+        (a, a, 4, "room for 2 * count = 8 elements"),
         (a, wp.zeros(6, dtype=wp.float16), 3, "int32, float16"),
         (a[::2], a, 1, "contiguous keys array"),
     ):

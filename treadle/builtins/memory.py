@@ -74,8 +74,8 @@ def _atomic(op: str) -> None:
         scalar = elem.elem if isinstance(elem, Vector | Matrix) else elem
         if op in NUMBERS and isinstance(scalar, ScalarType) and scalar not in (b1, *COMBINED[op]):
             raise KernelTypeError(
-                f"atomic_{op}() operations only work on arrays with {_listed(COMBINED[op])} as the underlying scalar "
-                f"types, but got {class_of(elem).__name__} (with scalar type {spell(scalar)})"
+                f"atomic_{op}() combines numbers of type {_listed(COMBINED[op])}; the array holds "
+                f"{class_of(elem).__name__}, made of {spell(scalar)}"
             )
         if op in BITS and scalar not in INTS:
             raise Mismatch(f"argument 'arr' must hold integers, not {spell(elem)}")
@@ -143,7 +143,7 @@ class zeros:
     def sig(
         shape: Known(
             "a constant int or tuple",
-            "the `shape` argument must be specified as a constant when zero-initializing an array",
+            "the `shape` of an array in a kernel must be known while it is compiled",
         ),
         dtype: Known("a type"),
     ): ...

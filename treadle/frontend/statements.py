@@ -212,7 +212,7 @@ class Statements(Loops):
             note, what = f"`{written}`", many
         else:
             note, what = f"`{written}`", f"a value of type `{_list(types)}`"
-        return f"The function `{self.source.name}` has its return type annotated as {note} but the code returns {what}."
+        return f"{self.source.name} is annotated to return {note}, but the code returns {what}."
 
     def _give(self, values: list[Value], s: ast.Return) -> None:
         self.env[RESULT] = Variable(values[0] if len(values) == 1 else tuple(values), True, self.span(s))

@@ -144,9 +144,7 @@ def _count(func: Any, given: int) -> None:
         code = plain.__code__
         wanted = code.co_argcount + code.co_kwonlyargcount
         if given != wanted:
-            raise KernelTypeError(
-                f"Number of input arguments ({given}) does not match expected number of function arguments ({wanted})"
-            )
+            raise KernelTypeError(f"{plain.__name__} takes {wanted} arguments, wp.map was given {given}")
 
 
 def _operand(x: Any, shape: tuple[int, ...], func: Any, place: int, arrays: list[Any]) -> Operand:
@@ -216,12 +214,9 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Type]) -> list[Any]
     given = [out] if single else list(out)
     if single and len(results) > 1:
         shown = ", ".join(spell(t) for t in results)
-        raise KernelTypeError(
-            f"Invalid output provided, expected {len(results)} Warp arrays with shape {shape} and dtypes ({shown})"
-        )
+        raise KernelTypeError(f"out must be a list of {len(results)} arrays of shape {shape} and of dtypes ({shown})")
     if len(given) != len(results):
-        raise KernelTypeError(f"Number of provided output arrays ({len(given)}) does not match expected number of "
-                              f"function outputs ({len(results)})")  # fmt: skip
+        raise KernelTypeError(f"out has {len(given)} arrays; the function gives {len(results)} results")
     for i, (o, t) in enumerate(zip(given, results, strict=True)):
         what = "Output array" if single else f"Output array {i}"
         if tuple(o.shape) != shape:
@@ -233,16 +228,24 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Type]) -> list[Any]
 
 def _identity(func: Any) -> Any:
     """What stands for ``func`` in keys: of plain functions and lambdas what they are made of, so that one written in a
-    loop, or in two places alike, is one."""
+    loop, or in two places alike, is one, and one whose variables have changed is another."""
     if not isinstance(func, FunctionType):
         return getattr(func, "__treadle_builtin__", func)
     code, seen = func.__code__, []
     cells = [cell.cell_contents for cell in func.__closure__ or ()]
     for value in (*cells, *[func.__globals__.get(name) for name in code.co_names], *(func.__defaults__ or ())):
-        plain = isinstance(value, bool | int | float | str)
-        seen.append((type(value), repr(value)) if plain else _Same(value))
+        seen.append(_seen(value))
+        parts = getattr(value, "__dict__", ())  # as in settings.scale
+        seen += [(name, _seen(parts[name])) for name in code.co_names if name in parts]
     constants = tuple(repr(c) for c in code.co_consts)
-    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, tuple(seen)
+    notes = tuple([(name, repr(note)) for name, note in func.__annotations__.items()])
+    return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_kwonlyargcount, notes,
+            *seen)  # fmt: skip
+
+
+def _seen(value: Any) -> Any:
+    plain = isinstance(value, bool | int | float | str)
+    return (type(value), repr(value)) if plain else _Same(value)
 
 
 class _Same:

@@ -164,7 +164,7 @@ def convert(value: Any, t: Type, what: str) -> Any:
         if not fits(have.elem, t.elem):
             raise LaunchTypeError(f"{what} expects dtype {spell(t.elem)}, got {spell(have.elem)}")
         if not fits(have, t):
-            raise LaunchTypeError(f"{what} expects an array with {t.ndim} dimension(s), got {have.ndim} dimension(s)")
+            raise LaunchTypeError(f"{what} expects an array of {t.ndim} dimension(s), not of {have.ndim}")
         return value
     cls = class_of(t)
     if isinstance(value, cls):

@@ -334,8 +334,8 @@ class array(Shaped):
         else:
             own_size, size = own.size, e.size
         raise TypeError(
-            f"cannot create an array view with dtype {spell(e.type)} from source dtype {spell(own.type)}: {source} "
-            f"has size {own_size} bytes, but {target} has size {size} bytes"
+            f"elements of dtype {spell(own.type)} cannot be viewed as {spell(e.type)}: the {source} has {own_size} "
+            f"bytes, the {target} {size}"
         )
 
     def transpose(self, axes: Any = None) -> array:

@@ -32,8 +32,8 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
         if extent < 0:
             raise ArrayError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
         if extent > LONGEST:
-            raise ArrayError("Array shapes must not exceed the maximum representable value of a signed 32-bit integer, "
-                             f"by which kernels count: {extent} in dimension {axis}")  # fmt: skip
+            raise ArrayError(f"Array shapes must not exceed {LONGEST}, as kernels count with signed 32-bit integers: "
+                             f"{extent} in dimension {axis}")  # fmt: skip
     return found
 
 

@@ -135,5 +135,4 @@ def check_array_shape(shape: Sequence[int]) -> None:
     """
     for axis, extent in enumerate(shape):
         if not 0 <= extent <= _MAX_DIMENSION:
-            raise ValueError("Array shapes must not exceed the maximum representable value of a signed 32-bit integer, "
-                             f"nor be negative: {extent} in dimension {axis}")  # fmt: skip
+            raise ValueError(f"Array shapes must be from 0 to {_MAX_DIMENSION}: {extent} in dimension {axis}")

@@ -190,8 +190,8 @@ def graph_coloring_balance(
     ratio = float(counts.max() / counts.min()) if counts.min() else float("inf")
     if stopped.numpy()[0]:
         log_warning(
-            f"Graph coloring stopped because it reached the {limit}-iteration limit "
-            f"(achieved ratio {ratio:g}, target {target_max_min_ratio:g}).",
+            f"Graph coloring ended at its limit of {limit} iterations with a ratio of {ratio:g}; the target was "
+            f"{target_max_min_ratio:g}.",
             stacklevel=2,
         )
     return ratio

@@ -54,14 +54,12 @@ def array_cast(in_array: wp.array, out_array: wp.array, count: int | None = None
         if in_array.shape != out_array.shape:
             raise ArrayError(f"Array shapes do not match ({in_array.shape} vs {out_array.shape})")
         if count is not None and count != in_array.size:
-            raise ArrayError("Partial cast is not supported for arrays with more than one dimension")
+            raise ArrayError("count must be left out for arrays of several dimensions: all elements are converted")
     each = prod(_inner(in_array))
     n = (in_array.size if count is None else count) * each
     source, target = _scalars(in_array), _scalars(out_array)
     if n > min(source.size, target.size):
-        raise ArrayError(
-            f"Cast count ({n}) exceeds the input size ({source.size}) or output size ({target.size})"
-        )
+        raise ArrayError(f"{n} numbers are to be converted: {source.size} are given, there is room for {target.size}")
     if n:
         wp.launch(_cast_kernel(target.dtype), n, inputs=[source], outputs=[target], device=in_array.device)
     if not out_array.is_contiguous:

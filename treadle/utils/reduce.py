@@ -17,6 +17,7 @@ from .arrays import same_device
 MANY = 64  # lines from which on each is summed by one thread
 PART = 64  # elements of a line that are added up before they are added to the rest
 
+
 @cache
 def _sum_kernel(elem: Type) -> wp.Kernel:
     dtype = class_of(elem)
@@ -122,11 +123,11 @@ def array_inner(
     >>> float(wp.utils.array_inner(wp.array([1.0, 2.0], dtype=float), wp.array([3.0, 4.0], dtype=float)))
     11.0
     """
-    same_device(a, b, "A and b array storage devices do not match")
+    same_device(a, b, "a and b lie on different devices")
     if a.shape != b.shape:
-        raise ArrayError(f"array_inner() arguments must have the same shape, got {a.shape} and {b.shape}")
+        raise ArrayError(f"array_inner() takes arrays of the same shape, not {a.shape} and {b.shape}")
     if a.dtype is not b.dtype:
-        raise ArrayError(f"A and b array data types do not match ({a.dtype.__name__} vs {b.dtype.__name__})")
+        raise ArrayError(f"a and b must have one dtype ({a.dtype.__name__} vs {b.dtype.__name__})")
     return _reduce("array_inner", [a, b], a.type.elem, (_inner_kernel, _inner_lines), out, count, axis)
 
 
@@ -139,7 +140,7 @@ def _reduce(
     if count is not None and count < 0:
         raise ArrayError(f"{name}() needs a count that is not negative, not {count}")
     if axis is not None and not -first.ndim <= axis < first.ndim:
-        raise IndexError(f"{name}() axis {axis} is out of bounds for an array with {first.ndim} dimensions")
+        raise IndexError(f"{name}() axis {axis} is out of bounds: the array has {first.ndim} dimensions")
     of_all, of_lines = kernels
     if axis is None:
         result = _result(first, class_of(result_type), (1,), out)

@@ -94,18 +94,16 @@ def runlength_encode(
 
 def _check(values: wp.array, run_values: wp.array, run_lengths: wp.array, run_count: wp.array | None, n: int) -> None:
     if values.device != run_values.device or values.device != run_lengths.device:
-        raise ArrayError("run_values, run_lengths and values storage devices do not match")
+        raise ArrayError("values, run_values and run_lengths lie on different devices")
     if run_count is not None and run_count.device != values.device:
-        raise ArrayError("run_count storage device does not match other arrays")
+        raise ArrayError("run_count does not lie on the device of the other arrays")
     if n < 0:
         raise ArrayError(f"value_count must be non-negative, got {n}")
     if min(values.size, run_values.size, run_lengths.size) < n:
-        raise ArrayError(f"Output array storage sizes must be at least equal to value_count ({n})")
+        raise ArrayError(f"every array must have room for value_count ({n}) elements")
     if values.dtype is not run_values.dtype:
-        raise ArrayError(
-            "values and run_values data types do not match "
-            f"({values.dtype.__name__} vs {run_values.dtype.__name__})"
-        )
+        both = f"{values.dtype.__name__} and {run_values.dtype.__name__}"
+        raise ArrayError(f"values and run_values must have one dtype, not {both}")
     for name, a in (("run_lengths", run_lengths), ("run_count", run_count)):
         if a is not None and a.dtype is not wp.int32:
             raise ArrayError(f"{name} array must be of type int32")

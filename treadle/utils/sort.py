@@ -109,7 +109,7 @@ def radix_sort_pairs(
     >>> keys.list()[:3], values.list()[:3]
     ([1, 2, 3], [10, 20, 30])
     """
-    same_device(keys, values, "Keys and values array storage devices do not match")
+    same_device(keys, values, "keys and values lie on different devices")
     if keys.dtype not in KEYS or wp.types.type_size_in_bytes(values.dtype) not in (4, 8):
         raise ArrayError(f"Unsupported keys and values data types: {keys.dtype.__name__}, {values.dtype.__name__}")
     _require_contiguous("radix_sort_pairs", keys=keys, values=values)
@@ -120,7 +120,7 @@ def radix_sort_pairs(
     if count < 0:
         raise ArrayError(f"count must be non-negative, got {count}")
     if keys.size < 2 * count or values.size < 2 * count:
-        raise ArrayError("Keys and values array storage must be large enough to contain 2*count elements")
+        raise ArrayError(f"keys and values need room for 2 * count = {2 * count} elements each")
     k = words(keys, keys.dtype)
     v = values.flatten() if values.requires_grad else words(values, values.dtype)  # tapes follow floats
     source, target = (k[:count], v[:count]), (k[count : 2 * count], v[count : 2 * count])
@@ -246,11 +246,11 @@ def segmented_sort_pairs(
     Each segment is sorted by one thread, all of them at the same time.
 
     >>> import treadle as wp
-    >>> keys = wp.array([3, 1, 4, 2, 0, 0, 0, 0], dtype=int)
-    >>> values = wp.array([30, 10, 40, 20, 0, 0, 0, 0], dtype=int)
-    >>> wp.utils.segmented_sort_pairs(keys, values, 4, wp.array([0, 2, 4], dtype=int))
-    >>> keys.list()[:4], values.list()[:4]
-    ([1, 3, 2, 4], [10, 30, 20, 40])
+    >>> keys = wp.array([9, 7, 8, 2, 1, 0, 0, 0, 0, 0], dtype=int)
+    >>> values = wp.array([0, 1, 2, 3, 4, 0, 0, 0, 0, 0], dtype=int)
+    >>> wp.utils.segmented_sort_pairs(keys, values, 5, wp.array([0, 3, 5], dtype=int))
+    >>> keys.list()[:5], values.list()[:5]
+    ([7, 8, 9, 1, 2], [1, 2, 0, 4, 3])
     """
     starts, ends = segment_start_indices, segment_end_indices
     if isinstance(count, bool) or not hasattr(count, "__index__"):
@@ -261,7 +261,7 @@ def segmented_sort_pairs(
         raise ArrayError(f"count must not exceed {MOST}, got {count}")
     given = [keys, values, starts] + ([] if ends is None else [ends])
     if any(a.device != keys.device for a in given):
-        raise ArrayError("Keys, values, and segment index array storage devices must match")
+        raise ArrayError("keys, values and segment indices lie on different devices")
     indices = {"segment_start_indices": starts} | ({} if ends is None else {"segment_end_indices": ends})
     for name, a in indices.items():
         if a.ndim != 1:
@@ -270,14 +270,11 @@ def segmented_sort_pairs(
             raise ArrayError(f"{name} array must be of type int32")
     _require_contiguous("segmented_sort_pairs", keys=keys, values=values, **indices)
     if keys.size < 2 * count or values.size < 2 * count:
-        raise ArrayError("Array storage must be large enough to contain 2*count elements")
+        raise ArrayError(f"keys and values need room for 2 * count = {2 * count} elements each")
     if ends is None:
         starts, ends = starts[:-1], starts[1:]
     if starts.size != ends.size:
-        raise ArrayError(
-            "segment_start_indices and segment_end_indices must have the same size "
-            f"({starts.size} vs {ends.size})"
-        )
+        raise ArrayError(f"{starts.size} segment_start_indices and {ends.size} segment_end_indices make no pairs")
     if keys.dtype not in KEYS or values.dtype is not wp.int32:
         raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}")
     if not starts.size:
