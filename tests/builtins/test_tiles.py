@@ -418,6 +418,45 @@ def test_products(m, k, n):
     np.testing.assert_allclose(out, [a @ b, a @ b + 1, 1.5 * (2 * a @ b - (a @ b + 1))], atol=2e-5)
 
 
+def test_factors_and_a_sum_of_different_float_types():
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=wp.float32), b: wp.array2d(dtype=wp.float16), out: wp.array2d(dtype=wp.float64)):
+        total = wp.tile_zeros(shape=(3, 2), dtype=wp.float64)
+        for k in range(2):
+            x = wp.tile_load(a, shape=(3, 4), offset=(0, 4 * k))
+            y = wp.tile_load(b, shape=(4, 2), offset=(4 * k, 0))
+            wp.tile_matmul(x, y, total)
+            wp.tile_matmul(x, y, total, alpha=0.1)
+        wp.tile_store(out, total)
+
+    x, y = rows(3, 8), rows(8, 2, seed=1).astype(np.float16)
+    a, b = (wp.array(v, requires_grad=True) for v in (x, y))
+    out = wp.zeros((3, 2), dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch_tiled(kernel, dim=1, inputs=[a, b], outputs=[out], block_dim=64)
+    tape.backward(grads={out: wp.ones((3, 2), dtype=wp.float64)})
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), 1.1 * x @ y, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(a.grad.numpy(), 1.1 * np.ones((3, 2)) @ y.T, rtol=1e-6)
+    np.testing.assert_allclose(b.grad.numpy(), 1.1 * x.T @ np.ones((3, 2)), rtol=2e-3, atol=2e-3)
+
+
+def test_a_view_taken_in_a_nest_of_loops():
+    """Nobody reads ``turned`` before it is assigned, but the elements that it shares with ``t`` are read."""
+
+    @wp.kernel
+    def kernel(a: wp.array2d(dtype=float), n: int, out: wp.array2d(dtype=float)):
+        for i in range(n):
+            for j in range(n):
+                t = wp.tile_load(a, shape=(2, 2), offset=(2 * i, 2 * j))
+                turned = wp.tile_transpose(t)
+                wp.tile_store(out, turned, offset=(2 * j, 2 * i))
+
+    a, out = rows(6, 6), wp.zeros((6, 6), dtype=float)
+    wp.launch_tiled(kernel, dim=1, inputs=[wp.array(a), 3], outputs=[out], block_dim=64)
+    np.testing.assert_array_equal(out.numpy(), a.T)
+
+
 # -- derivatives -------------------------------------------------------------------------------------------------------
 
 

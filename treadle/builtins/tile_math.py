@@ -356,7 +356,8 @@ class tile_diag_add:
 class tile_matmul:
     """The product of two tiles of two dimensions: ``out += a b``, or with numbers ``out = alpha a b + beta out``.
 
-    ``out`` is a variable that is changed; without it the product is the result.
+    ``out`` is a variable that is changed; each of the three may have a float type of its own, that of ``out`` is
+    computed in. Without it the product is the result, and the factors have one type.
     """
 
     def sig(a: Any, b: Any): ...
@@ -364,6 +365,8 @@ class tile_matmul:
     @staticmethod
     def plan(given: Given) -> Plan:
         a, b = _factors(given)
+        if a.item is not b.item:
+            raise Mismatch(f"tiles of one float type are needed, not {spell(a)} and {spell(b)}")
         made = tile_of(a.item, (a.shape[0], b.shape[1]))
 
         def emit(build: Builder, v: dict[str, Value]) -> Value:
@@ -396,6 +399,8 @@ class _Accumulate:
                 if given[name].literal and given[name].value == 1.0:
                     continue
                 if name == "alpha":
+                    if a.item is not out.item:
+                        left = call(build, given.context, bodies.convert, blank(build, tile_of(out.item, a.shape)), left)
                     left = call(build, given.context, bodies.scaled, left, x)
                 else:
                     target = call(build, given.context, bodies.faded, target, x)
@@ -417,6 +422,6 @@ def _factors(given: Given) -> tuple[Tile, Tile]:
     a, b = given.tile("a"), given.tile("b")
     if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[0]:
         raise Mismatch(f"these tiles have no product: {spell(a)} and {spell(b)}")
-    if a.item is not b.item or a.item not in FLOATS:
-        raise Mismatch(f"tiles of one float type are needed, not {spell(a)} and {spell(b)}")
+    if a.item not in FLOATS or b.item not in FLOATS:
+        raise Mismatch(f"tiles of floats are needed, not {spell(a)} and {spell(b)}")
     return a, b

@@ -469,6 +469,8 @@ class Loops(Calls):
             if name not in live:
                 del self.env[name]
             elif operand_type(before.operand) is None and not isinstance(before, Broken):
+                if isinstance(before.operand, Value):  # a loop around this one does not know it yet
+                    continue
                 end = ends.get(name, before).operand
                 if end is not before.operand and not (isinstance(end, Constant) and end.same(before.operand)):
                     self.fail(s, f"{name!r} is a different compile-time object before and after the loop",
