@@ -76,6 +76,7 @@ SETTINGS: dict[str, Any] = {
     "verbose": False,
     "log_level": 20,
     "verify_fp": False,
+    "check_races": False,
     "print_launches": False,
     "enable_backward": True,
     "max_unroll": 16,
@@ -118,6 +119,8 @@ class Config(types.ModuleType):
     """Global settings. Assign an attribute to change one, as in ``wp.config.mode = "debug"``.
 
     mode: "release" or "debug"; debug checks every index and assertion.
+    check_races: check what debug checks, and raise where two threads of a launch use one element that one of them
+        writes without an atomic; threads run one after the other then, and each access costs some 50 ns.
     gang_width: logical threads a SIMD gang (1, 2, 4, 8, 16, 32 or 64); None lets the processor decide.
     workers: worker threads of the CPU, the launching one included; None takes every core.
     kernel_cache_dir, cache_kernels: folder of compiled kernels, and whether they are kept there.

@@ -85,6 +85,11 @@ class IndexOutOfRange(TreadleError, IndexError):
     """An index outside an array. Mend: guard it; the message names line, array, index and thread."""
 
 
+class DataRaceError(TreadleError, RuntimeError):
+    """Two threads of one launch used an element of an array, and at least one of them wrote it without an atomic. Mend:
+    write elements of the thread's own, use an atomic, or split the kernel in two launches."""
+
+
 class ArrayError(TreadleError, ValueError, RuntimeError):
     """Shapes, strides, offsets or data that do not fit an array. Mend: the message says what was expected."""
 

@@ -89,7 +89,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     options = replace(options, order=planned.order)
     many = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
     registers = 32 if many else 16
-    width = min(gang_width(func, target.width, registers, planned.alone), planned.widest)
+    width = min(gang_width(func, target.width, registers, planned.alone), 1 if options.races else planned.widest)
     # Amounts add up in any order; where a later round draws as well, its gangs are those of the real run.
     widths = [gang_width(f, target.width, registers, planned.alone and k > 0) for k, f in enumerate(planned.counting)]
     parts = [Part(f, w) for f, w in zip(planned.counting, widths, strict=True)]
@@ -104,6 +104,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "width": width,
         "rows": options.rows,
         "checked": options.checked,
+        "races": options.races,
         "order": options.order,
         "sites": unit.sites,
         "prints": unit.prints,

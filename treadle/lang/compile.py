@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..base.binary import Binary
 from ..base.config import config
 from ..base.digest import digest
-from ..base.errors import KernelTypeError
-from ..base.errors import TreadleError
+from ..base.errors import KernelTypeError, TreadleError
 from ..base.target import Target
 from ..codegen.llvm import llvm_version
 from ..runtime import cache as disk
@@ -48,7 +47,7 @@ class Options(NamedTuple):
     ``fuse``: products and sums may become fused multiply-adds. ``active``: for an adjoint, the paths of the arrays that
     have a gradient; None for the kernel itself. ``aliased``: its arrays that may lie over each other.
     ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it.
-    ``block``: threads in a block."""
+    ``block``: threads in a block. ``races``: look for races between threads, which run in order."""
 
     max_unroll: int
     checked: bool
@@ -61,6 +60,7 @@ class Options(NamedTuple):
     aliased: tuple[str, ...] = ()
     tangents: tuple[str, ...] | None = None
     block: int = 1
+    races: bool = False
 
     @property
     def gradient(self) -> int:
@@ -70,6 +70,7 @@ class Options(NamedTuple):
     def key(self) -> str:
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
         marks += "" if self.fuse else " unfused"
+        marks += " races" if self.races else ""
         marks += f" blocks of {self.block}" if self.block > 1 else ""
         marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
         if self.active is not None:
@@ -95,7 +96,7 @@ class Translation(NamedTuple):
         from ..ir.reach import facts_of
 
         func, found, options = self.func, self.found, self.options
-        made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order))
+        made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order, options.races))
         made.meta.update(
             rank=func.facts.get("ndim", 0), axes=axes(func), own_index=own_index(func, found),
             updated=places_of(func, found.updated), beside=places_of(func, found.beside),
@@ -148,7 +149,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     else:
         func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
-    if options.shared:
+    if options.shared or options.races:
         found.order, found.updated, found.beside = "ordered", (), ()
     func = replace(func, facts={**func.facts, "order": found.order})
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
@@ -252,7 +253,9 @@ class Overload:
 
     def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Variant:
         """The variant for a grid of ``dims``, compiled when first asked for."""
-        return self._find(dims, self._options(False, checked)._replace(shared=shared))
+        races = config.check_races and checked is not False
+        options = self._options(False, True if races else checked)
+        return self._find(dims, options._replace(shared=shared, races=races))
 
     def _find(self, dims: tuple[int, ...], options: Options) -> Variant:
         """The variant for ``options`` and a grid of ``dims``, compiled when first asked for."""

@@ -55,6 +55,7 @@ def launch(
         LaunchError, LaunchTypeError: dimensions or arguments that do not fit the kernel.
         KernelTypeError, KernelSyntaxError, KernelNameError: the kernel is wrong; the message names each line.
         IndexOutOfRange: an index outside an array, found at the launch or, in checked mode, anywhere.
+        DataRaceError: with ``wp.config.check_races``, two threads meet at an element that one of them writes.
 
     >>> import treadle as wp
     >>> @wp.kernel
@@ -182,5 +183,5 @@ def _forget_all(_: Any) -> None:
         kernel.fast = None
 
 
-for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll"):
+for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll", "check_races"):
     config.watch(_setting, _forget_all)

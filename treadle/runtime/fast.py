@@ -87,12 +87,13 @@ def _new_function() -> Callable[[int, Any, None], Launcher]:
 
 
 def add(launch: Launcher, program: Program, alone: bool = False) -> None:
-    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print, that have parameters
-    of unusual types, or that are only for arrays that lie over each other, unless ``launch`` has no others
-    (``alone``)."""
+    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or look
+    for races, that have parameters of unusual types, or that are only for arrays that lie over each other, unless
+    ``launch`` has no others (``alone``)."""
     state = _states.get(launch)
     rows = _parameters(program)
-    unusual = (program.shared and not alone) or program.entry.meta.get("prints") or program.entry.address == 0
+    unusual = (program.shared and not alone) or program.entry.meta.get("prints") or program.entry.meta.get("races")
+    unusual = unusual or program.entry.address == 0
     if state is None or rows is None or unusual:
         return
     if not program.record["key"]:

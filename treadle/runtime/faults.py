@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import IndexOutOfRange, KernelAssertionError, KernelMemoryError, TreadleError, UnassignedError
+from ..base.errors import (
+    DataRaceError,
+    IndexOutOfRange,
+    KernelAssertionError,
+    KernelMemoryError,
+    TreadleError,
+    UnassignedError,
+)
 from ..base.span import Span
 
 
@@ -31,12 +38,7 @@ def fault_error(
     kernel: str, site: dict[str, Any], thread: int, values: Sequence[int], dims: Sequence[int]
 ) -> TreadleError:
     """The exception for a fault at ``site`` (an item of ``meta["sites"]``) in linear thread ``thread``."""
-    line = site.get("line") or 0
-    span = (
-        Span(site["file"], line, site.get("column", 0), site.get("end_column", 0))
-        if site.get("file") and line
-        else None
-    )
+    span = _span(site)
     where = f"kernel {kernel}, thread {thread_text(thread, dims)}"
     kind = site["kind"]
     if kind == "index":
@@ -58,6 +60,31 @@ def fault_error(
         return KernelMemoryError(f"memory for the values that a gradient needs of its loops ran out ({where})", span)
     message = f"{site.get('text') or kind} ({where})"
     return UnassignedError(message, span) if kind == "unassigned" else TreadleError(message, span)
+
+
+_USES = {"store": "writes", "load": "reads", "atomic": "updates"}
+
+
+def race_error(
+    kernel: str, sites: Sequence[dict[str, Any]], number: int, thread: int, values: Sequence[int], dims: Sequence[int]
+) -> TreadleError:
+    """The exception for two threads that met at site ``number``; ``values`` begin with the other one and its site."""
+    other, where, *rest = values
+    site, before = sites[number], sites[where]
+    element = ", ".join(map(str, rest[: site["ndim"]]))
+    place = _span(before)
+    message = (
+        f"data race at {site['array']}[{element}]: thread {thread_text(thread, dims)} {_USES[site['access']]} it here, "
+        f"thread {thread_text(other, dims)} {_USES[before['access']]} it in the same launch (kernel {kernel})"
+    )
+    return DataRaceError(f"{message}, at\n{place.show()}" if place is not None else message, _span(site))
+
+
+def _span(site: dict[str, Any]) -> Span | None:
+    """Where the site is in the source, if that is known."""
+    line = site.get("line") or 0
+    known = site.get("file") and line
+    return Span(site["file"], line, site.get("column", 0), site.get("end_column", 0)) if known else None
 
 
 def shown_values(site: dict[str, Any], values: Sequence[int]) -> list[bool | int | float]:

@@ -263,6 +263,8 @@ class Program:
         sites = self.entry.meta.get("sites", ())
         if not 0 <= number < len(sites):
             return LaunchError(f"kernel {self.name} reported a fault at thread {thread}")
+        if sites[number]["kind"] == "race":
+            return faults.race_error(self.name, sites, number, thread, values, dims)
         return faults.fault_error(self.name, sites[number], thread, values, dims)
 
     def __repr__(self) -> str:
@@ -280,6 +282,7 @@ class Command:
         "_log",
         "_record",
         "_run",
+        "_shadow",
         "_unchecked",
         "dims",
         "packed",
@@ -296,10 +299,10 @@ class Command:
         if program.entry.address == 0:  # the null device
             return
         driver = native.driver()
-        self._fault, self._log = _Fault(), _Log()
+        self._fault, self._log, self._shadow = _Fault(), _Log(), _Log()
         extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
-        fault, log = ctypes.addressof(self._fault), ctypes.addressof(self._log)
-        self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked)
+        fault, log, shadow = (ctypes.addressof(x) for x in (self._fault, self._log, self._shadow))
+        self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked, shadow)
         self._args = ctypes.addressof(ctypes.c_char.from_buffer(packed))
         self._run, self._env, self._record = driver.drive, driver.env.address, program.record.address
 
@@ -315,7 +318,7 @@ class Command:
             self._unchecked = False
         if self._run is None:
             return
-        fault, log = self._fault, self._log
+        fault, log, shadow = self._fault, self._log, self._shadow
         try:
             status = self._run(self._env, self._record, self._args, self._launch, 0)
         finally:
@@ -324,6 +327,9 @@ class Command:
                 log[0] = log[1] = log[2] = 0
                 _raw_free(address)
                 prints.write(text, self.program.entry.meta["prints"])
+            if shadow[0]:
+                address, shadow[:] = shadow[0], [0] * len(shadow)
+                _raw_free(address)
         if status or fault[0]:
             report = bytes(fault)
             fault[0] = 0

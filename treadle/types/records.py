@@ -65,13 +65,17 @@ RUNS = words("at nbytes count step")
 TYPE, SIZE, ITEMS, FLOAT, BYTES = 8, 16, 24, 16, 32
 
 # What a kernel's entry is told of its launch.
-LAUNCH = words("size dim0 dim1 dim2 dim3 stop fault log priv_targets checked")
+LAUNCH = words("size dim0 dim1 dim2 dim3 stop fault log priv_targets checked shadow")
 
 # The fault of the smallest thread index. `state` 0: none.
 FAULT = words("state thread site value0 value1 value2 value3 value4 value5 value6 value7")
 
-# The print buffer.
+# The print buffer, and of kernels that look for races the table of what threads touched.
 LOG = words("data used capacity")
+
+# What is known there of a scalar: its address, the first thread that stored to it, plus 1, and from which site, and the
+# same of the first that used it otherwise.
+SHADOW = words("address stored stored_site used used_site")
 
 # What one loaded kernel, with its argument types, needs at a launch. `order` 0 is free, else serial in thread order,
 # unless `rounds` counting passes, whose entries are at `counting`, come first; they do with at least `counting_workers`

@@ -216,6 +216,11 @@ def raw(e: Emitter, x: X, lane: str | None) -> str:
     return e.t.ins(f"{'sext' if x.type.is_signed else 'zext'} i{bits} {text} to i64")
 
 
+def record(e: Emitter, site: int, shown: list[X]) -> None:
+    """Record a fault of the only lane."""
+    _record(e, site, shown, None)
+
+
 def end(e: Emitter, site: int) -> None:
     """Record a fault of the gang, and end it."""
     _record(e, site, [], None)

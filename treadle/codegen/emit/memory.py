@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...ir.node import Op
 from ...types.core import Fixed, Scalar, View, i64
 from ...types.layout import leaves
-from . import faults, views
+from . import faults, races, views
 from .address import Address, offset_of
 from .alike import Part, together
 from .lanewise import Item, Pointers, gather, last_lane, scatter
@@ -289,7 +289,10 @@ def access(e: Emitter, op: Op) -> tuple[Access, ViewX]:
     indices = [e.number(a) for a in op.args[1 : 1 + view.type.ndim]]
     if e.unit.options.checked:
         faults.bounds(e, op, view, indices)
-    return Access(e, view, offset_of(e, view, indices), items_of(view.type)), view
+    element = Access(e, view, offset_of(e, view, indices), items_of(view.type))
+    if e.unit.options.races and view.base is None:  # a thread's own arrays are nobody else's
+        races.watch(e, op, element, indices)
+    return element, view
 
 
 def _load(e: Emitter, op: Op) -> None:

@@ -35,11 +35,13 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``rows``: gangs along the last grid axis. ``checked``: test every index. ``order``: free, counted or ordered."""
+    """``rows``: gangs along the last grid axis. ``checked``: test every index. ``order``: free, counted or ordered.
+    ``races``: look for races between threads, in checked kernels whose order is ordered."""
 
     rows: bool = False
     checked: bool = False
     order: str = "free"
+    races: bool = False
 
 
 @dataclass(slots=True)
