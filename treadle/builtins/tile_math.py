@@ -400,7 +400,8 @@ class _Accumulate:
                     continue
                 if name == "alpha":
                     if a.item is not out.item:
-                        left = call(build, given.context, bodies.convert, blank(build, tile_of(out.item, a.shape)), left)
+                        room = blank(build, tile_of(out.item, a.shape))
+                        left = call(build, given.context, bodies.convert, room, left)
                     left = call(build, given.context, bodies.scaled, left, x)
                 else:
                     target = call(build, given.context, bodies.faded, target, x)
