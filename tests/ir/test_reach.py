@@ -7,7 +7,7 @@ from treadle.ir.reach import facts_of, reach
 from treadle.ir.read import read
 from treadle.ir.verify import verify
 
-for _name in "add sub mul lt mod".split():
+for _name in "add sub mul lt mod bitand invert".split():
     primitive(_name)
 
 HEAD = "%0: view<f32,1,(4)>, %1: view<f32,2,(?,4)>, %2: view<view<f32,1,(4)>,1,(40)>, %3: i32, %4: f32"
@@ -32,7 +32,8 @@ def shown(box) -> str:
         text = "+".join([*terms, *([str(s.constant)] if s.constant or not terms else [])])
         return text.replace("+-", "-")
 
-    return ", ".join("*" if b is None else f"{total(b.low)}..{total(b.high)}" for b in box)
+    ends = ["*" if b is None else f"{total(b.low)}..{total(b.high)}{' counted' * b.counted}" for b in box]
+    return ", ".join(ends)
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,21 @@ def test_a_used_result_of_an_update_is_a_read():
     unused = "%30: i32 = const value=0\n%31: f32 = atomic %0, %30, %4 op='add'"
     assert reach(of(used))["a"].loads and [shown(b) for b in reach(of(used))["a"].reads] == ["0..0"]
     assert not reach(of(unused))["a"].loads
+
+
+COUNTED = """
+ %20: i32 = shape {of} axis={axis}
+ %21: i32 = add %3, %20
+ %22: i32 = invert %21
+ %23: i32 = bitand %3, %22
+ %24: i32 = const value=0
+ %25: bool = lt %23, %24
+ %26: i32 = select %25, %21, %3
+ store %1, %26, %10, %4
+"""
+
+
+@pytest.mark.parametrize("of_, axis, expected", [("%1", 0, "p3..p3 counted"), ("%1", 1, "*"), ("%0", 0, "*")])
+def test_an_index_counts_from_the_end_of_its_own_dimension(of_, axis, expected):
+    found = reach(of(COUNTED.format(of=of_, axis=axis)))["m"]
+    assert shown(found.writes[0]) == f"{expected}, 0..dim0-1" and found.sure == (expected != "*")

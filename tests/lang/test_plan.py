@@ -53,8 +53,11 @@ def test_boxes_of_a_launch():
 
     assert rows(plan.parts(s_x, s_x.boxes, x, (3, 4), args)) == [(3, 4)]
     assert rows(plan.parts(s_x, s_x.read_boxes, x, (3, 4), args)) == [(2, 4)]  # two boxes that touch
-    args[0].row = 4
-    assert plan.parts(s_x, s_x.boxes, x, (3, 4), args) == []  # past the end
+    args[0].row = -2  # rows that count from the end
+    assert rows(plan.parts(s_x, s_x.boxes, x, (3, 4), args)) == [(4, 5)]
+    for row in (4, -8):  # past either end
+        args[0].row = row
+        assert plan.parts(s_x, s_x.boxes, x, (3, 4), args) == []
     ((low, high, elements),) = plan.parts(out_site, out_site.boxes, out, (2, 4), args)
     assert (low, high, elements) == (out.ptr, out.ptr + 32, None)
 

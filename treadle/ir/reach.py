@@ -7,7 +7,7 @@ dimension. Tapes ask this to save what a launch overwrites and no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -35,11 +35,13 @@ class Sum(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """An integer from ``low`` to ``high``, both taken. ``axis``: it is the thread's index on that axis, exactly."""
+    """An integer from ``low`` to ``high``, both taken. ``axis``: it is the thread's index on that axis, exactly.
+    ``counted``: it is an index that counts from the end where it is negative."""
 
     low: Sum
     high: Sum
     axis: int = -1
+    counted: bool = False
 
 
 Box = tuple["Bounds | None", ...]  # per dimension; None: anywhere
@@ -72,7 +74,8 @@ def facts_of(func: Func) -> dict[str, Any]:
 
     ``arrays``: for each array parameter ``path`` (parameter, then fields), ``name``, ``reads`` and ``writes`` (a list
     of boxes, each dimension ``[low, high]`` or None; a bound is ``[constant, [[kind, where, factor]…]]`` with ``where``
-    a grid axis or an argument's path), ``loads``, ``stores``, ``added``, ``sure``, ``covers``. ``unknown``:
+    a grid axis or an argument's path; a third bound, 1, stands behind those of indices that count from the end where
+    they are negative), ``loads``, ``stores``, ``added``, ``sure``, ``covers``. ``unknown``:
     "read" or "written" where memory is that no parameter leads to, the latter also where rules of functions may look at
     any array; else "".
     """
@@ -101,9 +104,26 @@ def _boxes(boxes: Iterable[Box], where: list[list[int]]) -> list[list[Any]]:
     def bound(s: Sum) -> list[Any]:
         return [s.constant, [[kind, where[n] if kind == "arg" else n, factor] for (kind, n), factor in s.terms]]
 
-    unique = [*dict.fromkeys(tuple(b and (b.low, b.high) for b in box) for box in boxes)]
+    unique = [*dict.fromkeys(tuple(b and (b.low, b.high, *[Sum(1)] * b.counted) for b in box) for box in boxes)]
     everywhere = [box for box in unique if all(b is None for b in box)]
-    return [[b and [bound(b[0]), bound(b[1])] for b in box] for box in everywhere[:1] or unique]
+    return [[b and [bound(s) for s in b] for b in box] for box in everywhere[:1] or unique]
+
+
+def counted(select: Op, makers: Mapping[Value, Op]) -> Value | None:
+    """The index that ``select`` counts from the end, if that is what it does: ``i + n`` where ``i`` is negative and
+    ``i + n`` is not, else ``i``. (The pass ``count_from_end`` writes this.)"""
+    test, moved, i = select.args
+    less = makers.get(test)
+    signs = makers.get(less.args[0]) if less is not None and less.name == "lt" else None
+    if signs is None or signs.name != "bitand" or i not in signs.args or not _is_zero(makers.get(less.args[1])):
+        return None
+    other = makers.get(signs.args[signs.args[0] is i])
+    inverted = other is not None and other.name == "invert" and other.args[0] is moved
+    return i if inverted and (add := makers.get(moved)) is not None and add.name == "add" and i in add.args else None
+
+
+def _is_zero(op: Op | None) -> bool:
+    return op is not None and op.name == "const" and op.attrs["value"] == 0
 
 
 class _Place(NamedTuple):
@@ -121,6 +141,8 @@ class _Walk:
         self.found: dict[str, Reach] = {}
         self.places: dict[Value, _Place] = {}
         self.bounds: dict[Value, Bounds] = {}
+        self.makers: dict[Value, Op] = {}
+        self.ends: dict[Value, tuple[Value, int, Bounds]] = {}  # what counts from the end of an axis of a view
         self.depth = 0
         self.used = {v for f in (func, *callees(func)) for v in uses_of(f.body)}
         for n, (p, path) in enumerate(zip(func.params, leaf_paths(func), strict=True)):
@@ -132,6 +154,7 @@ class _Walk:
 
     def block(self, block: Block) -> None:
         for op in block.ops:
+            self.makers.update(dict.fromkeys(op.results, op))
             rule = getattr(self, f"on_{op.name}", None)
             if rule is not None:
                 rule(op)
@@ -188,6 +211,25 @@ class _Walk:
         low, high = zero.plus(a.low, n), zero.plus(a.high, n)
         self.learn(op, Bounds(low, high) if n >= 0 else Bounds(high, low))
 
+    def on_select(self, op: Op) -> None:
+        self.ends.pop(op.result, None)
+        i = counted(op, self.makers)
+        if i is None or i not in self.bounds:
+            return
+        one, other = self.makers[op.args[1]].args
+        extent = self.makers.get(other if one is i else one)
+        while extent is not None and extent.name == "cast":
+            extent = self.makers.get(extent.args[0])
+        if extent is not None and extent.name == "shape":
+            self.ends[op.result] = extent.args[0], extent.attrs["axis"], self.bounds[i]
+
+    def index(self, view: Value, axis: int, i: Value) -> Bounds | None:
+        """The bounds of ``i``, an index of ``view`` along ``axis``."""
+        end = self.ends.get(i)
+        if end is not None and end[:2] == (view, axis):
+            return end[2]._replace(axis=-1, counted=True)
+        return self.bounds.get(i)
+
     def on_for(self, op: Op) -> None:
         start, stop, step = (self.bounds.get(x) for x in op.args[:3])
         self.bounds.pop(op.regions[0].params[0], None)
@@ -210,7 +252,7 @@ class _Walk:
     def on_subview(self, op: Op) -> None:
         place = self.place(op.args[0])
         cut = place.fixed is None or op.attrs.get("axis")
-        fixed = None if cut else (*place.fixed, *[self.bounds.get(i) for i in op.args[1:]])
+        fixed = None if cut else (*place.fixed, *[self.index(op.args[0], k, i) for k, i in enumerate(op.args[1:])])
         self.places[op.result] = place._replace(fixed=fixed)
 
     def on_slice(self, op: Op) -> None:
@@ -231,8 +273,13 @@ class _Walk:
         touched = self.found.setdefault(place.root, Reach())
         if place.fixed is None:
             return touched, (None,) * place.rank, place
-        indices = [*place.fixed, *[self.bounds.get(i) for i in op.args[1 : 1 + v.type.ndim]]]
+        own = [self.index(v, k, i) for k, i in enumerate(op.args[1 : 1 + v.type.ndim])]
+        indices = [*place.fixed, *own]
         return touched, tuple(indices[: place.rank]), place
+
+    def sure(self, box: Box) -> bool:
+        """Whether an access here reaches all of ``box``; what counts from both ends leaves the middle out."""
+        return not self.depth and all([b is not None and not (b.counted and b.low != b.high) for b in box])
 
     def on_load(self, op: Op) -> None:
         touched, box, _ = self.access(op)
@@ -246,7 +293,7 @@ class _Walk:
             return
         touched.stores = True
         touched.writes.append(box)
-        touched.sure &= not self.depth and None not in box
+        touched.sure &= self.sure(box)
         axes = [b.axis if b else -1 for b in box]
         if not self.depth and place.whole and -1 not in axes and len({*axes}) == len(axes):
             touched.covers = tuple(axes)
@@ -259,7 +306,7 @@ class _Walk:
                 touched.loads = True
                 touched.reads.append(box)
             touched.writes.append(box)
-            touched.sure &= not self.depth and None not in box
+            touched.sure &= self.sure(box)
 
     def on_call(self, op: Op) -> None:
         f = op.attrs["func"]

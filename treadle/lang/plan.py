@@ -178,9 +178,12 @@ class Plan:
         for bounds, extent in zip(box, a.shape, strict=True):
             first, last = 0, extent - 1
             if bounds is not None:
-                ends = [self._value(bound, dims, args) for bound in bounds]
-                if all(end in INT32 for end in ends):  # else an index may have wrapped
-                    first, last = max(first, ends[0]), min(last, ends[1])
+                low, high, *counted = [self._value(bound, dims, args) for bound in bounds]
+                if counted and high < 0:
+                    low, high = low + extent, high + extent
+                # An index beyond 32 bits may have wrapped, one of several signs counts from either end.
+                if low in INT32 and high in INT32 and not (counted and low < 0 <= high):
+                    first, last = max(first, low), min(last, high)
             if first > last:
                 return None
             found.append((first, last + 1))

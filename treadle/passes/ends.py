@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..ir.node import Block, Func, Op, Value
+from ..ir.reach import counted
 from ..ir.walk import callees, functions_of, with_args, with_body, with_functions, with_ops, with_regions
 from ..types.core import Scalar, View, b1, i32
 
@@ -141,9 +142,7 @@ class _Facts:
 
     def _is_counted(self, op: Op) -> bool:
         """Whether ``op`` is what this pass makes of an index."""
-        test = self.defs.get(op.args[0])
-        signs = self.defs.get(test.args[0]) if test is not None and test.name == "lt" else None
-        return signs is not None and signs.name == "bitand" and signs.args[0] is op.args[2]
+        return counted(op, self.defs) is not None
 
     # -- conditions ----------------------------------------------------------------------------------------------------
 
