@@ -224,6 +224,43 @@ def test_generic_kernels_compile_once_per_type():
     assert len(generic.overloads) == 3
 
 
+def test_numbers_have_their_own_types_in_generic_kernels_whatever_was_launched_before():
+    @wp.kernel
+    def half(x: Any, out: wp.array(dtype=wp.float64)):
+        out[0] = wp.float64(x / type(x)(2))
+
+    out = wp.zeros(1, dtype=wp.float64)
+    single = float(np.float32(0.1) / 2)
+    for x, expected in [(wp.float64(0.1), 0.05), (0.1, single), (3, 1.0), (0.1, single), (wp.float64(3.0), 1.5),
+                        (3, 1.0), (wp.int64(2**40), 2.0**39), (3, 1.0), (3.0, 1.5), (3, 1.0)] * 2:  # fmt: skip
+        wp.launch(half, dim=1, inputs=[x, out])
+        assert out.list() == [expected]
+    with pytest.raises(wp.KernelTypeError, match="bool"):
+        wp.launch(half, dim=1, inputs=[True, out])
+
+
+def test_generic_kernels_keep_to_their_limits():
+    @wp.kernel
+    def scale(a: wp.array(dtype=wp.types.vector(length=Any, dtype=wp.Float)), s: wp.Float, n: wp.Int):
+        i = wp.tid()
+        a[i] *= s
+
+    pairs = wp.ones(2, dtype=wp.vec2d)
+    wp.launch(scale, dim=2, inputs=[pairs, wp.float64(3.0), 1])
+    assert pairs.list() == [wp.vec2d(3.0)] * 2
+    six = wp.ones(1, dtype=wp.spatial_vector)
+    wp.launch(scale, dim=1, inputs=[six, 3.0, wp.uint8(1)])
+    assert six.list() == [wp.spatial_vector(3.0)]
+    for refused, told in [
+        ([wp.ones(2, dtype=wp.vec2i), 1.0, 1], r"'a' of kernel scale must be .*Float.*, not array\(.*vec2i"),
+        ([wp.ones(2, dtype=float), 1.0, 1], "'a' of kernel scale"),
+        ([pairs, 3, 1], "'s' of kernel scale must be wp.Float, not int32"),
+        ([pairs, wp.float64(3.0), 1.0], "'n' of kernel scale must be wp.Int, not float32"),
+    ]:
+        with pytest.raises(wp.LaunchTypeError, match=told):
+            wp.launch(scale, dim=2, inputs=refused)
+
+
 def test_overload_fixes_types():
     typed = wp.overload(generic, [wp.array(dtype=wp.float64), wp.float64])
     a = wp.array([1.5], dtype=wp.float64)

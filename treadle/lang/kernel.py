@@ -33,6 +33,7 @@ from ..types.core import (
     indexed,
     view,
 )
+from ..types.limits import Limit
 from ..types.promotion import adapts
 from ..types.spelling import spell
 from ..types.values import class_of
@@ -127,7 +128,26 @@ class Kernel:
             value, t = bind_one(arg, declared, f"argument {p.name!r} of kernel {self.key}")
             values.append(value)
             types.append(t)
-        return values, self._stated(tuple(types), args)
+        found = self._stated(tuple(types), args)
+        for place, limit in self._limits:
+            if not limit(found[place]):
+                p = names[place]
+                wanted = str(p.annotation).replace("~", "wp.")
+                raise LaunchTypeError(
+                    f"argument {p.name!r} of kernel {self.key} must be {wanted}, not {spell(found[place])}"
+                )
+        return values, found
+
+    @functools.cached_property
+    def open(self) -> tuple[int, ...]:
+        """The places of parameters that take any type, so that a number tells its own."""
+        return tuple([i for i, t in enumerate(self.declared) if t is None])
+
+    @functools.cached_property
+    def _limits(self) -> list[tuple[int, Limit]]:
+        """The places of parameters that leave their type open but not to any, and what they ask for."""
+        return [(i, limit) for i, (t, limit) in enumerate(zip(self.declared, self.source.limits, strict=True))
+                if limit is not None and not _complete([t])]  # fmt: skip
 
     def _stated(self, types: tuple[Type, ...], args: list[Any]) -> tuple[Type, ...]:
         """``types``, or those of a stub under ``@wp.overload`` that differs only in the types of Python numbers."""

@@ -175,7 +175,7 @@ def _quicken(kernel: Kernel, program: Program) -> None:
     if kernel.fast is None:
         _usual = get_device("cpu")
         kernel.fast = fast.launcher()
-    fast.add(kernel.fast, program)
+    fast.add(kernel.fast, program, exact=kernel.open)
 
 
 def _forget_all(_: Any) -> None:

@@ -12,12 +12,12 @@ import itertools
 import struct
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
 from ..base.errors import TreadleError
-from ..types.core import SCALARS, Bucketed, Indexed, Matrix, Vector, View, b1, bf16, f16, f32, vector
+from ..types.core import SCALARS, Bucketed, Indexed, Matrix, Scalar, Vector, View, b1, bf16, f16, f32, i32, vector
 from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
 from ..types.values import class_of
 from . import native
@@ -86,12 +86,13 @@ def _new_function() -> Callable[[int, Any, None], Launcher]:
     return make
 
 
-def add(launch: Launcher, program: Program, alone: bool = False) -> None:
+def add(launch: Launcher, program: Program, alone: bool = False, exact: Collection[int] = ()) -> None:
     """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or look
     for races, that have parameters of unusual types, or that are only for arrays that lie over each other, unless
-    ``launch`` has no others (``alone``)."""
+    ``launch`` has no others (``alone``). Parameters at the places ``exact`` take a Python number only where their type
+    is the one that it has by itself: they tell which program is meant."""
     state = _states.get(launch)
-    rows = _parameters(program)
+    rows = _parameters(program, exact)
     unusual = (program.shared and not alone) or program.entry.meta.get("prints") or program.entry.meta.get("races")
     unusual = unusual or program.entry.address == 0
     if state is None or rows is None or unusual:
@@ -115,20 +116,23 @@ def error(report: bytes) -> TreadleError:
     return _programs[key].error(fault, dims)
 
 
+_USUAL = {f32: float, i32: int, b1: bool}  # classes of Python's numbers, by the types that these have by themselves
 _BUFFERED = tuple(t for t in SCALARS if t not in (b1, f16, bf16))  # host vectors of these keep them as memory does
 
 
-def _parameters(program: Program) -> list[tuple[int, ...]] | None:
+def _parameters(program: Program, exact: Collection[int]) -> list[tuple[int, ...]] | None:
     """The rows of the program's parameter table, or None where the launcher cannot pack its arguments."""
     if program.args_size > ARGS_BYTES:
         return None
     rows: list[tuple[int, ...]] = []
     behind: list[tuple[int, ...]] = []  # of the arrays in indexed ones
-    for t, offset in zip(program.signature, program.offsets, strict=True):
+    for place, (t, offset) in enumerate(zip(program.signature, program.offsets, strict=True)):
         if isinstance(t, View):
             rows.append((PARAM_KINDS["view"], offset, id(t), t.ndim))
+        elif place in exact and isinstance(t, Scalar) and t not in _USUAL:
+            return None
         elif t in SCALARS and t is not f16 and t is not bf16:
-            rows.append((PARAM_KINDS[t.name], offset, 0, 0))
+            rows.append((PARAM_KINDS[t.name], offset, id(_USUAL[t]) if place in exact else 0, 0))
         elif isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
             rows.append((PARAM_KINDS["composite"], offset, id(class_of(t)), t.size))
         elif isinstance(t, Indexed) and not isinstance(t, Bucketed):

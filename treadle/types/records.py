@@ -109,7 +109,8 @@ OWN = words("extent axis index")
 
 # A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, and of views the
 # type's id and rank, of host vectors and matrices ("composite") their class and bytes; of indexed arrays the type's id
-# and the number of arrays that they are made of, which have rows of their own, `offset` bytes behind this one.
+# and the number of arrays that they are made of, which have rows of their own, `offset` bytes behind this one. Of
+# numbers `view` is the only class of Python's that will do, or 0.
 PARAM = words("kind offset view ndim")
 _KINDS = "view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite indexed"
 PARAM_KINDS = {name: i for i, name in enumerate(_KINDS.split())}

@@ -174,6 +174,10 @@ def _pack_argument() -> str:
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["indexed"])):
         _pack_indexed(c)
     kind_type = c.load("ptr", "%thing", TYPE)
+    wanted = c.load("ptr", "%param", PARAM["view"])
+    other = c.op("and", "i1", c.op("icmp ne", "ptr", wanted, "null"), c.op("icmp ne", "ptr", wanted, kind_type))
+    with c.if_(other):
+        c.ret("false")
     for name, word in (("f32", "float"), ("f64", "double")):
         with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS[name])):
             _pack_float(c, into, kind_type, word)
