@@ -205,6 +205,18 @@ def sums(n: int = 150_007) -> dict[str, np.ndarray]:
 
 
 @wp.kernel
+def streams_kernel(x: wp.array(dtype=float), total: wp.array(dtype=float)):
+    wp.atomic_add(total, 0, x[wp.tid()])
+
+
+def streams(n: int = 1_200_007) -> dict[str, np.ndarray]:
+    """A sum so long that each chunk is read from several places at once."""
+    total = wp.zeros(1, dtype=float)
+    wp.launch(streams_kernel, dim=n, inputs=[wp.array(_normal(n)), total])
+    return {"total": total.numpy()}
+
+
+@wp.kernel
 def restart_kernel(place: wp.array(dtype=int), x: wp.array(dtype=float), total: wp.array(dtype=float)):
     i = wp.tid()
     j = place[i]
@@ -337,6 +349,7 @@ PROGRAMS: dict[str, Program] = {
     "seats": seats,
     "chain": chain,
     "sums": sums,
+    "streams": streams,
     "restart": restart,
     "functions": functions,
     "collatz": collatz,

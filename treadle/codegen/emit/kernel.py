@@ -10,7 +10,7 @@ from ...passes.lanes import analyse
 from ...types.core import Scalar, Struct, View, f64, i32, i64
 from ...types.layout import children, leaves, pack
 from ...types.records import LAUNCH
-from . import counted, faults, held, tape, views
+from . import counted, faults, held, streams, tape, views
 from .scalar import Lower, from_memory
 from .text import Text, memory
 from .values import ViewX, X
@@ -128,7 +128,11 @@ def write_kernel(unit: Unit, func: Func) -> str:
     if unit.options.rows and func.facts.get("ndim", 0) > 1:
         _rows(e, func)
     else:
-        _gangs(e, func, "%begin", "%end", lambda t: (t, None, None))
+        places = streams.places(unit, func)
+        if places > 1:
+            streams.runs(e, places, lambda begin, end: _gangs(e, func, begin, end, lambda t: (t, None, None)))
+        else:
+            _gangs(e, func, "%begin", "%end", lambda t: (t, None, None))
         _release(e)
         text.do("ret i32 0")
     if e.abort_label is not None:
