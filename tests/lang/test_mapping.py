@@ -68,6 +68,34 @@ def test_indexed_arrays_are_inputs_and_outputs():
     assert (2.0 * odd).list() == [22.0, 62.0, 102.0]
 
 
+def test_outputs_may_lie_over_inputs_in_any_way():
+    x = np.random.default_rng(2).normal(size=(40, 3))
+    a = wp.array(x, dtype=wp.float64, requires_grad=True)
+    back = wp.array(np.arange(40)[::-1], dtype=int)
+    with wp.Tape() as tape:
+        a -= a[0]  # of which the first row itself becomes zero
+        a[1:] += a[:-1]
+        a *= a[:, 1:2]
+        rows = a[back]
+        rows += a
+        wp.map(lambda p, q: (p + q, p - q), a[::-1], a, out=[a, wp.zeros_like(a)])
+    expected = x - x[0]
+    expected[1:] += expected[:-1].copy()
+    expected *= expected[:, 1:2].copy()
+    for _ in range(2):
+        expected += expected[::-1].copy()
+    np.testing.assert_allclose(a.numpy(), expected, atol=1e-12)
+    tape.backward(grads={a: wp.ones((40, 3), dtype=wp.float64)})
+
+    def total(x):
+        y = x - x[0]
+        y = np.concatenate([y[:1], y[1:] + y[:-1]])
+        return 4 * (y * y[:, 1:2]).sum()  # either addition of the rows in reverse doubles the sum
+
+    steps = 1e-6 * np.eye(x.size).reshape(-1, *x.shape)
+    np.testing.assert_allclose(a.grad.numpy().ravel(), [(total(x + h) - total(x - h)) / 2e-6 for h in steps], atol=1e-6)
+
+
 def test_gradients():
     a = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
     with wp.Tape() as tape:

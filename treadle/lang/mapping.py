@@ -11,8 +11,11 @@ import numpy as np
 
 from ..base.digest import digest
 from ..base.errors import ArrayError, KernelTypeError
+from ..runtime.array import array
 from ..runtime.construct import empty
+from ..runtime.copies import copy
 from ..runtime.device import get_device
+from ..runtime.indexed import indexedarray
 from ..runtime.shaped import Shaped
 from ..types.annotations import ArrayAnnotation
 from ..types.core import Scalar, Type
@@ -25,6 +28,7 @@ from .host import Builtin, host_type
 from .kernel import Kernel
 from .launch import launch
 from .module import Module
+from .parts import span_of
 
 KERNELS: dict[tuple, Kernel] = {}  # what has been made, by function, types, ranks and repeated axes
 MEANINGS: dict[tuple, tuple[Any, list[Type]]] = {}  # the function as kernels call it, and the types of its results
@@ -63,7 +67,8 @@ def map(  # noqa: A001 - its name in the field
         inputs: arrays, indexed arrays, and values that all elements share; one for each parameter, one array at least.
             Shapes go together as in NumPy: aligned at the last dimension, where an extent of 1 is repeated.
         out: the array for the results, or a list of them where ``func`` gives several; made if left out. Arrays made
-            have a gradient if an input has one. An array may be input and output.
+            have a gradient if an input has one. An array may be input and output, and may lie over inputs in any way:
+            all are read as they were.
         return_kernel: give the kernel instead of running it. It takes the inputs, then the outputs.
         block_dim: threads in a block, as for :func:`launch`.
         device: where to run; where the first array lies if left out.
@@ -94,6 +99,10 @@ def map(  # noqa: A001 - its name in the field
         MEANINGS[meaning] = made, _results(func, made, list(meaning[1]))
     made, results = MEANINGS[meaning]
     given = _outputs(out, shape, results)
+    if given and not return_kernel and any(_lies_over(o, a) for o in given for a in arrays):
+        for o, aside in zip(given, _map_aside(func, inputs, block_dim, device), strict=True):
+            copy(o, aside)
+        return given[0] if isinstance(out, Shaped) else given
     outputs = [Operand(t, (True,) * len(shape), _family(o))
                for t, o in zip(results, given or [None] * len(results), strict=True)]  # fmt: skip
     key = (same, tuple(operands), tuple(outputs), len(shape))
@@ -224,6 +233,25 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Type]) -> list[Any]
         if o.type.elem is not t:
             raise KernelTypeError(f"{what} dtype {spell(o.type.elem)} does not match expected dtype {spell(t)}")
     return given
+
+
+def _map_aside(func: Callable, inputs: Sequence[Any], block_dim: int | None, device: Any) -> list[Any]:
+    """The results in arrays of their own, where a thread would write what others have yet to read."""
+    made = map(func, *inputs, block_dim=block_dim, device=device)
+    return made if isinstance(made, list) else [made]
+
+
+def _lies_over(o: Any, a: Any) -> bool:
+    """Whether elements of the output ``o`` may be elements of the input ``a`` that belong to other threads."""
+    if o is a:
+        return False
+    x, y = (v.data if isinstance(v, indexedarray) else v for v in (o, a))
+    if not isinstance(x, array) or not isinstance(y, array):
+        return False  # buckets: their memory belongs to others
+    if x is o and y is a and (x.ptr, x.shape, x.strides) == (y.ptr, y.shape, y.strides):
+        return False
+    (low, high), (begin, end) = span_of(x), span_of(y)
+    return low < end and begin < high
 
 
 def _identity(func: Any) -> Any:
