@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import treadle as wp
+
 ROOT = Path(__file__).resolve().parents[1]
 WIDTHS = (1, 8, 16)
 WORKERS = (1, 2, 3, 7)
@@ -59,6 +61,24 @@ def test_settings_in_the_program_do_the_same():
 
 def test_checks_do_not_show():
     assert differing(run_programs(TREADLE_MODE="debug"), digests(1, 1)) == []
+
+
+@wp.kernel
+def filled(x: wp.array(dtype=float), at: wp.array(dtype=int), bins: wp.array(dtype=float)):
+    i = wp.tid()
+    assert at[i] >= 0
+    wp.atomic_add(bins, at[i], x[i])
+
+
+@pytest.mark.parametrize("n", [10_000, 20_000, 40_000])
+def test_the_work_of_checks_changes_no_number_of_private_copies(n):
+    rng, found = np.random.default_rng(3), []
+    x, at = wp.array(rng.random(n), dtype=float), wp.array(rng.integers(0, 64, n), dtype=int)
+    for checked in (False, True):
+        bins = wp.zeros(64, dtype=float)
+        wp.launch(filled, n, inputs=[x, at, bins], checked=checked)
+        found.append(bins.numpy())
+    assert (found[0] == found[1]).all()
 
 
 def test_digest_sees_a_bit_and_forgives_nans():

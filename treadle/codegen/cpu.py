@@ -121,6 +121,13 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
 
 
 TYPICAL_WIDTH = 8  # of a gang, for guesses that must be the same for all widths
+
+
+def work_of(func: Func, order: str) -> float:
+    """Nanoseconds a thread of the kernel ``func``, by which sums are cut up; alike for all widths."""
+    return weight(func, TYPICAL_WIDTH, plan(func, order).lanewise)
+
+
 _ROUNDS = 32  # assumed of a loop that does not say
 
 

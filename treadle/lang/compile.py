@@ -115,10 +115,12 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from dataclasses import replace
 
     from ..builtins import blocks
+    from ..codegen.cpu import TYPICAL_WIDTH, weight, work_of
     from ..frontend.names import Manifest
     from ..frontend.parse import parse
     from ..ir.effects import effects
     from ..ir.show import show
+    from ..ir.walk import callees, ops_of
     from ..passes.fma import leave_products
     from ..passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, RELEASE, run
 
@@ -137,7 +139,6 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
         again = options.tangents is not None
         func = reverse(run(PREPARE, func), options.active, options.aliased, again)
     if options.tangents is not None:
-        from ..codegen.cpu import TYPICAL_WIDTH, weight
         from ..passes.tangent import tangent
 
         func = run(PREPARE, func if options.active is None else run(NORMALIZE, func))
@@ -146,6 +147,11 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
         func = replace(func, facts={**func.facts, "work": work})
     if options.active is not None or options.tangents is not None:
         func = run(FINISH, func)
+    elif options.checked and any([op.name == "atomic" for f in (func, *callees(func)) for op in ops_of(f.body)]):
+        plain = run((*RELEASE, *LOWER), func)
+        work = work_of(plain, effects(plain).order)  # what is checked is summed up as without checks
+        func = run(LOWER, func)
+        func = replace(func, facts={**func.facts, "work": work})
     else:
         func = run(LOWER, func if options.checked else run(RELEASE, func))
     found = effects(func)
