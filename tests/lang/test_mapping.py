@@ -203,3 +203,20 @@ def test_functions_are_told_apart_by_annotations_and_by_what_they_read():
     for scale in (2.0, 3.0):
         Settings.scale = scale
         assert wp.map(lambda x: x * Settings.scale, a).list() == [scale, 2.0 * scale]
+
+
+def test_values_from_outside_that_have_changed():
+    a = wp.array([1.0, 2.0], dtype=float)
+    v, numbers, half = wp.vec3(1.0, 2.0, 3.0), [1.0, (4.0, 5.0)], wp.bfloat16(0.5)
+
+    def scaled(x: float):
+        return x * v[1] * numbers[0] * numbers[1][1] + float(half)
+
+    assert wp.map(scaled, a).list() == [10.5, 20.5]
+    v[1] = 3.0
+    assert wp.map(scaled, a).list() == [15.5, 30.5]
+    numbers[0] = 2.0
+    assert wp.map(scaled, a).list() == [30.5, 60.5]
+    numbers[1] = (0.0, 1.0)
+    half = wp.bfloat16(0.25)
+    assert wp.map(scaled, a).list() == [6.25, 12.25]

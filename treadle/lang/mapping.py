@@ -18,7 +18,7 @@ from ..runtime.device import get_device
 from ..runtime.indexed import indexedarray
 from ..runtime.shaped import Shaped
 from ..types.annotations import ArrayAnnotation
-from ..types.core import Scalar, Type
+from ..types.core import Matrix, Scalar, Type, Vector
 from ..types.layout import has_floats
 from ..types.promotion import adapts, literal_type
 from ..types.spelling import spell
@@ -272,8 +272,13 @@ def _identity(func: Any) -> Any:
 
 
 def _seen(value: Any) -> Any:
-    plain = isinstance(value, bool | int | float | str)
-    return (type(value), repr(value)) if plain else _Same(value)
+    """What stands for a value from outside: its content, where that is a constant of kernels, else itself."""
+    if isinstance(value, list | tuple):
+        return type(value), *[_seen(v) for v in value]
+    if isinstance(value, bool | int | float | str):
+        return type(value), repr(value)
+    number = not isinstance(value, type) and isinstance(host_type(value), Scalar | Vector | Matrix)
+    return (type(value), np.asarray(value).tobytes()) if number else _Same(value)
 
 
 class _Same:
