@@ -18,12 +18,18 @@ _REJECTED: list[object] = []  # worker processes of the tests with a kernel that
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
+    parser.addoption("--objects", default="", help="also make objects for other systems: all, or names in targets.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     from . import ptx_guard
 
     ptx_guard.install()
+    wanted = config.getoption("--objects")
+    if wanted:
+        from . import targets
+
+        targets.install([*targets.FOREIGN] if wanted == "all" else wanted.split(","))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -31,6 +31,13 @@ def parse(text: str) -> Any:
     return module
 
 
+def head(triple: str) -> str:
+    """What a module for ``triple`` begins with. On Windows code that uses floats says so by a symbol that only C's
+    own library has, to which kernels are not linked: there each module brings it along."""
+    own = "@_fltused = weak_odr global i32 0\n" if "windows" in triple else ""
+    return f'target triple = "{triple}"\n{own}'
+
+
 def llvm_version() -> str:
     """The version of the code generator's library, for cache keys."""
     import llvmlite

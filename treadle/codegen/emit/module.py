@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.node import Func
+from ..llvm import head
 from .atomics import Part, Planned
 from .calls import write_function
 from .kernel import write_kernel
@@ -41,6 +42,6 @@ def _bodies(unit: Unit) -> list[str]:
 def assemble(unit: Unit, bodies: list[str], triple: str) -> str:
     """Functions, helpers and declarations as one module."""
     return "\n".join([
-        f'target triple = "{triple}"', *sorted(unit.needs), *unit.helpers, *bodies,
+        head(triple), *sorted(unit.needs), *unit.helpers, *bodies,
         f"attributes #0 = {{ {unit.target.attributes} }}", "!0 = !{}", "",
     ])  # fmt: skip

@@ -165,9 +165,7 @@ def watch(e: Emitter, op: Op, access: Access, indices: list[X]) -> None:
     for item in access.items:
         pointer = access.item_address(item).start(access.view.data)
         address = e.t.ins(f"ptrtoint ptr {pointer} to i64")
-        met = e.t.ins(
-            f"call ptr @treadle_touch(ptr {shadow}, i64 {address}, i64 {thread}, i64 {site}, i1 {stores})"
-        )
+        met = e.t.ins(f"call ptr @treadle_touch(ptr {shadow}, i64 {address}, i64 {thread}, i64 {site}, i1 {stores})")
         go, fail = e.t.label("alone"), e.t.label("race")
         e.t.branch(e.t.ins(f"icmp eq ptr {met}, null"), go, fail)
         before = e.t.known

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.binary import Binary
 from ...types.core import Scalar
-from ..llvm import parse, target_machine
+from ..llvm import head, parse, target_machine
 from .driver import driver
 from .launcher import launcher
 from .merge import fold, merge
@@ -32,7 +32,7 @@ def build(text: str, symbols: tuple[str, ...], level: int) -> Binary:
     import llvmlite.binding as llvm
 
     machine = _machine(level)
-    module = parse(f'target triple = "{machine.triple}"\n{text}')
+    module = parse(head(machine.triple) + text)
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
