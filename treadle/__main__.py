@@ -1,4 +1,7 @@
-"""``python -m treadle run script.py [arguments]``: run a program written for NVIDIA Warp, unchanged."""
+"""``python -m treadle run script.py [arguments]``: run a program written for NVIDIA Warp, unchanged.
+
+``python -m treadle stubs [folder]``: write what type checkers read, beside the sources of an editable install.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import os
 import runpy
 import sys
+from pathlib import Path
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -16,8 +20,21 @@ def main(argv: list[str] | None = None) -> int:
     run.add_argument("-m", dest="module", action="store_true", help="the script is a module's name, as for python -m")
     run.add_argument("script")
     run.add_argument("arguments", nargs=argparse.REMAINDER)
+    stubs = commands.add_parser("stubs", help="write type stubs; an installed wheel has them already")
+    stubs.add_argument("folder", nargs="?", help="where; the package's own folder if none is said")
     given = parser.parse_args(argv)
+    return _stubs(given.folder) if given.command == "stubs" else _run(given)
 
+
+def _stubs(folder: str | None) -> int:
+    from .stubs import write
+
+    for path in write(Path(folder or os.path.dirname(os.path.abspath(__file__)))):
+        print(path)
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
     from . import install_as_warp
     from .base.config import for_children
 

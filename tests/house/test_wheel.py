@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.house import imports as house
+from treadle import stubs
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUPTOOLS = pytest.importorskip("setuptools", reason="building a wheel needs setuptools")
@@ -21,7 +22,7 @@ def wheel(tmp_path_factory) -> zipfile.ZipFile:
     if int(SETUPTOOLS.__version__.split(".")[0]) < 77:
         pytest.skip("licence expressions need setuptools 77")
     copy = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, copy)
     shutil.copytree(ROOT / "treadle", copy / "treadle", ignore=shutil.ignore_patterns("__pycache__"))
     code = "from setuptools.build_meta import build_wheel; build_wheel('.')"
@@ -34,7 +35,7 @@ def wheel(tmp_path_factory) -> zipfile.ZipFile:
 
 def test_holds_only_python(wheel):
     inside = [name for name in wheel.namelist() if ".dist-info/" not in name]
-    assert [name for name in inside if not name.endswith((".py", "/py.typed"))] == []
+    assert [name for name in inside if not name.endswith((".py", ".pyi", "/py.typed"))] == []
     assert wheel.read(next(n for n in wheel.namelist() if n.endswith("/WHEEL"))).count(b"Root-Is-Purelib: true") == 1
 
 
@@ -42,6 +43,11 @@ def test_holds_every_module(wheel):
     want = {path.relative_to(ROOT).as_posix() for path in house.modules(ROOT).values()}
     assert want <= set(wheel.namelist())
     assert "treadle/py.typed" in wheel.namelist()
+
+
+def test_holds_the_type_stubs(wheel):
+    inside = {name: wheel.read(name).decode() for name in wheel.namelist() if name.endswith(".pyi")}
+    assert inside == {f"treadle/{path}": text for path, text in stubs.texts().items()}
 
 
 def test_needs_numpy_and_llvmlite(wheel):
