@@ -81,6 +81,39 @@ def test_the_work_of_checks_changes_no_number_of_private_copies(n):
     assert (found[0] == found[1]).all()
 
 
+@wp.kernel
+def total_of_pairs(x: wp.array2d(dtype=float), total: wp.array(dtype=float)):
+    i, j = wp.tid()
+    wp.atomic_add(total, 0, x[i, j])
+
+
+@wp.kernel
+def total_of(x: wp.array(dtype=float), total: wp.array(dtype=float)):
+    wp.atomic_add(total, 0, x[wp.tid()])
+
+
+def test_gangs_along_rows_sum_up_as_others():
+    x = wp.array(np.random.default_rng(4).normal(size=(150_000, 8)), dtype=float)
+    found = set()
+    try:
+        for wp.config.gang_width in (4, 8, 16):
+            total = wp.zeros(1, dtype=float)
+            wp.launch(total_of_pairs, x.shape, inputs=[x, total])
+            found.add(total.list()[0])
+    finally:
+        wp.config.gang_width = None
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("n", [1_300_010, 1_400_013])
+def test_tangents_beside_a_sum_change_no_bit(n):
+    x = wp.array(np.random.default_rng(n).normal(size=n), dtype=float)
+    plain, beside = wp.zeros(1, dtype=float), wp.zeros(1, dtype=float)
+    wp.launch(total_of, n, inputs=[x, plain])
+    wp.jvp(total_of, n, inputs=[x, beside], tangents={"x": wp.ones(n, dtype=float)})
+    assert plain.list() == beside.list()
+
+
 def test_digest_sees_a_bit_and_forgives_nans():
     from tests.bits import digest
 

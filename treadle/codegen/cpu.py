@@ -13,6 +13,7 @@ from ..types.layout import pack
 from .emit.atomics import Part, plan
 from .emit.faults import func_polls
 from .emit.module import counting_symbols, write
+from .emit.streams import wanted
 from .emit.unit import Machine, Options
 from .llvm import emitted, parse, target_machine
 from .width import gang_width
@@ -123,9 +124,10 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
 TYPICAL_WIDTH = 8  # of a gang, for guesses that must be the same for all widths
 
 
-def work_of(func: Func, order: str) -> float:
-    """Nanoseconds a thread of the kernel ``func``, by which sums are cut up; alike for all widths."""
-    return weight(func, TYPICAL_WIDTH, plan(func, order).lanewise)
+def way_of_sums(func: Func, order: str) -> dict[str, float]:
+    """What decides in which order ``func`` sums things up, as facts for variants of it that shall do it alike."""
+    planned = plan(func, order)
+    return {"work": weight(func, TYPICAL_WIDTH, planned.lanewise), "places": wanted(func, planned.plans)}
 
 
 _ROUNDS = 32  # assumed of a loop that does not say

@@ -115,7 +115,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from dataclasses import replace
 
     from ..builtins import blocks
-    from ..codegen.cpu import TYPICAL_WIDTH, weight, work_of
+    from ..codegen.cpu import way_of_sums
     from ..frontend.names import Manifest
     from ..frontend.parse import parse
     from ..ir.effects import effects
@@ -138,26 +138,23 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
 
         again = options.tangents is not None
         func = reverse(run(PREPARE, func), options.active, options.aliased, again)
+    lower = FINISH if options.active is not None else (*RELEASE, *LOWER)
+    alike: dict[str, Any] = {}
+    atomic = any([op.name == "atomic" for f in (func, *callees(func)) for op in ops_of(f.body)])
+    if atomic and (options.tangents is not None or (options.checked and options.active is None)):
+        plain = run(lower, func)  # with checks, or with tangents beside them, values are summed up as without
+        alike = way_of_sums(plain, effects(plain).order)
     if options.tangents is not None:
         from ..passes.tangent import tangent
 
         func = run(PREPARE, func if options.active is None else run(NORMALIZE, func))
-        work = weight(func, TYPICAL_WIDTH)  # with tangents beside them, values are summed up as without
-        func = tangent(func, options.tangents, options.active is not None)
-        func = replace(func, facts={**func.facts, "work": work})
-    if options.active is not None or options.tangents is not None:
-        func = run(FINISH, func)
-    elif options.checked and any([op.name == "atomic" for f in (func, *callees(func)) for op in ops_of(f.body)]):
-        plain = run((*RELEASE, *LOWER), func)
-        work = work_of(plain, effects(plain).order)  # what is checked is summed up as without checks
-        func = run(LOWER, func)
-        func = replace(func, facts={**func.facts, "work": work})
+        func = run(FINISH, tangent(func, options.tangents, options.active is not None))
     else:
-        func = run(LOWER, func if options.checked else run(RELEASE, func))
+        func = run(LOWER if options.checked and options.active is None else lower, func)
     found = effects(func)
     if options.shared or options.races:
         found.order, found.updated, found.beside = "ordered", (), ()
-    func = replace(func, facts={**func.facts, "order": found.order})
+    func = replace(func, facts={**func.facts, **alike, "order": found.order})
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
     try:
         kept = node_of(kernel.source, manifest), key

@@ -11,13 +11,15 @@ changes partial result t modulo 64 there (see ``atomics``), and a run is 64 thre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...ir.effects import UNKNOWN, effects
-from ...ir.node import Func
+from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 
 if TYPE_CHECKING:
+    from .atomics import Plan
     from .emitter import Emitter
     from .unit import Unit
 
@@ -30,20 +32,37 @@ STOPS = ("call", "for", "while", "if")
 
 def places(unit: Unit, func: Func) -> int:
     """From how many places the threads of a chunk are taken."""
-    options, ops = unit.options, [op for op in ops_of(func.body) if op.name != "const"]
-    if unit.target.kind != "cpu" or options.rows or options.checked or options.order != "free" or unit.taped:
+    options = unit.options
+    if unit.target.kind != "cpu" or options.rows or options.order != "free" or unit.taped or _meet(func, unit.plans):
         return 1
+    if _sums(unit.plans):  # they have one order in every variant of a kernel: with checks, with tangents
+        return func.facts.get("places") or wanted(func, unit.plans)
+    return 1 if options.checked else wanted(func, unit.plans)  # where checks fail the first thread is told
+
+
+def wanted(func: Func, plans: Mapping[Op, Plan]) -> int:
+    """From how many places it would be worth while, for a kernel without checks and tangents."""
+    ops = [op for op in ops_of(func.body) if op.name != "const"]
     accesses = sum([op.name in ("load", "store") for op in ops])
     if len(ops) > SHORT or accesses < MEMORY_SHARE * len(ops) or any([op.name in STOPS for op in ops]):
         return 1
+    if _meet(func, plans) or (_sums(plans) and func.facts.get("ndim", 0) > 1):  # gangs of some widths go along rows
+        return 1
+    return PLACES.get(sum([t.own for t in effects(func).roots.values() if not t.private]), 1)
+
+
+def _sums(plans: Mapping[Op, Plan]) -> bool:
+    return any([one.how == "sum" for one in plans.values()])
+
+
+def _meet(func: Func, plans: Mapping[Op, Plan]) -> bool:
+    """Whether threads may meet at some place, save in sums."""
     found = effects(func)
     touched = {root: touch for root, touch in found.roots.items() if not touch.private}
-    meet = {site.root for site in found.sites if unit.plans[site.op].how != "sum"}
-    if UNKNOWN in touched or found.prints or any([
-        not t.own and (t.written or t.accumulated and root in meet) for root, t in touched.items()
-    ]):  # fmt: skip
-        return 1
-    return PLACES.get(sum([t.own for t in touched.values()]), 1)
+    others = {site.root for site in found.sites if plans[site.op].how != "sum"}
+    return UNKNOWN in touched or found.prints or any([
+        not t.own and (t.written or t.accumulated and root in others) for root, t in touched.items()
+    ])  # fmt: skip
 
 
 def runs(e: Emitter, count: int, gangs) -> None:
