@@ -104,7 +104,7 @@ def _number(t: Scalar) -> str:
     return "builtins.bool" if t is b1 else "builtins.float" if t.is_float else "builtins.int"
 
 
-def _class_text(t: Type, name: str) -> str:
+def _class_text(t: Any, name: str) -> str:
     number = _number(t.elem)
     lines = [f"class {name}({'_Matrix' if isinstance(t, Matrix) else _FAMILIES[t.tag]}[{number}]):"]
     if isinstance(t, Vector) and t.tag == "transform":
@@ -157,7 +157,8 @@ def builtin_text(name: str) -> str:
     signatures: dict[str, str] = {}  # by parameters: of two that look alike to a checker the first counts
     variables: dict[str, str] = {}
     found = [overload for record in records(name) for overload in _Record(record, variables).overloads()]
-    for parameters, result in sorted(found, key=lambda each: (each[1] == "Any", each[0].count(": Any"))):  # loosest last
+    found.sort(key=lambda each: (each[1] == "Any", each[0].count(": Any")))  # the loosest last
+    for parameters, result in found:
         signatures.setdefault(parameters, result)
     mark = "@_overload\n" if len(signatures) > 1 else ""
     shown = [f"{mark}def {name}({parameters}) -> {result}: ..." for parameters, result in signatures.items()]

@@ -227,8 +227,8 @@ class _Source:
 
     def _class(self, name: str, c: type) -> str:
         if issubclass(c, enum.Enum):
-            members = [f"    {each.name} = {each.value!r}" for each in c]
-            return "\n".join([f"class {name}(enum.{_base_of_enum(c)}):", *members]) + "\n"
+            chosen = [f"    {each.name} = {each.value!r}" for each in c]
+            return "\n".join([f"class {name}(enum.{_base_of_enum(c)}):", *chosen]) + "\n"
         given = _GIVEN.get(name)
         if given is not None and name not in _EXTENDED:
             return given
@@ -386,9 +386,9 @@ def _assigned(body: list[ast.stmt]) -> set[str]:
     found = set()
     for method in body:
         for node in ast.walk(method):
-            stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-            if stored and isinstance(node.value, ast.Name) and node.value.id == "self" and _public(node.attr):
-                found.add(node.attr)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _public(node.attr):
+                if ast.unparse(node.value) == "self":
+                    found.add(node.attr)
     return found
 
 
