@@ -246,6 +246,7 @@ def plain_python(x):
     ("line", "kind", "words"),
     [
         ("out[0] = plain_python(1.0)", KernelNameError, "decorate it with @wp.func"),
+        ("out[0] = np.sin(1.0)", KernelNameError, "write wp.sin"),
         ("out[0] = scaled()", KernelTypeError, "argument 'x' of scaled is missing"),
         ("out[0] = scaled(1.0, 2.0, 3.0)", KernelTypeError, "scaled takes 2 arguments, here are 3"),
         ("out[0] = scaled(1.0, x=2.0)", KernelTypeError, "argument 'x' of scaled is given twice"),
@@ -272,7 +273,15 @@ def test_mistakes(line, kind, words):
     source = f"def kernel(out, n):\n    {line}\n"
     name = f"<call {line}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace = {"wp": wp, "scaled": scaled, "plain_python": plain_python, "split": split, "fill": fill, "Ball": Ball}
+    namespace = {
+        "wp": wp,
+        "np": np,
+        "scaled": scaled,
+        "plain_python": plain_python,
+        "split": split,
+        "fill": fill,
+        "Ball": Ball,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(source, name, "exec"), namespace)

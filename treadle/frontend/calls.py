@@ -95,7 +95,8 @@ class Calls(Gradients):
             )
         if callable(target):
             what = f"{shown} is a Python function, not one of the kernel language"
-            self.fail(node, what, "decorate it with @wp.func", KernelNameError)
+            hint = f"write wp.{name}" if registry.exists(name) else "decorate it with @wp.func"
+            self.fail(node, what, hint, KernelNameError)
         self.fail(node, f"{shown} ({name}) cannot be called")
 
     # -- what callee is meant, without translating it ------------------------------------------------------------------
