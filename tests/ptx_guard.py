@@ -7,6 +7,7 @@ digest, are made for sm_75 and half for sm_90: both for each would take a sixth 
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 import tempfile
@@ -27,6 +28,7 @@ def install() -> None:
     """From now on ``cpu.draft`` makes PTX too."""
     real = cpu.draft
 
+    @functools.wraps(real)
     def draft(func, target, options=None, symbol="kernel"):
         made = real(func, target, options, symbol)
         checked = options is not None and options.checked

@@ -1,14 +1,22 @@
 """Random kernels as source text whose plain-Python meaning is their meaning.
 
-Every value is a small non-negative int (kept below 1009 after each operation), so Python's integers, C's and any
-width's agree, and a program can be run by Python itself, thread by thread. Floats are small multiples of a quarter, so
-sums and products of them are exact. The programs nest branches and loops, leave them early, return early, call a
+The others, over all types, are in ``random_typed``; ``python -m tests.random_source --count 5000 --seed 0`` compares
+machine code of these with the oracle, ``--against warp`` launches with those of Warp, where ``warp-lang`` is installed.
+What may differ, and why, is listed there.
+
+Here every value is a small non-negative int (kept below 1009 after each operation), so Python's integers, C's and
+any width's agree, and a program can be run by Python itself, thread by thread. Floats are small multiples of a quarter,
+so sums and products of them are exact. The programs nest branches and loops, leave them early, return early, call a
 function that does the same, update shared numbers atomically, and sometimes read a name that nothing assigned.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
+import sys
+import tempfile
+from pathlib import Path
 
 NAMES = ("a", "b", "c", "d")
 FUNCTION = "@wp.func\ndef helper(x: wp.array(dtype=int), i: int, a: int, b: int):\n"
@@ -152,3 +160,29 @@ class Writer:
 
 def indent(text: str) -> str:
     return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+def main() -> None:
+    """Compare random typed programs and say which differ; the exit code is 1 if some do."""
+    parser = argparse.ArgumentParser(prog="python -m tests.random_source", description=main.__doc__)
+    parser.add_argument("--count", type=int, default=300, help="how many programs")
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first")
+    parser.add_argument("--against", choices=["oracle", "warp"], default="oracle", help="who says what is right")
+    parser.add_argument("--batch", type=int, default=100, help="programs in one module, which Warp builds at once")
+    asked = parser.parse_args()
+    from tests.random_runs import against_oracle, against_warp
+
+    compare = against_warp if asked.against == "warp" else against_oracle
+    done, wrong, end = 0, 0, asked.seed + asked.count
+    with tempfile.TemporaryDirectory() as folder:
+        for start in range(asked.seed, end, asked.batch):
+            for program, said in compare(range(start, min(start + asked.batch, end)), Path(folder)):
+                done, wrong = done + 1, wrong + bool(said)
+                if said:
+                    print(f"program {program.seed}: {said}", flush=True)
+            print(f"{done} programs against {asked.against}, {wrong} differ", flush=True)
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,7 @@ suite, whose failures are listed in that folder (``python -m tests.targets folde
 
 from __future__ import annotations
 
+import functools
 import os
 import struct
 import sys
@@ -96,6 +97,7 @@ def install(machines: list[str], folder: str | None = None) -> None:
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
 
+    @functools.wraps(real)
     def draft(func, target, options=None, symbol="kernel"):
         made = real(func, target, options, symbol)
         key = digest(made.text)

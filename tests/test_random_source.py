@@ -1,8 +1,11 @@
-"""Random kernels give, in every gang width, what Python itself gives thread by thread (see tests/random_source.py)."""
+"""Random kernels give, in every gang width, what Python itself gives thread by thread (see tests/random_source.py), and
+what the oracle gives, for all types (see tests/random_typed.py)."""
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +13,10 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from tests import random_runs
 from tests.random_source import ATOMICS, Writer
+from tests.random_typed import ELEMENTARY, Typed
+from treadle.codegen import cpu
 
 N = 45
 X = [(k * 7919 + 13) % 1009 for k in range(N)]
@@ -72,11 +78,10 @@ def by_treadle(source: str, path: Path, width: int) -> Result:
     return out.numpy().tolist(), shared.numpy().tolist()
 
 
-@pytest.mark.parametrize("width", [1, 8, 16])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_means_what_python_means(tmp_path, seed, width):
-    source = program(seed)
-    assert by_treadle(source, tmp_path / f"program_{seed}_{width}.py", width) == by_python(source), source
+def test_means_what_python_means(tmp_path, seed):
+    source, width = program(seed), (1, 8, 16)[seed % 3]
+    assert by_treadle(source, tmp_path / f"program_{seed}.py", width) == by_python(source), source
 
 
 def test_the_programs_are_worth_running():
@@ -89,3 +94,37 @@ def test_the_programs_are_worth_running():
     finished = [result for result in results if result is not None]
     assert np.median([len(set(out)) for out, _ in finished]) > 5
     assert sum(any(shared) for _, shared in finished) > len(SEEDS) // 3
+
+
+TYPED, BATCH = range(300), 25
+
+
+@pytest.mark.parametrize("start", TYPED[::BATCH])
+def test_machine_code_and_oracle_agree_on_all_types(tmp_path, monkeypatch, start):
+    """Most programs get quick code generation and no PTX, which would take most of the time."""
+    if start % 100:
+        monkeypatch.setattr(cpu, "draft", inspect.unwrap(cpu.draft))
+        monkeypatch.setattr(cpu, "target_machine", partial(cpu.target_machine, level=0))
+    found = [*random_runs.against_oracle(range(start, start + BATCH), tmp_path)]
+    assert len(found) == BATCH
+    assert {p.seed: said for p, said in found if said} == {}
+
+
+def test_typed_programs_are_worth_running():
+    """They use all types, statements and most of the builtins, and their results are not all alike."""
+    programs = [Typed(seed) for seed in TYPED]
+    text = "".join(p.text for p in programs)
+    words = ("if ", "elif ", "for ", "while ", "break", "continue", "return ", " and ", " or ", "not ", "wp.zeros(",
+             "Struct", "atomic_add", "atomic_max", "wp.where(", "//", " % ", "<<", ">>", "cross(", "transpose(", "dot(",
+             "wp.sign(", "wp.round(", "quat_inverse", "uint8", "int16", "int64", "float16", "float64",
+             *[f"wp.{f}(" for f in ELEMENTARY])  # fmt: skip
+    assert {word for word in words if text.count(word) < 2} == set()
+    assert len({kind for p in programs for kind in p.kinds}) > 60
+
+
+def test_a_difference_is_found_and_said():
+    program = Typed(3)
+    found, wanted = random_runs.arguments(program), random_runs.arguments(program)
+    assert random_runs.differences(program, found, wanted) == ""
+    found["o_int32"][4, 2] = 7
+    assert random_runs.differences(program, found, wanted) == "o_int32[4, 2]: 7, not 0"

@@ -159,9 +159,7 @@ class _Private:
                     kept = array, np.full((array.size, SLOTS), -0.0, array.dtype)
                 pointers.append(kept[1].ctypes.data if slots else 0)
             else:
-                t = np.dtype(
-                    {"f": "f4", "i": "i4"}[item["scalar"][0]] if item["scalar"][1:] == "32" else item["scalar"][0] + "8"
-                )
+                t = np.dtype(f"{item['scalar'][0]}{int(item['scalar'][1:]) // 8}")
                 area = np.zeros(64 + 64 * 8, np.uint8)
                 part = area[64 : 64 + 64 * t.itemsize].view(t)
                 part[:] = identity(item["op"], t)
@@ -176,16 +174,20 @@ class _Private:
             if found is None:
                 continue
             area, part = found
-            apply = {"add": np.add, "min": np.minimum, "max": np.maximum}[item["op"]]
+            apply = _APPLY[item["op"]]
             if item["kind"] == "slots":
                 area += _folded(np.add, part.T).reshape(area.shape)
                 continue
             address = int(area[:8].view(np.int64)[0])
             if not address:
                 continue
-            kind = ctypes.c_float if part.dtype == np.float32 else np.ctypeslib.as_ctypes_type(part.dtype)
+            kind = np.ctypeslib.as_ctypes_type(part.dtype)
             target = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (1,))
             target[0] = apply(target[0], _folded(apply, part))
+
+
+_APPLY = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+          "xor": np.bitwise_xor}  # fmt: skip
 
 
 def _target(item, args) -> np.ndarray:
@@ -202,8 +204,10 @@ def _folded(apply, parts: np.ndarray):
 
 def identity(op: str, t: np.dtype):
     """The value that leaves others unchanged."""
-    if op == "add":
+    if op in ("add", "or", "xor"):
         return 0
+    if op == "and":
+        return ~t.type(0)
     limits = np.finfo(t) if t.kind == "f" else np.iinfo(t)
     return limits.max if op == "min" else limits.min
 
