@@ -133,14 +133,18 @@ class Hidden:
             if a._grad is not None:
                 self.owned[desc] = (*span_of(a), a)
         self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
-        self.follow(ops, likes)
-        self.round_off([a for a in each.values() if a._grad is None])
+        bare = [a for a in each.values() if a._grad is None]
+        done: dict[Any, int] = {}  # bytes that depended when an operation was looked at, or one like it
+        known = -1
+        while known != self.ranges.nbytes:  # what gets a gradient has it in earlier operations too
+            known = self.ranges.nbytes
+            self.follow(ops, likes, done)
+            self.round_off(bare)
         self.blocks = {low: allocate(high - low, True) for low, high in self.ranges}
 
-    def follow(self, ops: list[Any], likes: list[Any]) -> None:
+    def follow(self, ops: list[Any], likes: list[Any], done: dict[Any, int]) -> None:
         """Carry dependence on an input with a gradient from what each of ``ops`` reads to what it writes."""
-        done: dict[Any, int] = {}  # bytes that depended when an operation was looked at, or one like it
-        now = 0
+        now = self.ranges.nbytes
         for op, like in zip(ops, likes, strict=True):
             if done.get(like) != now:
                 self.carry(op)
