@@ -34,6 +34,25 @@ b: wp.vec3 = wp.quat_rotate(wp.quat(), wp.vec3d())  # assignment
 c: wp.vec3 = wp.transform_get_translation(wp.transformd())  # assignment
 d: wp.vec2 = wp.zeros(3, dtype=wp.vec3)[0]  # assignment
 e: int = wp.array([1.0], dtype=float).list  # assignment
+
+@wp.struct
+class S:
+    x: float
+
+S(x=1.0)  # call-arg
+
+@wp.func
+def f(a: wp.array(dtype=float), i: int):  # valid-type
+    return a[i]
+
+@wp.func
+def f(a: wp.array[float], i: float):  # no-redef
+    return a[int(i)]
+
+vec5 = wp.types.vector(5, float)
+
+@wp.func_native("return a[0];")
+def g(a: vec5) -> float: ...  # empty-body valid-type
 """
 
 
@@ -101,5 +120,5 @@ def test_mypy_accepts_what_is_right_and_no_more(tmp_path, texts):
                           env={**os.environ, "MYPYPATH": str(tmp_path)})  # fmt: skip
     found = re.findall(r"^(.+):(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE)
     marked = enumerate(WRONG.splitlines(), 1)
-    expected = [("wrong.py", str(line), text.partition("# ")[2]) for line, text in marked if "# " in text]
+    expected = [("wrong.py", str(line), kind) for line, text in marked for kind in text.partition("# ")[2].split()]
     assert found == expected, done.stdout + done.stderr

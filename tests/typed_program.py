@@ -83,6 +83,19 @@ def others(blocks: wp.array[wp.vec2, Literal[3]], factor: Any, chosen: wp.indexe
     chosen[i] = chosen[i] + 1.0
 
 
+@wp.func
+def doubled(t: wp.tile[float, Literal[4]]):
+    return t * 2.0
+
+
+@wp.kernel
+def tiles(x: wp.array[float], out: wp.array[float]):
+    local = wp.zeros(shape=4, dtype=float)
+    local[0] += x[0]
+    wp.tile_store(out, doubled(wp.tile_load(x, shape=4)))
+    out[0] = local[0]
+
+
 n = 4
 x = wp.zeros(n, dtype=wp.vec3, requires_grad=True)
 v = wp.zeros_like(x)
@@ -95,6 +108,7 @@ with tape:
 q, poses = wp.full(n, wp.quat_identity(), dtype=wp.quat), wp.zeros(n, dtype=wp.transform)
 wp.launch(rotate, dim=(n, n), inputs=[q, poses, wp.ones(n, dtype=wp.mat33)], outputs=[x], device="cpu")
 wp.launch(others, dim=(1, 1, 1), inputs=[wp.zeros((1, 1, 1), dtype=wp.vec2), 2.0, m[wp.array([0], dtype=int)]])
+wp.launch_tiled(tiles, dim=1, inputs=[m, wp.zeros_like(m)], block_dim=32)
 tape.zero()
 host: np.ndarray = x.numpy()
 x.fill_(wp.vec3(0.0, 0.0, 0.0))

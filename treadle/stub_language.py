@@ -25,6 +25,7 @@ _T = TypeVar("_T")
 _E = TypeVar("_E", default=Any)
 _N = TypeVar("_N", default=Literal[1])
 _S = TypeVar("_S")
+_Sizes = TypeVarTuple("_Sizes")
 """
 _FEW = 4  # classes that a union lists by name
 

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NoReturn, TypeAlias, overload as _overload
 
 import numpy as np
-from typing_extensions import ParamSpec, Self, TypeVar
+from typing_extensions import ParamSpec, Self, TypeVar, TypeVarTuple, Unpack
 '''
 _FROM_HEAD = {
     "Annotated", "Any", "Callable", "Generic", "Iterable", "Iterator", "Literal", "Mapping", "NoReturn", "Path",
@@ -82,10 +82,19 @@ _FUNCTION = """
 class Function(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 """
+_TILE = """
+class tile(Generic[_T, Unpack[_Sizes]]):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __getattr__(self, name: builtins.str) -> Any: ...
+    def __getitem__(self, key: Any) -> Any: ...
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+""" + "".join(f"    def __{each}__(self, other: Any, /) -> Any: ...\n"
+              for each in "add radd sub rsub mul rmul matmul truediv rtruediv".split())
 _REFERENCE = "ref: TypeAlias = Annotated[_T, 'a variable of the caller']\n"
 _GIVEN = {  # instead of what the source says
     "Function": _FUNCTION,
     "ref": _REFERENCE,
+    "tile": _TILE,
     "fixedarray": "class fixedarray(_Elements[_E], Generic[_E, _N]):\n"
                   "    def __init__(self, dtype: builtins.type[_E] = ..., shape: Any = ...) -> None: ...\n"
                   "    def __getitem__(self, key: Any) -> Any: ...\n"
@@ -103,7 +112,7 @@ _RETURNED = {  # the decorators that take arguments first
     "func_grad": "Callable[[_T], _T]",
     "func_replay": "Callable[[_T], _T]",
 }
-_OPEN = ("Int", "Float", "Scalar", "tile", "adjoint")  # stand for any type, or for what no checker can follow
+_OPEN = ("Int", "Float", "Scalar", "adjoint")  # stand for any type, or for what no checker can follow
 
 
 def write(folder: Path) -> list[Path]:
