@@ -183,19 +183,25 @@ def test_arrays_that_only_later_depend_on_an_input():
     """The first launch comes before anything depends on ``x``, but ``y`` will: all that both change has a gradient."""
 
     @wp.kernel
-    def mix(y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    def mix(y: wp.array(dtype=float), z: wp.array(dtype=float), times: int):
         i = wp.tid()
-        z[i] += y[i]
-        y[i] += z[i] * z[i]
+        for _ in range(times):
+            z[i] = 0.5 * z[i] + y[i]
+            y[i] = y[i] + z[i] * z[i]
+
+    @wp.kernel
+    def take(y: wp.array(dtype=float), x: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = y[i] * x[i]
 
     x, out = arr([1.0, 2.0]), arr([0.0])
     y, z = arr([3.0, 4.0], grad=False), arr([0.0, 0.0], grad=False)
     with wp.Tape() as tape:
-        wp.launch(mix, dim=2, inputs=[y, z])
-        wp.launch(mix, dim=2, inputs=[x, y])  # y = 12 + x, 20 + x
+        wp.launch(mix, dim=2, inputs=[y, z, 1])
+        wp.launch(take, dim=2, inputs=[y, x])
         wp.launch(squares, dim=2, inputs=[y], outputs=[out])
     tape.backward(out)
-    np.testing.assert_allclose(x.grad.numpy(), 10.0 * np.array([13.0, 22.0]))
+    np.testing.assert_allclose(x.grad.numpy(), [10.0 * 12.0 * 12.0, 10.0 * 20.0 * 20.0 * 2.0])
 
 
 def test_parts_of_arrays_without_a_gradient():
