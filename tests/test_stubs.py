@@ -45,8 +45,8 @@ S(x=1.0)  # call-arg
 def f(a: wp.array(dtype=float), i: int):  # valid-type
     return a[i]
 
-@wp.func
-def f(a: wp.array[float], i: float):  # no-redef
+@wp.func  # no-redef
+def f(a: wp.array[float], i: float):
     return a[int(i)]
 
 vec5 = wp.types.vector(5, float)
