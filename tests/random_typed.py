@@ -7,7 +7,8 @@ results ``l_T`` of which only the first digits must agree. What the documentatio
 * Elementary functions are within 2 ulp, in Warp of whatever library it was built with: their results go to ``l_T`` at
   once, and must agree to 8 ulp.
 * So do results of sums whose order is nobody's promise (``normalize``, ``inverse`` …), which must agree to
-  4096 ulp, in float16 to 32. Sums of small multiples of a quarter (``dot``, products of matrices …) are exact and go on as any value.
+  4096 ulp, in float16 to 32. Sums of small multiples of a quarter (``dot``, products of matrices …) are exact and go
+  on as any value.
 * Products and sums are not fused where Warp is asked: by which rule they fuse is treadle's own.
 * Integers wrap around, which C promises of unsigned ones only: Warp's compiler is asked for it (``-fwrapv``).
 * Integers are not divided by zero, nor the least one by -1: 0 and itself here, in C the end of the process.
