@@ -84,7 +84,7 @@ _OPERATORS = {
 
 
 @cache
-def _classes() -> dict[Type, str]:
+def _classes() -> dict[Any, str]:
     """The named vectors, quaternions, transforms and matrices, each with the name of its class."""
     found = {t for t in values.names().values() if not isinstance(t, Scalar)}
     return {t: values.class_of(t).__name__ for t in sorted(found, key=lambda t: values.class_of(t).__name__)}
@@ -122,7 +122,7 @@ def _class_text(t: Any, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _operator_lines(operator: str, method: str, t: Type) -> list[str]:
+def _operator_lines(operator: str, method: str, t: Any) -> list[str]:
     """A method with an overload for each type that the operator takes on its right."""
     right = [*([t.elem] if method != "__matmul__" else []), *(c for c in _classes() if c.elem is t.elem)]
     found = [(r, result) for r in right if (result := _result_for(operator, [t, r])) is not None]
@@ -197,7 +197,7 @@ class _Record:
 
     def _enumerated(self) -> list[tuple[str, str]]:
         """An overload for every choice of named classes whose result has a name as well."""
-        asked = {str(p.pattern): p.pattern for p in self.params if _composite(p.pattern)}
+        asked: dict[str, Any] = {str(p.pattern): p.pattern for p in self.params if _composite(p.pattern)}
         found: list[tuple[str, str]] = []
         if not asked:  # made of numbers, of which a checker does not know how wide they are
             return found
