@@ -101,7 +101,7 @@ def values_text() -> str:
     return "\n".join(parts)
 
 
-def _number(t: Scalar) -> str:
+def _number(t: Any) -> str:
     return "builtins.bool" if t is b1 else "builtins.float" if t.is_float else "builtins.int"
 
 
