@@ -57,6 +57,9 @@ def test_rotations_and_transforms_compose():
     t.p = (5, 6, 7)
     t.q = values.quat(0, 0, 0, 1)
     assert list(t) == [5, 6, 7, 0, 0, 0, 1] and t.p.y == 6 and type(t.q) is values.quat
+    for twice, given in (("p", ([*t], (1, 2, 3))), ("q", ([*t], None)), ("p", ([t.p], t.p)), ("q", ([t.p, t.q], None))):
+        with pytest.raises(TypeError, match=f"argument '{twice}' of transformf is given twice"):
+            values.transform(*given[0], p=given[1], q=t.q)
 
 
 def test_indexing_reads_and_writes_parts():
@@ -128,6 +131,9 @@ def test_what_is_no_index_and_what_is_no_component_is_told():
             value[key] = wrong
     with pytest.raises(AttributeError, match="vec3f has no component 'w'"):
         v.w = 1
+    for name in ("xy", "zx", "xyzw"):  # would change nothing
+        with pytest.raises(AttributeError, match=f"vec3f has no component '{name}'"):
+            setattr(v, name, 1)
     v.label = "p0"  # a program's own
     assert v.label == "p0" and not hasattr(v, "w")
 

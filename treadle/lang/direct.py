@@ -19,6 +19,7 @@ from ..base.config import config
 from ..base.digest import digest
 from ..ir.builder import Builder
 from ..ir.node import Func, Value
+from ..types.composite_values import give_buffer
 from ..types.core import Matrix, Scalar, Type, Vector, b1, f32, f64, i32, vector, view
 from ..types.layout import children
 from ..types.numbers import c_type, code
@@ -130,6 +131,7 @@ def _caller(
     # Python's lock is kept: the calls are short.
     prototype = ctypes.PYFUNCTYPE(None if returned is None else c_type(_kept(returned)), *words)
     names: dict[str, Any] = {"code": prototype(address), "slow": slow, "array": array, "new": object.__new__}
+    names["give_buffer"] = give_buffer
     listed = ", ".join([f"a{k}" for k in range(len(types))])
     tests = [_in_range(f"a{k}", t) for k, (c, t) in enumerate(zip(classes, types, strict=True)) if c is int]
     lines = [f"def call({listed}):"]
@@ -153,7 +155,7 @@ def _caller(
         lines.append(f"    code({', '.join([*given, *pointers])})")
         for k, t in enumerate(results):
             names[f"t{k}"], names["shown"] = t if isinstance(t, Scalar) else class_of(t), shown
-            lines += [f"    v{k} = {_made(k, t)}"] + ([] if isinstance(t, Scalar) else [f"    v{k}._data = r{k}"])
+            lines += [f"    v{k} = {_made(k, t)}"] + ([] if isinstance(t, Scalar) else [f"    give_buffer(v{k}, r{k})"])
         lines.append(f"    return {', '.join([f'v{k}' for k in range(len(results))])}")
     exec("\n".join(lines), names)
     return names["call"]

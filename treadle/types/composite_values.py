@@ -48,7 +48,7 @@ class CompositeValue:
     def _over(cls, data: array) -> Any:
         """An instance with ``data`` as its buffer."""
         made = object.__new__(cls)
-        made._data = data
+        give_buffer(made, data)
         return made
 
     @classmethod
@@ -183,6 +183,9 @@ def _no_function(name: str, a: CompositeValue, b: CompositeValue) -> KernelTypeE
     return KernelTypeError(f"Couldn't find a function {name!r} compatible with the arguments '{types}'")
 
 
+give_buffer = CompositeValue._data.__set__  # gives a value its buffer, whatever its class does to attributes
+
+
 class VectorValue(CompositeValue):
     """A vector: made from its components, one scalar for all, a sequence, or nothing (zero).
 
@@ -220,6 +223,12 @@ class VectorValue(CompositeValue):
         except TypeError:
             raise _no_index(self, i) from None
         self._data[k] = self._pack([value])[0]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Programs may give values attributes of their own; those that read as components would change nothing.
+        if len(name) > 1 and not name.strip("xyzw"):
+            raise AttributeError(f"{type(self).__name__} has no component {name!r}; they are set one by one")
+        object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self)})"
@@ -286,12 +295,12 @@ def _vector_init(t: Vector) -> Callable:
         given = args[0] if len(args) == 1 and args[0].__class__ in (tuple, list) else args
         if exact and len(given) == n:
             try:
-                self._data = array(letter, given)
+                give_buffer(self, array(letter, given))
                 return
             except (TypeError, OverflowError):  # not all are numbers, or an integer wraps around
                 pass
         cls = type(self)
-        self._data = cls._pack(_components(cls, args))
+        give_buffer(self, cls._pack(_components(cls, args)))
 
     return __init__
 
@@ -318,8 +327,11 @@ class TransformValue(VectorValue):
         cls = type(self)
         if others:
             raise TypeError(f"got an unexpected keyword argument {next(iter(others))!r}")
-        if len(args) == 7 or (len(args) == 1 and (number_in(args[0]) is not None or _size(args[0], "p") == 7)):
-            self._data = cls._pack(_components(cls, args))
+        whole = len(args) == 7 or (len(args) == 1 and (number_in(args[0]) is not None or _size(args[0], "p") == 7))
+        if args and (p is not None or (q is not None and (whole or len(args) > 1))):
+            raise TypeError(f"argument {'q' if p is None else 'p'!r} of {cls.__name__} is given twice")
+        if whole:
+            give_buffer(self, cls._pack(_components(cls, args)))
             return
         if len(args) > 2:
             raise ValueError(f"{cls.__name__} takes a translation and a rotation, or 7 numbers, not {len(args)}")
@@ -328,7 +340,7 @@ class TransformValue(VectorValue):
         for name, part, size in (("p", p, 3), ("q", q, 4)):
             if _size(part, name) != size:
                 raise ValueError(f"argument {name!r} of {cls.__name__} has {size} components, not {len(part)}")
-        self._data = cls._pack([*map(number_in, p), *map(number_in, q)])
+        give_buffer(self, cls._pack([*map(number_in, p), *map(number_in, q)]))
 
     @property
     def p(self) -> Any:
@@ -369,7 +381,7 @@ class MatrixValue(CompositeValue):
 
     def __init__(self, *args: Any):
         given = args[0] if len(args) == 1 else args if args else 0
-        self._data = self._pack(_flat(given, self._shape_, type(self).__name__))
+        give_buffer(self, self._pack(_flat(given, self._shape_, type(self).__name__)))
 
     def __len__(self) -> int:
         return self.__treadle_type__.rows
