@@ -173,6 +173,11 @@ class Scheduled(Recorder):
                     self.touched.add(low, high)
                 if not site.read_boxes:
                     self.reads(a)
+        for a in plan.held(args) if plan.holders else ():
+            if reading:
+                self.reads(a)
+            if plan.unseen:
+                met |= self.overwrites(a, *span_of(a), reading)
         for site in plan.writes:
             a = site.of(args)
             if id(a) in segment.done:

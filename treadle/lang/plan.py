@@ -17,6 +17,7 @@ from ..runtime.array import array
 from ..runtime.indexed import indexedarray
 from ..types.core import Indexed, Matrix, Struct, Type, View
 from ..types.layout import has_floats, is_composite, leaves, pack
+from .held import held_by, holds_arrays
 from .parts import Box, Part, joined, part
 
 if TYPE_CHECKING:
@@ -101,12 +102,13 @@ class Plan:
     are laid out. ``asked``: where the arguments are that say which elements a launch reaches. ``vectors``: of host
     vectors, which their owner may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it,
     must stay known; ``writes``: sites that are written. ``pairs``: of launches with tangents, the sites of arrays with
-    those of their tangents: either has a gradient if the other has.
+    those of their tangents: either has a gradient if the other has. ``holders``: arguments that lead to arrays in
+    memory, which a launch reads; ``unseen``: it may write those, too.
     """
 
-    __slots__ = ("arrays", "asked", "boxed_at", "floats", "floats_at", "found", "kernel", "native", "overload", "pairs",
-                 "pick", "places", "plain", "prints", "reads_at", "reverses", "sites", "types", "vectors", "writes",
-                 "writes_at")  # fmt: skip
+    __slots__ = ("arrays", "asked", "boxed_at", "floats", "floats_at", "found", "holders", "kernel", "native",
+                 "overload", "pairs", "pick", "places", "plain", "prints", "reads_at", "reverses", "sites", "types",
+                 "unseen", "vectors", "writes", "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
         self.kernel, self.overload, self.types = kernel, overload, overload.types
@@ -128,6 +130,9 @@ class Plan:
         self.floats_at = tuple([s.k for s in self.floats]) if self.plain else ()
         self.pairs: list[tuple[Site, Site]] = []
         self.prints = bool(meta.get("prints"))
+        unknown = meta["touched"]["unknown"]
+        self.holders = [(k, t) for k, t in enumerate(self.types) if holds_arrays(t)] if unknown else []
+        self.unseen = bool(self.holders) and unknown == "written"
         self.reverses: dict[Any, Any] = {}  # see lang/reverse.py
 
     def laid_out(self, args: Sequence[Any]) -> list[Any]:
@@ -137,7 +142,11 @@ class Plan:
     def written(self, args: Sequence[Any]) -> list[array]:
         """The arrays that a launch writes."""
         found = [site.of(args) for site in self.writes]
-        return [a for a in found if a is not None]
+        return [*[a for a in found if a is not None], *(self.held(args) if self.unseen else ())]
+
+    def held(self, args: Sequence[Any]) -> list[array]:
+        """The arrays in memory that a launch may touch, found there by its arguments."""
+        return [a for k, t in self.holders for a in held_by(args[k], t) if a.size]
 
     def checksums(self, args: Sequence[Any]) -> dict[str, int]:
         """One number for the content of each array that a launch reads in whole."""

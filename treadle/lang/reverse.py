@@ -273,6 +273,18 @@ def refuse_own_gradients(ops: list[Any], late: set[int]) -> None:
         reads.update({id(a._memory): a for a in used if id(a._memory) in late})
 
 
+def refuse_unseen_writes(ops: list[Any], hidden: Hidden) -> None:
+    """Raise if a launch may write to what has a gradient by an array in memory that has none, as those in buckets: its
+    adjoint could not tell what becomes of that gradient."""
+    for plan, _, args in [op for op in ops if type(op) is tuple and op[0].unseen]:
+        if any(a._grad is None and hidden.knows(a) for a in plan.held(args)):
+            raise KernelGradientError(
+                f"kernel {plan.kernel.key} writes through memory, as a Fabric array does, to an array that has a "
+                "gradient: what becomes of that is not known",
+                hint="pass that array itself, or launch with record_tape=False",
+            )  # fmt: skip
+
+
 def _arrays_of(op: Any) -> list[array]:
     """The arrays with floating-point elements that ``op`` works on."""
     if type(op) is not tuple:
@@ -303,6 +315,7 @@ class Pass:
         if any(_bare(op, late) for op in log.ops):
             likes = [_likeness(op) for op in log.ops]
             self.hidden = Hidden(log.ops, likes)
+            refuse_unseen_writes(log.ops, self.hidden)
         for op, like in zip(log.ops, likes, strict=True):
             self.steps.append(self.prepared(op, like) if type(op) is tuple else op)
             if isinstance(op, HostWrite) and op.dest._grad is not None:
@@ -511,7 +524,7 @@ def _bare(op: Any, late: set[int]) -> bool:
     another shows, since its memory is foreign or among ``late``, where arrays got gradients after they were made."""
     if type(op) is tuple:
         plan, _, args = op
-        if plan.pairs:
+        if plan.pairs or plan.unseen:
             return True
         for site in plan.floats:
             a = args[site.k] if not site.fields else site.of(args)

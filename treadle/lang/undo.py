@@ -137,7 +137,7 @@ class Log:
         recorded, else it only destroys."""
         if not plan.plain:
             args = plan.laid_out(args)
-        known, key = self.steady.get(plan), None
+        known, key = None if plan.holders else self.steady.get(plan), None
         if known is not None:
             key = reading, plan.key(dim if type(dim) is int else tuple(dim), args)
             version, runs = known.get(key, (-1, None))
@@ -148,6 +148,8 @@ class Log:
         version, count = self.version, len(self.saved)
         if reading:
             self.launch_reads(plan, dim, args)
+        if plan.holders:
+            self.launch_held(plan, args, reading)
         cells, wrote = self.cells, self.wrote
         for k, site in plan.writes_at:
             a = args[k]
@@ -161,12 +163,13 @@ class Log:
             if reading and site.keeps and id(a) not in self.seen:
                 for low, high, _ in plan.parts(site, site.boxes, a, grid(dim), args):
                     self.watch(a, low, high)
-        if version == self.version and not self.pending and (self.mixed or len(self.saved) > count):
+        settled = version == self.version and not self.pending and not plan.holders
+        if settled and (self.mixed or len(self.saved) > count):
             self.settle(plan, key or (reading, plan.key(dim if type(dim) is int else tuple(dim), args)), count)
 
     def far(self, plan: Plan, args: Sequence[Any]) -> bool:
         """Whether it is plain that a launch destroys nothing."""
-        if self.mixed or not plan.plain:
+        if self.mixed or not plan.plain or plan.unseen:
             return False
         cells = self.cells
         for k, _ in plan.writes_at:
@@ -192,6 +195,14 @@ class Log:
             a = args[k]
             for low, high, _ in plan.parts(site, site.read_boxes, a, grid(dim), args) if a is not None else ():
                 self.watch(a, low, high)
+
+    def launch_held(self, plan: Plan, args: Sequence[Any], reading: bool) -> None:
+        """The same of arrays that the launch finds in memory, which it may also write."""
+        for a in plan.held(args):
+            if reading:
+                self.reads(a)
+            if plan.unseen:
+                self.writes(a)
 
     def settle(self, plan: Plan, key: Any, first: int) -> None:
         """Remember the pieces, from number ``first`` on, that a launch saved which changed nothing else. Pieces that

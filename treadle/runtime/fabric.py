@@ -147,6 +147,15 @@ class fabricarray(Shaped):
             yield part.data, slice(begin, begin + part.data.size)
             begin += part.data.size
 
+    def memory(self) -> Iterator[array]:
+        """The arrays in which the elements lie."""
+        for part in self._arrays:
+            if not self.type.nested:
+                yield part.data
+                continue
+            for at, count in zip(part.addresses.list(), part.lengths.list(), strict=True):
+                yield array(ptr=at, shape=count, dtype=self.dtype, device=self.device)
+
     def numpy(self) -> np.ndarray:
         """A NumPy array with a copy of the elements."""
         return self._rows()

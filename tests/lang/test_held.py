@@ -1,0 +1,103 @@
+"""Writes to memory that no argument names: tapes see them, and gradients are not silently wrong."""
+
+import pytest
+
+import treadle as wp
+from treadle.base.errors import KernelGradientError
+from treadle.lang.held import held_by, holds_arrays
+from treadle.types.core import f32, view
+
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def put(f: wp.fabricarray(dtype=float), v: float):
+    f[wp.tid()] = v
+
+
+@wp.kernel
+def scale(f: wp.fabricarray(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = f[i] * x[i]
+
+
+@wp.struct
+class Bag:
+    values: wp.array(dtype=float)
+
+
+@wp.kernel
+def put_in_bags(bags: wp.array(dtype=Bag), v: float):
+    i = wp.tid()
+    for k in range(bags[i].values.shape[0]):
+        bags[i].values[k] = v
+
+
+def fabric(*arrays):
+    facts = {"type": (True, "f4", 1, 0, ""), "access": 2, "pointers": [a.ptr for a in arrays]}
+    facts["counts"] = [a.size for a in arrays]
+    return wp.fabricarray({"version": 1, "device": "cpu", "attribs": {"v": facts}}, "v")
+
+
+def floats(*values):
+    return wp.array(values, dtype=float, requires_grad=True)
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 1])
+def test_writes_through_memory_are_seen(checkpoint):
+    for kernel, lead in ((put, fabric), (put_in_bags, lambda a: wp.array([Bag(values=a)], dtype=Bag))):
+        x, y = floats(1.0, 2.0, 3.0), floats(0.0, 0.0, 0.0)
+        with wp.Tape(checkpoint=checkpoint) as tape:
+            wp.launch(square, 3, inputs=[x], outputs=[y])
+            wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 50.0], record_tape=False)
+            wp.launch(square, 3, inputs=[x], outputs=[y])
+        wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 100.0])
+        tape.backward(grads={y: wp.ones(3, dtype=float)})
+        assert x.grad.list() == [100.0] * 3 and x.list() == [100.0] * 3
+        with wp.Tape(checkpoint=checkpoint) as tape:
+            wp.launch(square, 3, inputs=[x], outputs=[y])
+        wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 1.0])
+        x.grad.zero_()
+        tape.backward(grads={y: wp.ones(3, dtype=float)})
+        assert x.grad.list() == [200.0] * 3 and x.list() == [1.0] * 3
+
+
+def test_what_a_launch_read_in_memory_stays_known():
+    z, x, y = wp.array([5.0, 6.0], dtype=float), floats(1.0, 2.0), floats(0.0, 0.0)
+    with wp.Tape() as tape:
+        wp.launch(scale, 2, inputs=[fabric(z), x], outputs=[y])
+        z.fill_(0.0)
+    tape.backward(grads={y: wp.ones(2, dtype=float)})
+    assert x.grad.list() == [5.0, 6.0] and z.list() == [0.0, 0.0]
+
+
+def test_a_recorded_write_to_what_has_a_gradient_is_refused():
+    x, y, z = floats(1.0, 2.0), floats(0.0, 0.0), wp.zeros(2, dtype=float)
+    for target in (x, y, z):
+        with wp.Tape() as tape:
+            wp.launch(square, 2, inputs=[x], outputs=[y])
+            wp.launch(put, 2, inputs=[fabric(target), 1.0])
+        if target is z:
+            tape.backward(grads={y: wp.ones(2, dtype=float)})
+        else:
+            with pytest.raises(KernelGradientError, match="kernel put writes through memory"):
+                tape.backward(grads={y: wp.ones(2, dtype=float)})
+
+
+def test_arrays_are_found_where_they_lie():
+    a, b = wp.zeros(3, dtype=float), wp.zeros(2, dtype=float)
+    bags = wp.array([Bag(values=a), Bag()], dtype=Bag)
+    assert not holds_arrays(view(f32, 1)) and holds_arrays(bags.type) and holds_arrays(fabric(a).type)
+    assert [x.ptr for x in held_by(bags, bags.type)] == [a.ptr]
+    f = fabric(a, b)
+    some = f[wp.array([0], dtype=int)]
+    assert [x.ptr for x in held_by(some, some.type)] == [a.ptr, b.ptr]
+    addresses, lengths = wp.array([a.ptr, b.ptr], dtype=wp.uint64), wp.array([3, 2], dtype=wp.uint64)
+    facts = {"type": (True, "f4", 1, 1, ""), "pointers": [addresses.ptr], "counts": [2], "array_lengths": [lengths.ptr]}
+    rows = wp.fabricarrayarray({"version": 1, "device": "cpu", "attribs": {"v": facts}}, "v")
+    assert [(x.ptr, x.size) for x in held_by(rows, rows.type)] == [(a.ptr, 3), (b.ptr, 2)]
+    assert list(held_by(None, bags.type)) == []
