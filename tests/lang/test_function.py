@@ -148,6 +148,20 @@ def test_calls_from_python_choose_overloads_by_exact_types():
             wrong()
 
 
+@wp.func
+def width(x: int):
+    return 32
+
+
+@wp.func
+def width(x: wp.int64):  # noqa: F811
+    return 64
+
+
+def test_how_wide_a_number_is_chooses_the_overload_each_time():
+    assert [width(x) for x in (1, 2**40, 1, -(2**40))] == [32, 64, 32, 64]
+
+
 def test_overloads_stand_in_one_scope():
     def scaled(k: int):
         @wp.func

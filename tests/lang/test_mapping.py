@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from treadle.lang import mapping
 from treadle.lang.mapping import KERNELS
 
 
@@ -124,6 +125,16 @@ def test_kernels_are_made_once_for_a_function_types_and_ranks():
     out = wp.zeros(7, dtype=float)
     wp.launch(kernel, dim=7, inputs=[wp.ones(7, dtype=float)], outputs=[out])
     assert isinstance(kernel, wp.Kernel) and out.list() == [3.0] * 7
+
+
+def test_old_kernels_are_forgotten(monkeypatch):
+    a = wp.ones(2, dtype=float)
+    for known in ("KERNELS", "MEANINGS"):
+        monkeypatch.setattr(mapping, known, {})
+    monkeypatch.setattr(mapping, "MOST", 2)
+    for k in (1.0, 2.0, 3.0, 1.0):
+        assert wp.map(lambda p: p + k, a).list() == [1.0 + k] * 2
+    assert len(mapping.KERNELS) == len(mapping.MEANINGS) == 2
 
 
 def test_operators():

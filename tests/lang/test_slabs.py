@@ -29,6 +29,15 @@ def test_a_slab_is_used_again_when_its_pieces_have_gone():
     assert room(SLAB + 1)[1].memory is memory
 
 
+def test_the_last_idle_slab_may_go_to_another_thread(monkeypatch):
+    class Taken(list):
+        def __bool__(self):
+            return True  # as it looked before the other thread had it
+
+    monkeypatch.setattr(slabs, "_idle", {SLAB: Taken()})
+    assert len(slabs.Slab(SLAB).memory) == SLAB + LINE
+
+
 def test_idle_slabs_are_not_hoarded(monkeypatch):
     monkeypatch.setattr(slabs, "KEPT", 0)
     _, big = room(5 * SLAB)

@@ -16,7 +16,7 @@ from ..runtime.shaped import Shaped
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Tuple, Type, Vector, View
 from ..types.layout import leaves
 from ..types.limits import Limit
-from ..types.promotion import adapts
+from ..types.promotion import adapts, literal_type
 from ..types.spelling import spell
 from .module import Module, module_of
 from .struct import fits
@@ -65,7 +65,7 @@ class Function:
         self.replay: Function | None = None
         self.programs: dict[tuple, Func] = {}
         self._manifest = Manifest()
-        self._host: dict[tuple, Function] = {}  # overloads that calls from Python took, by Python types
+        self._host: dict[tuple, Function] = {}  # overloads that calls from Python took, by types
         functools.update_wrapper(self, func)
         FUNCTIONS.add(self)
 
@@ -169,8 +169,10 @@ class Function:
         return (chosen or self._found(args, kwargs)).func(*args, **kwargs)
 
     def _found(self, args: tuple, kwargs: dict[str, Any]) -> Function:
-        """The overload for a call from Python. Classes of values, and types of arrays, tell it the next time."""
-        kinds = [x.type if isinstance(x, Shaped) else type(x) for x in (*args, *kwargs.values())]
+        """The overload for a call from Python. Classes of values, of whole numbers how wide they are, and types of
+        arrays tell it the next time."""
+        kinds = [x.type if isinstance(x, Shaped) else literal_type(x) if type(x) is int else type(x)
+                 for x in (*args, *kwargs.values())]  # fmt: skip
         key = (*kinds[: len(args)], *zip(kwargs, kinds[len(args) :]))
         chosen = self._host.get(key)
         if chosen is None:
@@ -248,7 +250,7 @@ class Function:
         return all(fits_call(t, d, c) and _passes(t, limit) for t, d, limit, c in told)
 
 
-_NUMBERS = (bool, int, float)
+_NUMBERS = (bool, float)
 
 
 def _openness(f: Function) -> tuple[int, int]:

@@ -32,6 +32,7 @@ from .parts import span_of
 
 KERNELS: dict[tuple, Kernel] = {}  # what has been made, by function, types, ranks and repeated axes
 MEANINGS: dict[tuple, tuple[Any, list[Type]]] = {}  # the function as kernels call it, and the types of its results
+MOST = 1024  # of each: a lambda around a number that changes is another function each time
 
 _AXES = "ijkl"
 
@@ -96,7 +97,7 @@ def map(  # noqa: A001 - its name in the field
     meaning = (same, tuple([o.type for o in operands]))
     if meaning not in MEANINGS:
         made = _function(func)
-        MEANINGS[meaning] = made, _results(func, made, list(meaning[1]))
+        _keep(MEANINGS, meaning, (made, _results(func, made, list(meaning[1]))))
     made, results = MEANINGS[meaning]
     given = _outputs(out, shape, results)
     if given and not return_kernel and any(_lies_over(o, a) for o in given for a in arrays):
@@ -108,7 +109,8 @@ def map(  # noqa: A001 - its name in the field
     key = (same, tuple(operands), tuple(outputs), len(shape))
     kernel = KERNELS.get(key)
     if kernel is None:
-        kernel = KERNELS[key] = _kernel(func, made, operands, outputs, len(shape))
+        kernel = _kernel(func, made, operands, outputs, len(shape))
+        _keep(KERNELS, key, kernel)
     if return_kernel:
         return kernel
     where = get_device(device) if device is not None else arrays[0].device
@@ -117,6 +119,13 @@ def map(  # noqa: A001 - its name in the field
         given = [empty(shape, class_of(t), where, graded and has_floats(t)) for t in results]
     launch(kernel, shape, inputs, given, device=where, block_dim=block_dim)
     return (given if isinstance(out, list | tuple) else given[0]) if len(given) == 1 else given
+
+
+def _keep(made: dict[tuple, Any], key: tuple, value: Any) -> None:
+    """Note ``value``, in the place of the oldest one where there are many."""
+    made[key] = value
+    while len(made) > MOST:
+        del made[next(iter(made))]
 
 
 def operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:

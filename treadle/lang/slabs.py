@@ -25,8 +25,10 @@ class Slab:
     __slots__ = ("at", "end", "memory")
 
     def __init__(self, size: int):
-        idle = _idle.get(size)
-        self.memory = idle.pop() if idle else np.empty(size + LINE, np.uint8)
+        try:
+            self.memory = _idle[size].pop()  # one step: other threads take slabs too
+        except (KeyError, IndexError):  # there is no idle one
+            self.memory = np.empty(size + LINE, np.uint8)
         self.at = -(-self.memory.ctypes.data // LINE) * LINE
         self.end = self.at + size
 

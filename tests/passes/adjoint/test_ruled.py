@@ -50,6 +50,26 @@ def drawn_again(c: wp.array(dtype=int), at: wp.array(dtype=int), i: int):
     return at[i]
 
 
+@wp.func
+def noted(i: int, left: wp.array(dtype=int), right: wp.array(dtype=int)):
+    chosen = left
+    if i > 2:
+        chosen = right
+    chosen[i] = i
+    return i
+
+
+@wp.func_replay(noted)
+def noted_again(i: int, left: wp.array(dtype=int), right: wp.array(dtype=int)):
+    return i
+
+
+@wp.kernel
+def notes(left: wp.array(dtype=int), right: wp.array(dtype=int), x: A, y: A):
+    i = wp.tid()
+    y[noted(i, left, right)] = x[i] * x[i] * F(left[i] + right[i])
+
+
 @wp.kernel
 def reads(a: A, x: A, y: A):
     i = wp.tid()
@@ -104,6 +124,10 @@ def test_what_a_rule_looks_at_is_noted():
     made = adjoint(draws, ("x", "y"))
     assert made.facts["seen"] == ("at",)
     assert not any(op.name == "atomic" and op.args[0].type.elem.is_int for op in ops_of(made.body))
+
+
+def test_arrays_that_a_function_may_write_are_not_taken_for_unchanged():
+    assert set(adjoint(notes, ("x", "y")).facts["seen"]) == {"left", "right"}
 
 
 def test_rules_that_look_at_what_changes_are_refused():

@@ -85,16 +85,19 @@ def _see_final(r: Reverser, v: Value, rule: Func, access: Op) -> None:
 
 
 def _written_by(op: Op) -> list[Value]:
-    """The arrays among the arguments of a call that its function writes."""
+    """The arrays among the arguments of a call that its function writes, or may write where it chooses among them."""
     callee = op.attrs["func"]
-    origin = {p: p for p in callee.params}
-    written = set()
+    anything = {p for p in callee.params if isinstance(p.type, View)}
+    origin = {p: {p} for p in anything}  # of views that can show one array, or none, only
+    written: set[Value] = set()
     for inner in ops_of(callee.body):
-        if inner.name in CUTS and inner.args[0] in origin:
-            origin[inner.results[0]] = origin[inner.args[0]]
+        if inner.name in CUTS:
+            origin[inner.results[0]] = origin.get(inner.args[0], anything)
+        elif inner.name == "local":
+            origin[inner.results[0]] = set()
         elif inner.name in ("store", "atomic", "call"):
             views = inner.args if inner.name == "call" else inner.args[:1]
-            written |= {origin[v] for v in views if v in origin and isinstance(v.type, View)}
+            written = written.union(*[origin.get(v, anything) for v in views if isinstance(v.type, View)])
     return [a for p, a in zip(callee.params, op.args, strict=True) if p in written]
 
 
