@@ -1,11 +1,13 @@
 """Settings: a misspelt name or a wrong value is told, wherever it comes from."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from treadle.base.config import Config
+from treadle.base.folders import user_cache_dir
 
 
 def test_a_setting_that_does_not_exist_is_refused():
@@ -22,6 +24,14 @@ def test_a_value_that_a_setting_does_not_take_is_refused(name, value):
     with pytest.raises(ValueError, match=name):
         setattr(config, name, value)
     assert getattr(config, name) == before
+
+
+def test_compiled_kernels_are_kept_where_programs_keep_such_things(monkeypatch, tmp_path):
+    for name in ("TREADLE_CACHE_DIR", "TREADLE_CACHE_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    assert Config().kernel_cache_dir == os.path.join(user_cache_dir(), "treadle")
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
+    assert Config().kernel_cache_dir == str(tmp_path)
 
 
 def test_watchers_are_told_the_new_value(monkeypatch):

@@ -30,11 +30,8 @@ def _environment(name: str, convert: type = str):
 
 
 def _default_cache_dir() -> str:
-    base = os.environ.get("TREADLE_CACHE_DIR") or os.environ.get("TREADLE_CACHE_PATH")
-    if base:
-        return base
-    root = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    return os.path.join(root, "treadle") if root else os.path.join(os.path.expanduser("~"), ".cache", "treadle")
+    given = os.environ.get("TREADLE_CACHE_DIR") or os.environ.get("TREADLE_CACHE_PATH")
+    return given or os.path.join(cache_root(), "treadle")
 
 
 def for_children(folder: str) -> None:

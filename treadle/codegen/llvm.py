@@ -67,12 +67,12 @@ def target_machine(triple: str, cpu: str, features: str = "", level: int = 2) ->
     return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default")
 
 
-def emitted(emit: Callable[[Any], Code], module: Any, plain: bool) -> Code:
+def emitted(emit: Callable[[Any], Code], module: Any, plain: bool = False) -> Code:
     """What ``emit``, a method of a target machine, makes of ``module``. ``plain``: without polish, which LLVM has as
-    options of the whole process; so they are set for this call alone."""
-    if not plain:
-        return emit(module)
+    options of the whole process; so they are set for this call alone, and no other thread emits meanwhile."""
     with _options:
+        if not plain:
+            return emit(module)
         _polish(False)
         try:
             return emit(module)

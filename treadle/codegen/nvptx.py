@@ -13,7 +13,7 @@ from ..types.records import LAUNCH
 from .cpu import optimise
 from .emit.module import write
 from .emit.unit import Machine, Options
-from .llvm import parse, target_machine
+from .llvm import emitted, parse, target_machine
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -32,7 +32,7 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
     optimise(module, machine, inline=True)
     meta = {"symbol": symbol, "signature": [t.name for t in func.signature], "size": pack(func.signature)[1],
             "checked": options.checked, "order": options.order, "sites": unit.sites, "prints": []}  # fmt: skip
-    return Binary(machine.emit_assembly(module).encode(), (symbol,), (), meta)
+    return Binary(emitted(machine.emit_assembly, module).encode(), (symbol,), (), meta)
 
 
 def _entry(symbol: str, size: int) -> str:

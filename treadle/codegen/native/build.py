@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.binary import Binary
 from ...types.core import Scalar
-from ..llvm import head, parse, target_machine
+from ..llvm import emitted, head, parse, target_machine
 from .driver import driver
 from .launcher import launcher
 from .merge import fold, merge
@@ -38,7 +38,7 @@ def build(text: str, symbols: tuple[str, ...], level: int) -> Binary:
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0)))
-    return Binary(machine.emit_object(module), symbols)
+    return Binary(emitted(machine.emit_object, module), symbols)
 
 
 def triple() -> str:
