@@ -10,9 +10,14 @@ from tests.conformance.report import HERE, Case, Reason, expected, judge, page, 
 REASONS = """# a comment
 implementation: it reads C++
     test_vec.py:*text*
+wording: it wants Warp's sentence
+    test_vec.py:*sentence*
 decision: we know better
     test_vec.py:TestVec.test_worse_cpu
 """
+
+
+NAMES = ("a", "b", "text", "sentence", "worse", "lost")
 
 
 def results(**statuses: str) -> dict:
@@ -22,28 +27,36 @@ def results(**statuses: str) -> dict:
 
 
 def test_tests_are_passed_or_missed_for_a_reason_or_named():
-    text = "test_vec.py\n" + "".join(f"  TestVec.test_{n}_cpu\n" for n in ("a", "b", "text", "worse", "lost"))
+    text = "test_vec.py\n" + "".join(f"  TestVec.test_{n}_cpu\n" for n in NAMES)
     tests = [*expected(text + "test_mat.py\n  TestMat.test_not_run\n")]
-    assert tests[0] == Case("test_vec.py", "TestVec.test_a_cpu") and len(tests) == 6
-    found = judge(tests, results(a="pass", b="xfail", text="error", worse="fail"), reasons(REASONS))
+    assert tests[0] == Case("test_vec.py", "TestVec.test_a_cpu") and len(tests) == 7
+    given = results(a="pass", b="xfail", text="error", sentence="fail", worse="fail")
+    found = judge(tests, given, reasons(REASONS))
     assert [*found] == ["types_math"]
     outcome = found["types_math"]
-    assert outcome.counts() == (5, 4, 2)
+    assert outcome.counts() == (6, 5, 2, 1)  # how Warp is made does not count
     assert [t.name for t in outcome.unexplained] == ["TestVec.test_lost_cpu"]
     shown = page({"python": "3.13.1"}, found)
-    assert "| types_math | 5 | 4 | 2 | 50.0 % |" in shown and "| all | 5 | 4 | 2 | 50.0 % |" in shown
+    for area in ("types_math", "all"):
+        assert f"| {area} | 6 | 5 | 2 | 40.0 % | 1 | 50.0 % |\n" in shown  # 2 of 5; 2 of the 4 without the sentence
     assert "* it reads C++: `test_vec.py` text\n" in shown and "* we know better: `test_vec.py` worse\n" in shown
-    assert "nobody said why\n\n* `test_vec.py` lost\n" in shown
+    assert "Warp's own sentence\n\n* it wants Warp's sentence: `test_vec.py` sentence\n" in shown
+    assert "tests of what is missing\n\n* `test_vec.py` lost\n" in shown
+
+
+def test_an_area_of_which_nothing_counts_has_no_percentage():
+    (outcome,) = judge([Case("test_vec.py", "TestVec.test_text_cpu")], results(text="fail"), reasons(REASONS)).values()
+    assert "| types_math | 1 | 0 | 0 |  | 0 |  |\n" in page({"python": "3.13.1"}, {"types_math": outcome})
 
 
 def test_a_test_that_passes_needs_no_reason():
     (outcome,) = judge([Case("test_vec.py", "TestVec.test_text_cpu")], results(text="pass"), reasons(REASONS)).values()
-    assert outcome.counts() == (1, 1, 1) and not outcome.missed
+    assert outcome.counts() == (1, 1, 1, 0) and not outcome.missed
 
 
 def test_reasons_are_checked():
     assert reasons(REASONS)[0] == Reason("implementation", "it reads C++", ("test_vec.py:*text*",))
-    with pytest.raises(ValueError, match="begins with one of implementation, decision"):
+    with pytest.raises(ValueError, match="begins with one of implementation, wording, decision"):
         reasons("later: not now\n  *\n")
     with pytest.raises(ValueError, match="no test has the reason 'none'"):
         reasons("decision: none\n")
