@@ -67,6 +67,35 @@ def test_indices_that_cannot_be_negative_are_left_alone():
     assert counted(unsigned, X, u32) == 0
 
 
+def test_products_that_may_wrap_have_remainders_that_may_be_negative():
+    wp = language()
+
+    @wp.func
+    def at(x: X, h: int, m: int) -> float:
+        return x[h % m]
+
+    def hashed(x, n):
+        i, j = wp.tid()
+        x[(i * 73856093) % 7] = x[((i * 73856093) ^ (j * 19349663)) % 7] + x[(i << 20) >> 3] + x[(i * i * 99999) // 9]
+        if n > 0:
+            x[(n * n) % 7] = at(x, i * 73856093 + 1, 7) + x[n % 7]
+        h = 7
+        for k in range(9):
+            h = h * 31 + k
+        x[h % 7] = 1.0
+
+    def indices(x, n):
+        i, j = wp.tid()
+        x[(i * x.shape[0] + j) * 3 % 7] = x[(j << 4) // 3] + at(x, i * 9 + j, 7) + x[(i & 65535) * 3 % 7]
+        q = 0
+        for k in range(n):
+            x[(k * n + i * k) % 7] = x[q % 7] + x[wp.int64(i) * wp.int64(1000003) % wp.int64(7)]
+            q = q + 2
+
+    assert counted(hashed, X, i32) == 7
+    assert counted(indices, X, i32) == 1  # k * n: n is any number
+
+
 def test_neighbours_of_a_thread_stay_side_by_side():
     wp = language()
 
@@ -124,6 +153,18 @@ def test_every_access_counts_from_the_end():
         wanted = [rows[j, -1 - part, 1], rows[j, before, 0], own]
         assert out.numpy()[i, [1, 2, 4]].tolist() == wanted
     assert given.numpy().tolist() == [101.0, 102.0, 103.0, 204.0]
+
+
+def test_hashes_stay_in_the_array():
+    @wp.kernel
+    def kernel(x: wp.array(dtype=int), out: wp.array(dtype=int)):
+        i = wp.tid()
+        out[i] = x[(i * 73856093) % x.shape[0]]
+
+    n, out = 1000, wp.zeros(200, dtype=int)
+    wp.launch(kernel, dim=200, inputs=[wp.array(np.arange(n), dtype=int), out])
+    wrapped = (np.arange(200) * 73856093).astype(np.int32)
+    assert (wrapped < 0).any() and out.list() == (np.fmod(wrapped, n) % n).tolist()
 
 
 def test_what_is_before_the_first_element_is_still_out_of_bounds():

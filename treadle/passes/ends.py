@@ -5,6 +5,10 @@ indices need no such test: thread indices, counters and what is added to them ar
 ``if i > 0:`` neither is ``i - 1``. So for every integer the pass knows how small it can be: from what makes it, from
 the conditions around, and in functions from the arguments of all calls.
 
+Whole numbers wrap: a product of non-negative ones may be negative, and then so is its remainder, as in the hash
+``(h * 73856093) % n``. Sums, and products of thread indices, extents, counters of loops and small constants, are taken
+to fit.
+
 An index that is the thread's own plus something that all threads share stays as it is: neighbours then lie side by side
 in memory and are read at once. What is before the first element is out of bounds there.
 """
@@ -23,15 +27,18 @@ from ..types.core import Scalar, View, b1, i32
 __all__ = ["count_from_end"]
 
 DEEPEST = 24  # operations between a value and what is known of it
+SPARE = 16  # bits that indices leave for constants they are multiplied by
+WRAPS = 1 << 10  # more bits than any integer has
 OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 class Known(NamedTuple):
-    """What is known of an argument: how small it is at least (None: anything), and ``thread`` as :meth:`_Facts.thread`
-    tells it."""
+    """What is known of an argument: how small it is at least (None: anything), ``thread`` as :meth:`_Facts.thread`
+    tells it, and ``bits`` as :meth:`_Facts.bits` does (None: nothing is known)."""
 
     low: int | None = None
     thread: bool | None = None
+    bits: int | None = None
 
 
 def count_from_end(func: Func) -> Func:
@@ -59,7 +66,8 @@ def count_from_end(func: Func) -> Func:
 
 
 def _either(a: Known, b: Known) -> Known:
-    return Known(_least([a.low, b.low]), None if None in (a.thread, b.thread) else a.thread or b.thread)
+    thread = None if None in (a.thread, b.thread) else a.thread or b.thread
+    return Known(_least([a.low, b.low]), thread, None if None in (a.bits, b.bits) else max(a.bits, b.bits))
 
 
 def _least(lows: Sequence[int | None]) -> int | None:
@@ -71,6 +79,7 @@ class _Facts:
 
     ``base``: how small parameters, and what branches and loops give, are. ``defs``: the op that makes a value.
     ``here``: what the conditions around the present place add. ``calls``: what functions are called with.
+    ``widths``: the bits of parameters, and of what branches and loops give.
     """
 
     def __init__(self, func: Func, given: list[Known]):
@@ -82,7 +91,11 @@ class _Facts:
         self.defs: dict[Value, Op] = {}
         self.here: dict[Value, int] = {}
         self.calls: list[tuple[Func, list[Known]]] = []
+        self.widths: dict[Value, int] = {
+            p: k.bits for p, k in zip(func.params, given, strict=True) if k.bits is not None
+        }
         self._seen: dict[Value, int | None] = {}
+        self._bits: dict[Value, int] = {}
 
     # -- how small a value can be --------------------------------------------------------------------------------------
 
@@ -121,9 +134,13 @@ class _Facts:
                 return lows[0] - self._constant(op.args[1])
             case "max":
                 return max([x for x in lows if x is not None], default=None)
-            case "mul" | "div" | "floordiv" | "bitor" | "bitxor" if _positive(*lows):
+            case "mul" | "bitor" | "bitxor" if _positive(*lows):
                 return 0
-            case "mod" | "shr" | "shl" if _positive(lows[0]):
+            case "shl" if _positive(lows[0]):
+                return 0
+            case "div" | "floordiv" if _positive(*lows) and self.bits(op.args[0]) < WRAPS:
+                return 0
+            case "mod" | "shr" if _positive(lows[0]) and self.bits(op.args[0]) < WRAPS:
                 return 0
             case "bitand" if any([x is not None and x >= 0 for x in lows]):
                 return 0
@@ -143,6 +160,41 @@ class _Facts:
     def _is_counted(self, op: Op) -> bool:
         """Whether ``op`` is what this pass makes of an index."""
         return counted(op, self.defs) is not None
+
+    def bits(self, v: Value, depth: int = 0) -> int:
+        """How many bits ``v``, if not negative, may have beyond those of an index; WRAPS where it may be a product that
+        does not fit, so that it can be negative all the same."""
+        found = self.widths.get(v, self._bits.get(v))
+        if found is None:
+            found = self._bits[v] = self._width(v, depth)
+        return found
+
+    def _width(self, v: Value, depth: int) -> int:
+        whole = v.type.bits if isinstance(v.type, Scalar) else 0
+        op = self.defs.get(v)
+        if op is None or op.regions or depth > DEEPEST:
+            return whole
+        if op.name == "const":
+            value = op.attrs["value"]
+            return value.bit_length() if isinstance(value, int) else whole
+        if op.name in ("tid", "shape", "popcount"):
+            return 0
+        parts = [self.bits(a, depth + 1) for a in op.args]
+        match op.name:
+            case "mul" | "shl":
+                if op.name == "shl":
+                    by = self._constant(op.args[1])
+                    parts[1] = whole if by is None else by
+                return sum(parts) if sum(parts) <= whole - SPARE else WRAPS
+            case "add" | "sub" | "min" | "max" | "bitor" | "bitxor" | "abs" | "cast":
+                return max(parts)
+            case "select":
+                return max(parts[1:])
+            case "mod" | "bitand":
+                return min(parts)
+            case "div" | "floordiv" | "shr":
+                return parts[0]
+        return whole
 
     # -- conditions ----------------------------------------------------------------------------------------------------
 
@@ -211,16 +263,18 @@ class _Facts:
             for r in op.results:
                 self.defs[r] = op
             if op.name == "if":
-                lows = []
+                lows, widths = [], []
                 for region, holds in zip(op.regions, (True, False), strict=True):
                     with self.given(op.args[0], holds):
                         self.read(region)
                         lows.append([self.low(y) for y in region.yields])
+                        widths.append([self.bits(y) for y in region.yields])
+                self.widths.update(zip(op.results, map(max, zip(*widths, strict=True)), strict=True))
                 self.base.update(zip(op.results, map(_least, zip(*lows, strict=True)), strict=True))
             elif op.name in ("for", "while"):
                 self._loop(op)
             elif op.name == "call":
-                states = [Known(self.low(a), self.thread(a)) for a in op.args]
+                states = [Known(self.low(a), self.thread(a), self.bits(a)) for a in op.args]
                 for f in functions_of(op):  # rules take more: results, adjoints
                     self.calls.append((f, [*states, *[Known()] * (len(f.params) - len(states))]))
             for region in op.regions if op.name not in ("if", "for", "while") else ():
@@ -238,6 +292,7 @@ class _Facts:
             shared = [self.thread(a) for a in op.args[:3]]
             self.base[region.params[0]] = index
             self.threads[region.params[0]] = None if None in shared else any(shared)
+            self.widths[region.params[0]] = 0
             starts, carried = op.args[3:], region.params[1:]
         ends = region.yields[len(region.yields) - len(carried) :]
         lows = [self.low(a) for a in starts]
@@ -249,9 +304,10 @@ class _Facts:
             del self.calls[calls:]
             self._seen = {}
             self.read(region)
+            wrapped = self._carry([*zip(carried, starts, ends, strict=True)])
             kept = [x if x is not None and (y := self.low(end)) is not None and y >= x else None
                     for x, end in zip(lows, ends, strict=True)]  # fmt: skip
-            if kept == lows:
+            if kept == lows and not wrapped:
                 break
             lows = [None] * len(lows) if last else kept
         else:
@@ -260,6 +316,16 @@ class _Facts:
             self._seen = {}
             self.read(region)
         self.base.update(zip(op.results, lows, strict=True))
+        self.widths.update({r: self.bits(p) for r, p in zip(op.results, carried, strict=True)})
+
+    def _carry(self, values: list[tuple[Value, Value, Value]]) -> bool:
+        """A carried value, here with its start and end, may be what wrapped in the round before; whether that is new
+        of any."""
+        found = [p for p, *given in values if max(map(self.bits, given)) == WRAPS and self.widths.get(p) != WRAPS]
+        self.widths.update(dict.fromkeys(found, WRAPS))
+        if found:
+            self._bits, self._seen = {}, {}
+        return bool(found)
 
     # -- rewriting -----------------------------------------------------------------------------------------------------
 
