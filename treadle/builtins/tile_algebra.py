@@ -158,7 +158,7 @@ class tile_upper_solve_inplace:
 
 @planned
 class tile_cholesky_solve:
-    """The solution x of A x = y, given the Cholesky factor of A; ``y`` has one column or several."""
+    """Solve A x = y by what :func:`tile_cholesky` gave for A; ``y`` has one column or several."""
 
     def sig(L: Any, y: Any, fill_mode: MODE = "lower"): ...
 
@@ -167,7 +167,7 @@ class tile_cholesky_solve:
 
 @planned
 class tile_cholesky_solve_inplace:
-    """Change ``y`` to the solution x of A x = y, given the Cholesky factor of A."""
+    """As :func:`tile_cholesky_solve`, with the solution in the place of ``y``."""
 
     updates = ("y",)
 

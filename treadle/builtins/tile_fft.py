@@ -73,7 +73,7 @@ def _transformed(sign: int):
     def plan(given: Given) -> Plan:
         t = given.tile("inout")
         if t.item not in (vector(2, f32), vector(2, f64)):
-            raise Mismatch(f"argument 'inout' must be a tile of vec2f or vec2d, it is {spell(t)}")
+            raise Mismatch(f"a Fourier transform is of a tile of vec2f or vec2d, not {spell(t)}")
         n, rows = t.shape[-1], prod(t.shape[:-1])
 
         def emit(b: Builder, v: dict[str, Value]) -> Value:

@@ -221,7 +221,7 @@ class expect_neq:
 
 @builtin("utility")
 class expect_near:
-    """Stop the kernel with an error if ``a`` and ``b`` differ by more than ``tolerance`` in any component.
+    """Stop the kernel where a component of ``a`` is further than ``tolerance`` from that of ``b``.
 
     >>> wp.expect_near(1.0, 1.0 + 1e-7)
     """

@@ -350,8 +350,7 @@ class Indexing(Tiling):
         if len(items) > missing:
             self.fail(
                 node,
-                "Incorrect number of indices specified for array indexing: an array of "
-                f"{t.ndim} dimensions takes at most as many indices, here are {len(before) + len(items)}",
+                f"{len(before) + len(items)} indices for an array of {t.ndim} dimension{'s' * (t.ndim > 1)}",
                 "write a component by itself, as in a[i][k]" if isinstance(t.elem, Vector | Matrix) else "",
             )
         indices = (*before, *[self.index(i, v, len(before) + k) for k, i in enumerate(items)])

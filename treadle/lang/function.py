@@ -193,7 +193,7 @@ class Function:
                         for p in params]):  # fmt: skip
                     return candidate
         shown = args if not kwargs else (*args, *kwargs.values())
-        raise KernelTypeError(f"Error calling function '{self.key}', no overload found for arguments {shown}")
+        raise KernelTypeError(f"no overload of {self.key} takes {shown}")
 
     def _takes(self, name: str, value: Any) -> bool:
         """Whether parameter ``name`` may be ``value`` in a call from Python."""

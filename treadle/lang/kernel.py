@@ -441,7 +441,7 @@ def _overload_by_signature(fn: Any, around: dict[str, Any]) -> Kernel:
         raise KernelTypeError(f"wp.overload takes a kernel, not {type(fn).__name__}")
     stub = Source(fn, namespace=around)
     if stub.annotations.get("return") not in (None, type(None), "None", "NoneType", "types.NoneType"):
-        raise KernelTypeError("Return annotations are not allowed on @wp.overload stubs", stub.span)
+        raise KernelTypeError("a stub under @wp.overload returns nothing: leave its annotation out", stub.span)
     generic = around.get(fn.__name__)
     if not isinstance(generic, Kernel):
         kernels = get_module(fn.__module__).kernels.values()

@@ -216,8 +216,8 @@ def _results(func: Any, made: Any, types: list[Type]) -> list[Type]:
         f.chosen(types, ())
     except KernelTypeError as error:
         shown = ", ".join(spell(t) for t in types)
-        name = getattr(func, "__qualname__", made.key).replace(".<locals>.", "__locals__")
-        raise KernelTypeError(f"Function {name} does not support the provided argument types {shown}") from error
+        name = getattr(func, "__qualname__", made.key).replace(".<locals>.", ".")
+        raise KernelTypeError(f"wp.map: {name} does not take {shown}") from error
     found = [y.type for y in f.treadle_function(tuple(types)).body.yields]
     if not found:
         raise KernelTypeError("The provided function must return a value")
@@ -236,11 +236,11 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Type]) -> list[Any]
     if len(given) != len(results):
         raise KernelTypeError(f"out has {len(given)} arrays; the function gives {len(results)} results")
     for i, (o, t) in enumerate(zip(given, results, strict=True)):
-        what = "Output array" if single else f"Output array {i}"
+        what = "out" if single else f"out[{i}]"
         if tuple(o.shape) != shape:
-            raise KernelTypeError(f"{what} shape {tuple(o.shape)} does not match expected shape {shape}")
+            raise KernelTypeError(f"{what} has shape {tuple(o.shape)}, the results {shape}")
         if o.type.elem is not t:
-            raise KernelTypeError(f"{what} dtype {spell(o.type.elem)} does not match expected dtype {spell(t)}")
+            raise KernelTypeError(f"{what} has dtype {spell(o.type.elem)}, the results {spell(t)}")
     return given
 
 

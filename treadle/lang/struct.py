@@ -282,8 +282,7 @@ _TAKEN = frozenset({"_type", "treadle_type", "numpy_dtype", "numpy_value"})
 def _declare(c: type, module: Module | str | None, frame: Any) -> type:
     parents = [b.__name__ for b in c.__mro__[1:] if issubclass(b, StructBase)]
     if parents:
-        raise KernelTypeError(f"struct {c.__name__} derives from {parents[0]}; give it a field of that type instead. "
-                              "Warp structs must be defined as base classes")  # fmt: skip
+        raise KernelTypeError(f"struct {c.__name__} derives from {parents[0]}", hint="give it a field of that type")
     annotations = c.__dict__.get("__annotations__") or getattr(c, "__annotations__", {})
     namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules.get(c.__module__, c))}
     namespace.update(frame.f_locals)

@@ -132,6 +132,6 @@ def reshape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
         wanted[unknown[0]] = size // rest if rest else 0
     found = normal_shape(wanted)
     if product(found) != size:
-        given = tuple(shape) if unknown else f"{found} (size {product(found)})"
-        raise ArrayError(f"cannot reshape array of shape {old} (size {size}) into shape {given}")
+        given = tuple(shape) if unknown else found
+        raise ArrayError(f"the {size} elements of shape {old} do not make up shape {given}")
     return found
