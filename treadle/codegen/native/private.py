@@ -26,7 +26,7 @@ SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
 MAX_COUNTED = 64  # where all copies are of counters: nothing is rounded, and what is merged is small
 # Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge).
-LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK = 20_000_000, 4_000_000, 1000
+LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK = 20_000_000, 4_000_000, 2000
 MAX_BYTES = 1 << 28
 RANGE = 16384  # scalars merged at a time by one worker
 
