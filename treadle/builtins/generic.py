@@ -132,7 +132,7 @@ def _float(args: list[Arg], dtype: Arg | None) -> Scalar:
 
 @builtin("utility")
 class cast:
-    """The bytes of ``a`` read as a value of ``dtype``, of the same size: numbers, vectors, matrices and structs of them.
+    """The bytes of ``a`` read as a ``dtype`` of the same size: numbers, vectors, matrices and structs of them.
 
     >>> wp.cast(1.0, int)
     1065353216

@@ -304,7 +304,8 @@ class Expressions(Control):
         self, name: str, args: list[Operand], kwargs: dict[str, Operand], node: ast.AST, nodes: list[ast.AST]
     ) -> Operand | None:
         """Call builtin ``name``; ``nodes`` are the arguments' places."""
-        if not kwargs and name != "block_dim" and all([type(x) is Value for x in args]):  # nothing but types decides: choose once
+        # Where nothing but types decides, it is chosen once.
+        if not kwargs and name != "block_dim" and all([type(x) is Value for x in args]):
             key = (name, self.options.gradient, *[x.type for x in args])
             match = MATCHES.get(key)
             if match is None:

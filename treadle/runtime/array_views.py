@@ -9,15 +9,13 @@ from typing import Any
 from ..base.errors import ArrayError
 from ..types.records import MAX_DIMS
 
-LONGEST = 2**31 - 1  # extent of an array: kernels count with int32
-
 
 def normal_shape(shape: Any) -> tuple[int, ...]:
-    """``shape`` as a tuple of 1 to 4 ints from 0 to 2**31 - 1.
+    """``shape`` as a tuple of 1 to 4 ints from 0 on.
 
     Raises:
         TypeError: not an int or a sequence of ints.
-        ArrayError: a negative or too large extent, or no or too many dimensions.
+        ArrayError: a negative extent, or no or too many dimensions.
     """
     if type(shape) is int:
         found: tuple[int, ...] = (shape,)
@@ -31,9 +29,6 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
     for axis, extent in enumerate(found):
         if extent < 0:
             raise ArrayError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
-        if extent > LONGEST:
-            raise ArrayError(f"Array shapes must not exceed {LONGEST}, as kernels count with signed 32-bit integers: "
-                             f"{extent} in dimension {axis}")  # fmt: skip
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.logs import log_warning
 from ..types.core import Matrix, Scalar, Vector, b1, f32, i32
 from .array import allocate, allocate_with, array
-from .array_views import LONGEST, normal_shape
+from .array_views import normal_shape
 from .device import get_device
 from .elements import Element, element, element_of, element_of_numpy
 from .shaped import Shaped
@@ -21,7 +21,7 @@ def _shape(shape: Any, more: dict[str, Any]) -> tuple[int, ...]:
         shape = more.pop("n", None)
     if more and more.keys() != {"strides"}:
         raise TypeError(f"unknown argument {next(k for k in more if k != 'strides')!r}")
-    if type(shape) is int and 0 <= shape <= LONGEST:
+    if type(shape) is int and shape >= 0:
         return (shape,)
     if shape is None:
         raise TypeError("a shape is needed")
