@@ -25,8 +25,10 @@ from .text import Code, Var
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
 MAX_COUNTED = 64  # where all copies are of counters: nothing is rounded, and what is merged is small
-# Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge).
-LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK = 20_000_000, 4_000_000, 2000
+# Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge), and of one where
+# the copies are too many bytes for the caches.
+LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK, FAR_SCALAR_WORK = 20_000_000, 4_000_000, 1000, 2000
+CACHED = 1 << 23
 MAX_BYTES = 1 << 28
 RANGE = 16384  # scalars merged at a time by one worker
 
@@ -273,7 +275,9 @@ def _how_many(c: Code, size: str, scalars: Var, nbytes: str, any_copy: str) -> s
         loop.leave_if(c.op("icmp sgt", "i64", twice, most))
         loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, CHUNK_WORK), work))
         merged = _larger(c, c.op("mul", "i64", twice, last), scalars.get())
-        cost = c.op("mul", "i64", c.op("mul", "i64", merged, SCALAR_WORK), twice)
+        far = c.op("icmp sgt", "i64", c.op("mul", "i64", twice, nbytes), CACHED)
+        each = c.select(far, "i64", FAR_SCALAR_WORK, SCALAR_WORK)
+        cost = c.op("mul", "i64", c.op("mul", "i64", merged, each), twice)
         loop.leave_if(c.op("icmp sgt", "i64", cost, work))
         loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, nbytes), MAX_BYTES))
         k.set(twice)
