@@ -25,8 +25,8 @@ from .text import Code, Var
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
 MAX_COUNTED = 64  # where all copies are of counters: nothing is rounded, and what is merged is small
-# Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge), and of one where
-# the copies are too many bytes for the caches.
+# Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge), and of one
+# where the copies are too many bytes for the caches.
 LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK, FAR_SCALAR_WORK = 20_000_000, 4_000_000, 1000, 2000
 CACHED = 1 << 23
 MAX_BYTES = 1 << 28
