@@ -78,7 +78,7 @@ _ERRORS = {  # how programs written for Warp name what a refused program raises
     "WarpDeterminismError": "DeterminismError",
 }  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
-            "sparse": "sparse",
+            "sparse": "sparse", "fem": "fem",
             "context": "compat.context",  # as older programs say
             "_src": "compat"}  # fmt: skip
 _CONSTANTS = {
