@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...ir.effects import UNKNOWN, effects
+from ...ir.effects import UNKNOWN, Effects, effects
 from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 
@@ -32,12 +32,15 @@ STOPS = ("call", "for", "while", "if")
 
 def places(unit: Unit, func: Func) -> int:
     """From how many places the threads of a chunk are taken."""
-    options = unit.options
-    if unit.target.kind != "cpu" or options.rows or options.order != "free" or unit.taped or _meet(func, unit.plans):
+    options, summing = unit.options, _sums(unit.plans)
+    if unit.target.kind != "cpu" or options.rows or options.order != "free" or unit.taped:
         return 1
-    if _sums(unit.plans):  # they have one order in every variant of a kernel: with checks, with tangents
-        return func.facts.get("places") or wanted(func, unit.plans)
-    return 1 if options.checked else wanted(func, unit.plans)  # where checks fail the first thread is told
+    if options.checked and not summing:  # where checks fail the first thread is told
+        return 1
+    told = func.facts.get("places") if summing else None  # sums have one order in all variants: with checks, tangents
+    if told is None:
+        return wanted(func, unit.plans)
+    return told if told > 1 and not _meet(effects(func), unit.plans) else 1
 
 
 def wanted(func: Func, plans: Mapping[Op, Plan]) -> int:
@@ -46,18 +49,18 @@ def wanted(func: Func, plans: Mapping[Op, Plan]) -> int:
     accesses = sum([op.name in ("load", "store") for op in ops])
     if len(ops) > SHORT or accesses < MEMORY_SHARE * len(ops) or any([op.name in STOPS for op in ops]):
         return 1
-    if _meet(func, plans) or (_sums(plans) and func.facts.get("ndim", 0) > 1):  # gangs of some widths go along rows
+    found = effects(func)
+    if _meet(found, plans) or (_sums(plans) and func.facts.get("ndim", 0) > 1):  # gangs of some widths go along rows
         return 1
-    return PLACES.get(sum([t.own for t in effects(func).roots.values() if not t.private]), 1)
+    return PLACES.get(sum([t.own for t in found.roots.values() if not t.private]), 1)
 
 
 def _sums(plans: Mapping[Op, Plan]) -> bool:
     return any([one.how == "sum" for one in plans.values()])
 
 
-def _meet(func: Func, plans: Mapping[Op, Plan]) -> bool:
+def _meet(found: Effects, plans: Mapping[Op, Plan]) -> bool:
     """Whether threads may meet at some place, save in sums."""
-    found = effects(func)
     touched = {root: touch for root, touch in found.roots.items() if not touch.private}
     others = {site.root for site in found.sites if plans[site.op].how != "sum"}
     return UNKNOWN in touched or found.prints or any([
