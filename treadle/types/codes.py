@@ -129,7 +129,7 @@ def strides_from_shape(shape: Sequence[int], dtype: Any) -> tuple[int, ...]:
 
 
 def check_array_shape(shape: Sequence[int]) -> None:
-    """Raise ValueError unless each extent is one that an array may have.
+    """Raise ValueError unless each extent is one that kernels can count in int32.
 
     >>> check_array_shape((2, 0))
     """
