@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from .base.config import VERSION
 from .base.config import config as config
+from .runtime import foreign as _foreign
 from .runtime import operators as _operators
 
 __version__ = VERSION
@@ -63,6 +64,10 @@ _HOMES = {
     "runtime.timing": "TimingResult timing_begin timing_end timing_print TIMING_KERNEL TIMING_KERNEL_BUILTIN "
                       "TIMING_MEMCPY TIMING_MEMSET TIMING_GRAPH TIMING_ALL",
     "types.groups": "handle",
+    "runtime.dlpack": "to_dlpack from_dlpack",
+    "interop.torch_arrays": "to_torch from_torch dtype_to_torch dtype_from_torch device_to_torch device_from_torch "
+                            "stream_to_torch stream_from_torch",
+    "interop.jax_arrays": "to_jax from_jax dtype_to_jax dtype_from_jax device_to_jax device_from_jax",
     "types.values": "transform_expand",
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
@@ -78,7 +83,7 @@ _ERRORS = {  # how programs written for Warp name what a refused program raises
     "WarpDeterminismError": "DeterminismError",
 }  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
-            "sparse": "sparse", "fem": "fem",
+            "sparse": "sparse", "fem": "fem", "optim": "optim",
             "context": "compat.context",  # as older programs say
             "_src": "compat"}  # fmt: skip
 _CONSTANTS = {
@@ -99,7 +104,22 @@ def _operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
     return operate(name, arguments, out)
 
 
+def _adopt(value: Any, dtype: Any) -> Any:
+    """An array over the memory of an array of PyTorch or JAX; None for any other object."""
+    kind = type(value).__module__.partition(".")[0]
+    if kind == "torch":
+        from .interop.torch_arrays import adopt_tensor
+
+        return adopt_tensor(value, dtype)
+    if kind in ("jax", "jaxlib"):
+        from .interop.jax_arrays import from_jax
+
+        return from_jax(value, dtype)
+    return None
+
+
 _operators.perform = _operate
+_foreign.convert = _adopt
 
 
 def __getattr__(name: str) -> Any:

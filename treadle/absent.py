@@ -15,11 +15,8 @@ _FEATURES: dict[str, str] = {
                               "TextureResourceFlags texture_sample",
     "images shared with OpenGL need a GPU": "GLTextureResource RegisteredGLBuffer",
     f"captured graphs of launches are {_LATER}": "ScopedCapture CaptureMode Graph capture_*",
-    f"exchange with JAX is {_LATER}": "jax_* to_jax from_jax dtype_to_jax dtype_from_jax device_to_jax device_from_jax "
-                                      "JaxCallableGraphMode JaxModulePreloadMode clear_jax_callable_graph_cache",
-    f"exchange with PyTorch is {_LATER}": "to_torch from_torch dtype_to_torch dtype_from_torch device_to_torch "
-                                          "device_from_torch stream_to_torch stream_from_torch",
-    f"exchange by DLPack is {_LATER}": "to_dlpack from_dlpack",
+    f"functions of JAX made of kernels are {_LATER}": "jax_* JaxCallableGraphMode JaxModulePreloadMode "
+                                                      "clear_jax_callable_graph_cache",
     "exchange with Paddle is not planned": "to_paddle from_paddle dtype_to_paddle dtype_from_paddle device_to_paddle "
                                            "device_from_paddle stream_from_paddle",
     f"wp.load_module compiles now and the cache keeps the code; compilation to other places is {_LATER}":
@@ -31,7 +28,7 @@ _FEATURES: dict[str, str] = {
     "Warp's own examples and tests come with the package warp-lang": "examples tests",
     f"finite elements are {_LATER}": "fem",
     f"sparse matrices are {_LATER}": "sparse",
-    f"optimisers and linear solvers are {_LATER}": "optim",
+    f"linear solvers are {_LATER}": "optim",
     f"surfaces and triangulations are {_LATER}": "geometry",
     f"viewers of this kind are {_LATER}": "render",
     "it is written as an operator, an index or an assignment": "address array_store assign_copy assign_inplace "

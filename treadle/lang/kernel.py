@@ -15,6 +15,7 @@ from ..base.digest import digest
 from ..base.errors import KernelTypeError, KernelValueError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
+from ..runtime.foreign import shared
 from ..runtime.shaped import Shaped
 from ..types.annotations import ArrayAnnotation, type_of
 from ..types.core import (
@@ -125,7 +126,7 @@ class Kernel:
             raise LaunchError(f"kernel {self.key} takes {len(names)} arguments ({expected}), {len(args)} were given")
         values, types = [], []
         for p, declared, arg in zip(names, self.declared, args, strict=True):
-            value, t = bind_one(arg, declared, f"argument {p.name!r} of kernel {self.key}")
+            value, t = bind_one(arg, declared, p.name, self.key)
             values.append(value)
             types.append(t)
         found = self._stated(tuple(types), args)
@@ -134,7 +135,7 @@ class Kernel:
                 p = names[place]
                 wanted = str(p.annotation).replace("~", "wp.")
                 raise LaunchTypeError(
-                    f"argument {p.name!r} of kernel {self.key} must be {wanted}, not {spell(found[place])}"
+                    f"kernel {self.key}: argument {p.name!r} must be {wanted}, not {spell(found[place])}"
                 )
         return values, found
 
@@ -202,8 +203,9 @@ class Kernel:
         return list(self.overloads.values())
 
 
-def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
-    """One argument as the kernel takes it, and its type."""
+def bind_one(arg: Any, declared: Type | None, name: str, kernel: str) -> tuple[Any, Type]:
+    """One argument as the kernel called ``kernel`` takes it, and its type."""
+    what = f"kernel {kernel}: argument {name!r}"
     if declared is None:
         return _bind_any(arg, what)
     if isinstance(declared, Array):
@@ -212,10 +214,11 @@ def bind_one(arg: Any, declared: Type | None, what: str) -> tuple[Any, Type]:
         own = None if isinstance(arg, type) else getattr(arg, "treadle_type", None)
         if own is None or not fits(own(), declared):
             given = f"the class {arg.__name__}" if isinstance(arg, type) else type(arg).__name__
-            raise LaunchTypeError(f"{what} must be {spell(declared)}, not {given}")
+            given = "None" if arg is None else given
+            raise LaunchTypeError(f"{what} expects {spell(declared)} but got {given}")
         return arg, own()
     if isinstance(declared, Scalar | Vector | Matrix):
-        return convert(arg, declared, what), declared
+        return convert(arg, declared, what, f"kernel parameter {name!r} of {kernel}"), declared
     raise LaunchTypeError(f"{what}: values of type {spell(declared)} cannot be passed to kernels")
 
 
@@ -229,7 +232,7 @@ def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
     t = host_type(arg)
     if t is not None:
         return arg, t
-    if hasattr(arg, "__array_interface__"):
+    if hasattr(arg, "__array_interface__") or hasattr(arg, "__dlpack__"):
         made = _shared(arg, Any, what)
         return made, made.type
     raise LaunchTypeError(f"{what} cannot be a {type(arg).__name__}")
@@ -249,7 +252,7 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
             raise LaunchTypeError(f"{what}, not None: its type cannot be told")
         return None, _usual(declared)
     if not isinstance(have, View | Indexed):
-        if declared.indexed or not hasattr(arg, "__array_interface__"):
+        if declared.indexed or not (hasattr(arg, "__array_interface__") or hasattr(arg, "__dlpack__")):
             raise LaunchTypeError(f"{what}, but {passed}")
         arg = _shared(arg, class_of(declared.elem) if declared.elem else Any, what)
         have = arg.type
@@ -285,7 +288,12 @@ def _usual_types(declared: Sequence[Type | None]) -> tuple[Type, ...]:
 
 
 def _shared(arg: Any, dtype: Any, what: str) -> array:
-    """A NumPy array, or its like, as an array over the same memory: what the kernel writes must arrive there."""
+    """A NumPy array, or that of a framework, as an array over the same memory: what the kernel writes must arrive."""
+    if not hasattr(arg, "__array_interface__"):
+        try:
+            return shared(arg, None if dtype is Any else dtype)
+        except (TypeError, ValueError) as error:
+            raise LaunchTypeError(f"{what}: {getattr(error, 'message', error)}") from None
     rows = np.asarray(arg)
     try:
         made = array(rows, dtype=dtype, copy=False)
@@ -441,7 +449,7 @@ def _overload_by_signature(fn: Any, around: dict[str, Any]) -> Kernel:
         raise KernelTypeError(f"wp.overload takes a kernel, not {type(fn).__name__}")
     stub = Source(fn, namespace=around)
     if stub.annotations.get("return") not in (None, type(None), "None", "NoneType", "types.NoneType"):
-        raise KernelTypeError("a stub under @wp.overload returns nothing: leave its annotation out", stub.span)
+        raise KernelTypeError("Return annotations are not allowed on @wp.overload stubs: leave it out", stub.span)
     generic = around.get(fn.__name__)
     if not isinstance(generic, Kernel):
         kernels = get_module(fn.__module__).kernels.values()

@@ -218,6 +218,17 @@ class array(Shaped):
         seen = self.numpy()
         return {**seen.__array_interface__, "strides": seen.strides}
 
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:  # fmt: skip
+        """A DLPack capsule over the same memory; see ``wp.to_dlpack``."""
+        from .dlpack import export
+
+        return export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where the memory lies, in DLPack's words: on the CPU."""
+        return 1, 0
+
     def __getitem__(self, key: Any) -> Any:
         """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints, an
         :class:`indexedarray` where some are arrays of int32.
@@ -499,7 +510,7 @@ def allocate_with(e: Element, shape: tuple[int, ...], device: Device, strides: A
 def _checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     steps = tuple(int(s) for s in strides)
     if len(steps) != len(shape):
-        raise ArrayError(f"{len(steps)} strides for {len(shape)} dimensions")
+        raise ArrayError(f"Invalid number of strides, expected {len(shape)} strides, got {len(steps)}: one for each dimension")
     return steps
 
 

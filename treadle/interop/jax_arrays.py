@@ -1,0 +1,166 @@
+"""JAX's arrays as arrays and arrays as JAX's, over the same memory; dtypes and devices of both."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ArrayError
+from ..runtime import device as devices
+from ..runtime.adopt import adopt
+from ..runtime.array import array
+from ..runtime.device import Device, get_device
+from ..runtime.dlpack import from_dlpack
+from ..runtime.elements import Element, element, element_of
+from ..types.core import SCALARS, Scalar, Struct, bf16
+from ..types.numpy_types import numpy_dtype, type_of_numpy
+from ..types.spelling import spell
+from .extras import jax
+
+
+def scalar_dtype(t: Scalar) -> np.dtype:
+    """JAX's dtype for a scalar type, as NumPy has it."""
+    return np.dtype(jax().numpy.bfloat16) if t is bf16 else numpy_dtype(t)
+
+
+def dtype_to_jax(warp_dtype: Any) -> Any:
+    """JAX's scalar class for a scalar type.
+
+    Raises:
+        TypeError: it is no scalar type.
+    """
+    t = element(warp_dtype).type
+    if not isinstance(t, Scalar):
+        raise TypeError(f"JAX has no dtype for {spell(t)}")
+    return getattr(jax().numpy, scalar_dtype(t).name if t.kind != "b" else "bool_")
+
+
+def dtype_from_jax(jax_dtype: Any) -> Any:
+    """The scalar type for JAX's dtype.
+
+    Raises:
+        TypeError: there is none.
+    """
+    t = type_of_numpy(jax().numpy.dtype(jax_dtype))
+    if t is None:
+        raise TypeError(f"no scalar type is like JAX's {jax_dtype}")
+    return element_of(t).cls
+
+
+def device_to_jax(warp_device: Any = None) -> Any:
+    """JAX's device of this process for a device.
+
+    Raises:
+        RuntimeError: JAX has none.
+    """
+    where = get_device(warp_device)
+    return jax().local_devices(backend="cpu")[0] if where.is_cpu else _cuda_device(where)
+
+
+def _cuda_device(where: Device) -> Any:
+    for each in jax().local_devices(backend="cuda"):
+        if each.local_hardware_id == where.ordinal:
+            return each
+    raise RuntimeError(f"{where} is not available to JAX")
+
+
+def device_from_jax(jax_device: Any) -> Device:
+    """The device for one of JAX's. All CPU devices of JAX are the one CPU.
+
+    Raises:
+        RuntimeError: it belongs to another process, or there is no such device here.
+    """
+    if jax_device.platform == "cpu":
+        return get_device("cpu")
+    if jax_device.platform not in ("gpu", "cuda"):
+        raise RuntimeError(f"no device is like JAX's {jax_device}")
+    if jax_device.process_index != jax().process_index():
+        raise RuntimeError(f"JAX's {jax_device} belongs to process {jax_device.process_index}, not to this one")
+    return devices.get_cuda_device(jax_device.local_hardware_id)
+
+
+@cache
+def _formats() -> dict[str, Element]:
+    """Scalar elements by the letters of Python's buffers."""
+    return {numpy_dtype(t).char: element_of(t) for t in SCALARS if t is not bf16}
+
+
+def from_jax(jax_array: Any, dtype: Any = None) -> array:
+    """An array over the memory of a JAX array, which is kept as long as the array.
+
+    JAX takes its arrays for values that nobody changes: an array made here should only be read.
+
+    Args:
+        jax_array: an array of one device.
+        dtype: the element type; the array's scalar if left out. Of vectors and matrices the components are the last
+            dimensions.
+
+    Raises:
+        ArrayError, TypeError: the elements cannot be seen as ``dtype``.
+
+    >>> import treadle as wp
+    >>> wp.from_jax(jax().numpy.ones((2, 3)), dtype=wp.vec3).list()
+    [vec3f([1.0, 1.0, 1.0]), vec3f([1.0, 1.0, 1.0])]
+    """
+    try:  # the buffer keeps JAX from giving the memory to somebody else, also where a function may have it
+        rows = memoryview(jax_array)
+        scalar = _FORMATS[rows.format]
+        address = jax_array.unsafe_buffer_pointer()
+    except (TypeError, KeyError, BufferError, ValueError):
+        _FORMATS.update(_formats())
+        return _from_jax_slowly(jax_array, dtype)
+    return adopt(address, rows.shape, rows.strides, scalar, dtype, rows)
+
+
+_FORMATS: dict[str, Element] = {}  # filled by the first call
+
+
+def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:
+    """By DLPack: bfloat16, which Python's buffers do not know, and what is no array of JAX."""
+    if isinstance(jax_array, jax().core.Tracer):
+        raise ArrayError(
+            "inside a function that JAX traces an array has no memory yet",
+            hint="launch through wp.jax_kernel or wp.jax_callable there",
+        )
+    if not isinstance(jax_array, jax().Array):
+        raise TypeError(f"wp.from_jax takes an array of JAX, not a {type(jax_array).__name__}")
+    if len(jax_array.devices()) > 1:
+        raise ArrayError("the array lies on several devices of JAX", hint="take one of its addressable_shards")
+    return from_dlpack(jax_array, dtype)
+
+
+def to_jax(warp_array: array) -> Any:
+    """A JAX array over the memory of an array, which lives as long as the JAX array.
+
+    Components of vectors and matrices are its last dimensions. What JAX cannot lay out so (strides with gaps, elements
+    that do not begin at its alignment) it copies; 64-bit types become 32-bit ones unless ``jax_enable_x64`` is set.
+
+    Raises:
+        ArrayError: an array of structs.
+
+    >>> import treadle as wp
+    >>> to_jax(wp.zeros(2, dtype=wp.vec3)).shape
+    (2, 3)
+    """
+    e = warp_array._element
+    rows = warp_array._rows()
+    if e.halves:
+        return _DLPACK[0](warp_array) if _DLPACK else _loaded()(warp_array)
+    if not warp_array.is_contiguous:
+        if isinstance(e.type, Struct):
+            raise ArrayError(f"JAX has no dtype for the struct {spell(e.type)}")
+        rows = np.ascontiguousarray(rows)
+    try:
+        return (_DLPACK[0] if _DLPACK else _loaded())(rows)
+    except BufferError:
+        raise ArrayError(f"JAX has no dtype for {spell(e.type)}") from None
+
+
+_DLPACK: list[Any] = []
+
+
+def _loaded() -> Any:
+    _DLPACK.append(jax().dlpack.from_dlpack)
+    return _DLPACK[0]

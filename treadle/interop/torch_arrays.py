@@ -1,0 +1,210 @@
+"""PyTorch's tensors as arrays and arrays as tensors, over the same memory; dtypes, devices and streams of both."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from ..base.errors import ArrayError, LaunchTypeError
+from ..runtime.adopt import adopt
+from ..runtime.array import array
+from ..runtime.device import Device, get_device
+from ..runtime.elements import Element, element, element_of
+from ..runtime.streams import Stream, get_stream
+from ..types.core import SCALARS, Scalar, Struct
+from ..types.spelling import spell
+from .extras import torch
+
+_NAMES = {"bool": "bool", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
+          **{f"{kind}{bits}": f"{word}{bits}" for kind, word in (("i", "int"), ("u", "uint"))
+             for bits in (8, 16, 32, 64)}}  # fmt: skip
+_SIGNED = {"u16": "int16", "u32": "int32", "u64": "int64"}  # what PyTorch computes with where it hardly knows unsigned
+
+
+@cache
+def _elements() -> dict[Any, Element]:
+    """The scalar elements by PyTorch's dtypes."""
+    found = {getattr(torch(), _NAMES[t.name], None): element_of(t) for t in SCALARS}
+    found.pop(None, None)
+    return found
+
+
+def dtype_to_torch(warp_dtype: Any) -> Any:
+    """PyTorch's dtype for a scalar type; for unsigned integers of more than 8 bits the signed one of that size, with
+    which PyTorch can compute.
+
+    Raises:
+        TypeError: it is no scalar type.
+    """
+    t = element(warp_dtype).type
+    if not isinstance(t, Scalar):
+        raise TypeError(f"PyTorch has no dtype for {spell(t)}")
+    return getattr(torch(), _SIGNED.get(t.name) or _NAMES[t.name])
+
+
+def dtype_from_torch(torch_dtype: Any) -> Any:
+    """The scalar type for PyTorch's dtype.
+
+    Raises:
+        TypeError: there is none.
+    """
+    return _element_of(torch_dtype).cls
+
+
+def _element_of(torch_dtype: Any) -> Element:
+    try:
+        return _elements()[torch_dtype]
+    except KeyError:
+        raise TypeError(f"no scalar type is like PyTorch's {torch_dtype}") from None
+
+
+def device_to_torch(warp_device: Any) -> str:
+    """PyTorch's name for a device."""
+    return str(get_device(warp_device))
+
+
+def device_from_torch(torch_device: Any) -> Device:
+    """The device that PyTorch's device, or its name, means.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    return get_device(str(torch_device))
+
+
+def stream_from_torch(stream_or_device: Any = None) -> Stream:
+    """The stream for one of PyTorch's, or for the current one of a device: on a CPU there is one queue of work."""
+    device = getattr(stream_or_device, "device", stream_or_device)
+    return get_stream("cpu" if device is None else device_from_torch(device))
+
+
+def stream_to_torch(stream_or_device: Any = None) -> Any:
+    """PyTorch's stream for a stream, or for the current one of a device."""
+    get_device(getattr(stream_or_device, "device", stream_or_device))
+    return torch().cpu.current_stream()
+
+
+def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, grad: Any = None,
+               return_ctype: bool = False, retain_grad: bool = False) -> Any:  # fmt: skip
+    """An array over the memory of a tensor, strided and transposed ones included.
+
+    Args:
+        t: the tensor; it is kept as long as the array.
+        dtype: the element type; the tensor's scalar if left out. Of vectors and matrices the components are the last
+            dimensions of the tensor.
+        requires_grad: whether the array has a gradient; as the tensor if None. It is the memory of ``t.grad``, which
+            is made, of zeros, where there is none.
+        grad: a tensor or array that holds the gradient.
+        return_ctype: give the facts as a C structure with ``data``, ``grad``, ``ndim``, ``shape``, ``strides``
+            instead, which keeps nothing alive.
+        retain_grad: whether a tape keeps the gradient of the array although it is no input.
+
+    Raises:
+        ArrayError, TypeError: the elements cannot be seen as ``dtype``.
+
+    >>> import treadle as wp
+    >>> t = torch().zeros(4, 3)
+    >>> wp.from_torch(t, dtype=wp.vec3).fill_(2.0)
+    >>> t.sum().item()
+    24.0
+    """
+    scalar = _ELEMENTS.get(t.dtype) or _known(t.dtype)
+    size = scalar.size
+    strides = t.stride()
+    steps = (strides[0] * size,) if len(strides) == 1 else tuple([n * size for n in strides])
+    if t.device.type != "cpu":
+        raise ArrayError(f"the tensor lies on {t.device}; here arrays lie on the CPU")
+    if t.is_conj() or t.is_neg():
+        t = t.resolve_conj().resolve_neg()
+    made = adopt(t.data_ptr(), tuple(t.shape), steps, scalar, dtype, t)
+    if t._is_view():
+        made._capacity = t.untyped_storage().nbytes() - t.storage_offset() * size
+    if grad is not None:
+        made.grad = grad if isinstance(grad, array) else from_torch(grad, dtype, requires_grad=False)
+    elif requires_grad or (requires_grad is None and t.requires_grad):
+        if t.grad is None:
+            if not t.is_leaf:
+                raise ArrayError(
+                    "the tensor is a result of PyTorch, whose gradient it does not keep",
+                    hint="pass t.detach(), or requires_grad=False, or wrap the launch by wp.torch_function",
+                )
+            t.grad = torch().empty_strided(t.shape, strides, dtype=t.dtype).zero_()
+        made.grad = from_torch(_gradient_like(t), dtype, requires_grad=False)
+    if retain_grad:
+        made.retain_grad = True
+    return _c_array(made) if return_ctype else made
+
+
+_ELEMENTS: dict[Any, Element] = {}  # of the dtypes met so far
+
+
+def _known(torch_dtype: Any) -> Element:
+    found = _ELEMENTS[torch_dtype] = _element_of(torch_dtype)
+    return found
+
+
+def _gradient_like(t: Any) -> Any:
+    """The gradient of ``t``; where its elements lie otherwise than those of ``t``, it is moved."""
+    if t.grad.stride() != t.stride():
+        t.grad = torch().empty_strided(t.shape, t.stride(), dtype=t.dtype).copy_(t.grad)
+    return t.grad
+
+
+class _CArray(ctypes.Structure):
+    """Facts of an array as C has them."""
+
+    _fields_ = [
+        ("data", ctypes.c_uint64), ("grad", ctypes.c_uint64), ("shape", ctypes.c_int64 * 4),
+        ("strides", ctypes.c_int64 * 4), ("ndim", ctypes.c_int32),
+    ]  # fmt: skip
+
+
+def _c_array(a: array) -> _CArray:
+    four = ctypes.c_int64 * 4
+    grad = 0 if a.grad is None else a.grad._address
+    return _CArray(a._address, grad, four(*a.shape), four(*a.strides), a.ndim)
+
+
+def to_torch(a: array, requires_grad: bool | None = None) -> Any:
+    """A tensor over the memory of an array. Components of vectors and matrices are its last dimensions.
+
+    Args:
+        a: the array, strided ones included; its memory lives as long as the tensor.
+        requires_grad: whether the tensor has the array's gradient as ``grad``; as the array if None.
+
+    Raises:
+        ArrayError: an array of structs, or one with negative strides, which PyTorch does not know.
+
+    >>> import treadle as wp
+    >>> a = wp.zeros((2, 3), dtype=float)
+    >>> wp.to_torch(a.transpose()).shape
+    torch.Size([3, 2])
+    """
+    made = _tensor(a)
+    if requires_grad is None:
+        requires_grad = a._grad is not None
+    if requires_grad:
+        made.requires_grad = True
+        if a._grad is not None:
+            made.grad = _tensor(a._grad)
+    return made
+
+
+def _tensor(a: array) -> Any:
+    t = a._element.type
+    if isinstance(t, Struct):
+        raise ArrayError(f"PyTorch has no dtype for the struct {spell(t)}")
+    try:
+        made = torch().from_numpy(a._rows())
+    except ValueError as error:
+        raise ArrayError(f"PyTorch cannot share {a!r}: {error}") from None
+    return made.view(torch().bfloat16) if a._element.halves else made
+
+
+def adopt_tensor(value: Any, dtype: Any) -> array:
+    """The array for a tensor that was passed to a launch, gradient included where the tensor has one."""
+    try:
+        return from_torch(value, dtype, requires_grad=value.grad is not None)
+    except ArrayError as error:
+        raise LaunchTypeError(error.message) from None

@@ -1,0 +1,31 @@
+"""Arrays of other libraries that come as arguments: who knows them is found here, without knowing the libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .array import array
+
+
+def _unknown(value: Any, dtype: Any) -> array | None:
+    return None
+
+
+# Set by the package: an array over the memory of an object of another library; None where that is not known.
+convert: Callable[[Any, Any], array | None] = _unknown
+
+
+def shared(value: Any, dtype: Any = None) -> array | None:
+    """An array over the memory of ``value``, an object of another library; None where it does not tell about that.
+
+    Raises:
+        ArrayError: its elements cannot be seen as ``dtype``.
+    """
+    made = convert(value, dtype)
+    if made is None and hasattr(value, "__dlpack__"):
+        from .dlpack import from_dlpack
+
+        made = from_dlpack(value, dtype)
+    return made
