@@ -1,5 +1,6 @@
-"""``wp.fem``: the records that programs of finite elements pass to their functions. Spaces, fields and integration are
-not part of this release."""
+"""``wp.fem``: integrands, and the records that they are given. Spaces, fields and integration are not part of this
+release, so integrands can be declared, and their annotations are checked; what would evaluate them says that it is
+missing."""
 
 from __future__ import annotations
 
@@ -8,6 +9,10 @@ from typing import Any
 import treadle as wp
 
 from ..absent import absent
+from .integrand import Domain as Domain
+from .integrand import Field as Field
+from .integrand import Integrand as Integrand
+from .integrand import integrand as integrand
 
 ElementIndex = int  # number of an element of the geometry
 QuadraturePointIndex = int
