@@ -27,6 +27,8 @@ _HOMES = {
     "lang.module": "Module get_module set_module_options get_module_options load_module force_load",
     "lang.launch": "launch",
     "lang.recorded": "Launch",
+    "lang.graph": "ScopedCapture CaptureMode capture_begin capture_end capture_launch capture_if capture_while",
+    "runtime.graph": "Graph",
     "lang.tiles": "launch_tiled tile tile_stack",
     "lang.mapping": "map",
     "lang.snippets": "func_native",

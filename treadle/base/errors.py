@@ -69,6 +69,11 @@ class UnassignedError(KernelError, UnboundLocalError):
     """A variable was read on a path on which nothing had assigned it. Mend: assign it before the branch."""
 
 
+class CaptureError(TreadleError, NotImplementedError):
+    """Something that cannot be part of a graph was done while one is captured, or captures do not match. Mend: do it
+    before the capture or after the launch of the graph; the message names the call."""
+
+
 class LaunchError(TreadleError, RuntimeError):
     """Arguments, dimensions or devices of a launch that do not fit the kernel."""
 

@@ -43,7 +43,7 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
     try:
         if reverse is not None:
             with changing(grads):
-                _run(plan, reverse, dims, values, program.command(packed, dims))
+                _run(plan, reverse, dims, values, program.command(packed, dims, values))
     finally:
         for grad, rows in results:
             grad.numpy()[...] = rows

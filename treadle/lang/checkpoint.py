@@ -369,4 +369,4 @@ def _launch_again(plan: Plan, dim: Any, args: Sequence[Any]) -> None:
     packed = program.pack(args)
     if program.meets(packed):
         program = plan.overload.variant(dims, shared=True).program
-    program.command(packed, dims)()
+    program.command(packed, dims, args)()

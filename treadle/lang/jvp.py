@@ -97,7 +97,7 @@ def run_beside(kernel: Kernel, dims: tuple[int, ...], beside: Beside) -> set[str
     packed = program.pack(args)
     if program.meets(packed):  # the same in thread order
         program = doubled.variant(dims, shared=True).program
-    command = program.command(packed, dims)
+    command = program.command(packed, dims, args)
     if watch.watchers:
         watch.run(doubled.planned(program), dims, args, command, True)
     else:

@@ -116,7 +116,7 @@ def bound(
     for p, value in zip(kernel.parameters, values, strict=True):
         home = getattr(value, "device", None)
         if isinstance(home, Device) and home is not where:
-            raise LaunchError(f"argument {p.name!r} of kernel {kernel.key} lies on {home}, the launch is on {where}")
+            raise LaunchError(f"kernel {kernel.key}: argument {p.name!r} lies on {home}, the launch is on {where}")
     return where, dims, values, types
 
 
@@ -128,7 +128,7 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
         _quicken(kernel, program)
     if config.print_launches:
         log_info(f"kernel: {kernel.key}, device: {where}, dim: {dims}")
-    run(kernel, types, program, program.command(packed, dims), values, dims, record_tape)
+    run(kernel, types, program, program.command(packed, dims, values), values, dims, record_tape)
 
 
 def run(

@@ -89,7 +89,7 @@ class Launch:
         """Take a grid and arguments that fit each other; nothing is changed where they do not."""
         bound_values, types = self.kernel.bind(list(values))
         program, packed = ready(self.kernel, types, dims, bound_values, self.checked)
-        self._command = program.command(packed, dims)
+        self._command = program.command(packed, dims, bound_values)
         self._program, self.dim, self._values, self._types = program, dims, bound_values, types
 
     @property
@@ -138,7 +138,7 @@ class Launch:
             self._adjoints[index] = value
             return
         name = self.kernel.parameters[index].name
-        new, _ = bind_one(value, self.kernel.declared[index], f"argument {name!r} of kernel {self.kernel.key}")
+        new, _ = bind_one(value, self.kernel.declared[index], name, self.kernel.key)
         values = [*self._values]
         values[index] = new
         self.set_params(values)

@@ -80,7 +80,7 @@ class Reverse:
         program = self.program(dims)
         if self.plan.plain:
             fast.add(self.quick, program, alone=True)
-        program.command(program.pack(args), dims)()
+        program.command(program.pack(args), dims, args)()
 
     def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[np.ndarray]) -> None:
         """As :meth:`run`, with ``after``, the content that the launch left, in the arrays of ``winners``. The gradient

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
-from . import memory
+from . import capture, memory
 from .device import Device, get_cuda_devices, get_device, get_devices
 
 
@@ -93,28 +93,30 @@ def set_device_allocator(device: Any, allocator: Allocator | None) -> None:
         raise TypeError(f"an allocator has the methods allocate and deallocate; {type(allocator).__name__} has not")
     else:
         _chosen[where] = allocator
-    _rewire(where)
+    rewire(where)
 
 
 def observe(observer: Callable[[Device, Any, int], None] | None) -> None:
     """Tell ``observer`` of each block of memory that a new array takes; None ends it."""
     _observers[:] = [] if observer is None else [observer]
     for device in get_devices():
-        _rewire(device)
+        rewire(device)
 
 
-def _rewire(device: Device) -> None:
+def rewire(device: Device) -> None:
     """Let ``device.allocate`` be what was chosen; where nothing was, the quick function of its class."""
     allocator, own = _chosen.get(device), type(device).allocate
     device.__dict__.pop("allocate", None)
-    if allocator is None and not _observers:
+    if allocator is None and not _observers and not capture.active:
         return
 
     def allocate(nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
-        made = own(nbytes, zeroed) if allocator is None else _allocated(allocator, nbytes, zeroed)
+        now = capture.here() if capture.active else None
+        zero = zeroed and now is None
+        made = own(nbytes, zero) if allocator is None else _allocated(allocator, nbytes, zero)
         for observer in _observers:
             observer(device, made[0], nbytes)
-        return made
+        return made if now is None else now.own(made, nbytes, zeroed)
 
     device.__dict__["allocate"] = allocate
 

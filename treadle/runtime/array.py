@@ -19,7 +19,7 @@ from ..types.core import Struct, View
 from ..types.numbers import bf16_values, seen_as
 from ..types.spelling import spell
 from . import array_views as views
-from . import watch
+from . import capture, watch
 from .allocators import MemoryKind
 from .conversion import from_data, to_host, value_rows
 from .device import Device, get_device
@@ -178,11 +178,17 @@ class array(Shaped):
         dimensions. Structs become records; bfloat16 is the type of ``ml_dtypes`` where a program has imported that,
         else its bits, uint16. The memory stays alive as long as either array does.
         """
-        rows = self._rows()
+        rows = self._rows("array.numpy()")
         return seen_as(rows) if self._element.halves else rows
 
-    def _rows(self) -> np.ndarray:
+    def _rows(self, what: str = "reading an array") -> np.ndarray:
         """The elements as :meth:`numpy` has them, in NumPy's words for the memory: a bfloat16 as its bits."""
+        if capture.active:
+            capture.refuse(what)
+        return self._raw()
+
+    def _raw(self) -> np.ndarray:
+        """The same, without a look at whether the elements are what they will be."""
         e = self._element
         memory = self._memory
         if memory is None:
@@ -400,6 +406,8 @@ class array(Shaped):
             put_zeros(self)
 
     def _bytes(self) -> np.ndarray:
+        if capture.active:
+            capture.refuse("reading an array")
         memory = self._borrow() if self._memory is None else self._memory
         return _ndarray((self.nbytes,), np.uint8, memory, self._at)
 
@@ -547,7 +555,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         memory = borrow(address + low, high - low, rows)
         return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, data)
     made = allocate(e, outer, device, False)
-    made._rows()[...] = rows
+    put_rows(made, rows)
     return made
 
 

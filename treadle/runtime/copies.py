@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ArrayError
 from ..types.spelling import spell
-from . import watch
+from . import capture, deferred, watch
 from .array import allocate, array
 from .device import get_device
 from .indexed import indexedarray
@@ -101,6 +101,9 @@ def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
 
 def put_elements(dest: array, src: array, dest_offset: int, src_offset: int, count: int) -> None:
     """Copy ``count`` elements, counted in row-major order."""
+    if capture.active and (now := capture.here()) is not None:
+        deferred.put_elements(now, dest, src, dest_offset, src_offset, count)
+        return
     write(dest, dest_offset, read(src, src_offset, count), count)
 
 

@@ -33,7 +33,7 @@ from ..types.records import (
     Memory,
     identity,
 )
-from . import faults, native, prints
+from . import capture, faults, native, prints
 from .array_views import product
 from .cpu import Entry
 from .memory import span
@@ -187,7 +187,7 @@ class Program:
             except TreadleError:
                 raise
             except (TypeError, OverflowError, AttributeError, ValueError, struct.error) as error:
-                what = f"argument {self.parameters[i]!r} of kernel {self.name}"
+                what = f"kernel {self.name}: argument {self.parameters[i]!r}"
                 raise LaunchTypeError(f"{what}: {error}") from None
         return buffer
 
@@ -198,17 +198,18 @@ class Program:
             IndexOutOfRange, KernelAssertionError, UnassignedError: what a thread reported.
             KeyboardInterrupt: Ctrl-C ended the launch.
         """
-        self.command(self.pack(values), dims)()
+        self.command(self.pack(values), dims, values)()
 
-    def command(self, packed: bytearray, dims: tuple[int, ...]) -> Command:
-        """A launch that can be repeated, with arguments that are packed already.
+    def command(self, packed: bytearray, dims: tuple[int, ...], values: Sequence[Any] = ()) -> Command:
+        """A launch that can be repeated, with arguments that are packed already. ``values``: these arguments, so that
+        a graph which the launch becomes part of keeps their memory.
 
         Raises:
             GridError: there are threads whose indices the kernel cannot tell apart.
         """
         if product(dims) > MAX_EXTENT:
             self._check_extents(dims)
-        return Command(self, packed, dims)
+        return Command(self, packed, dims, values)
 
     def _check_extents(self, dims: tuple[int, ...]) -> None:
         for axis in self.entry.meta.get("axes", ()):
@@ -287,10 +288,11 @@ class Command:
         "dims",
         "packed",
         "program",
+        "values",
     )
 
-    def __init__(self, program: Program, packed: bytearray, dims: tuple[int, ...]):
-        self.program, self.packed, self.dims = program, packed, dims
+    def __init__(self, program: Program, packed: bytearray, dims: tuple[int, ...], values: Sequence[Any] = ()):
+        self.program, self.packed, self.dims, self.values = program, packed, dims, values
         self._run: Any = None
         self._unchecked = bool(program.own)
         if product(dims) == 0:
@@ -307,7 +309,7 @@ class Command:
         self._run, self._env, self._record = driver.drive, driver.env.address, program.record.address
 
     def __call__(self) -> None:
-        """Run it.
+        """Run it, or while a graph is captured let it be part of that.
 
         Raises:
             IndexOutOfRange, KernelAssertionError, UnassignedError: what a thread reported.
@@ -316,6 +318,9 @@ class Command:
         if self._unchecked:
             self.program.check_own(self.packed, self.dims)
             self._unchecked = False
+        if capture.active and (now := capture.here()) is not None:
+            now.launch(self)
+            return
         if self._run is None:
             return
         fault, log, shadow = self._fault, self._log, self._shadow

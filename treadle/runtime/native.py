@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ..base.binary import Binary
@@ -45,6 +45,12 @@ class Room(Protocol):
     def launcher_binary(self) -> Binary:
         """The native launcher."""
 
+    def ffi_binary(self, layout: Mapping[str, int]) -> Binary:
+        """A handler of XLA's foreign function interface."""
+
+    def graph_binary(self) -> Binary:
+        """The function that replays graphs, and what their entries call."""
+
 
 _provider: Callable[[], Room] | None = None
 _target: Callable[[], str] = str
@@ -67,9 +73,24 @@ def room() -> Room:
 
 def helper(name: str, make: Callable[[], Binary]) -> Library:
     """Load a helper: from the cache, or made now."""
+    return link(_binary(name, make))
+
+
+def _binary(name: str, make: Callable[[], Binary]) -> Binary:
     key = digest(room().revision(), name, _target())
-    binary = cache.load(key) or cache.store(key, make())
-    return link(binary)
+    return cache.load(key) or cache.store(key, make())
+
+
+_handlers: dict[str, Binary] = {}
+
+
+def ffi_handler(layout: Mapping[str, int]) -> Library:
+    """A new copy, with variables of its own, of the handler that XLA calls; see ``codegen/native/ffi.py``."""
+    name = "ffi-" + digest(repr(sorted(layout.items())))
+    found = _handlers.get(name)
+    if found is None:
+        found = _handlers[name] = _binary(name, lambda: room().ffi_binary(layout))
+    return link(found)
 
 
 class Driver:
@@ -114,6 +135,8 @@ class Driver:
         env["main_thread"] = threading.main_thread().ident or 0
         env["sigaction"] = system.signals()
         env["start"] = ctypes.cast(self._start, ctypes.c_void_p).value or 0
+        for name in ("listen", "unlisten", "run_tasks", "try_lock", "unlock"):  # for graphs
+            env[name] = self.library.addresses[name]
 
     def start_workers(self) -> None:
         """Start the workers that ``wp.config.workers`` asks for and are missing; the launching thread is one of them.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import array_views as views
+from . import capture, deferred
 from .conversion import value_rows
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ def gapless(a: array) -> int:
 
 def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
+    if capture.active and (now := capture.here()) is not None:
+        deferred.put_value(now, a, value)
+        return
     e = a._element
     alike = getattr(getattr(value, "_element", None), "type", None) is e.type
     if alike and value.shape == a.shape and hasattr(value, "strides"):
@@ -54,13 +58,18 @@ def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any
 
 def put_rows(a: array, rows: np.ndarray) -> None:
     """Set every element of ``a`` to ``rows``, a value as NumPy has it."""
-    a._rows()[...] = rows
+    if capture.active and (now := capture.here()) is not None:
+        deferred.put_rows(now, a, rows)
+    else:
+        a._rows()[...] = rows
 
 
 def put_zeros(a: array) -> None:
     """Set all bytes of all elements of ``a`` to zero."""
     nbytes = gapless(a)
-    if nbytes > 0:
+    if capture.active and (now := capture.here()) is not None:
+        deferred.put_zeros(now, a, nbytes)
+    elif nbytes > 0:
         memset(a._address, 0, nbytes)
     elif a._element.dtype.fields is None:
         a._rows()[...] = 0

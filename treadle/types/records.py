@@ -131,8 +131,52 @@ ENV = words(
     "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
     "stop none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
     "indexed_type type_offset parts_offset "
-    "as_long_long bytes_from check_signals set_none keyboard_interrupt incref"
+    "as_long_long bytes_from check_signals set_none keyboard_interrupt incref "
+    "capturing listen unlisten run_tasks try_lock unlock print_log"
 )
+
+# A graph as native code runs it: `count` entries, one after the other. `scratch` bytes are each call's own; `spare` is
+# a block of them that the last call left. `listens`: it may last, so Ctrl-C should end it.
+GRAPH = words("env entries count scratch spare listens")
+
+# One entry of a graph (see ENTRY_KINDS). `code`: the kernel's entry, its program, the function to call, or the members
+# of a chain; `args`, of `nbytes`: the arguments, in which `nrelocs` addresses at `relocs` depend on the call. `target`:
+# the entry that comes next instead; of chains how many members there are, each an entry of kind "run".
+ENTRY = words(
+    "kind code args nbytes relocs nrelocs size dim0 dim1 dim2 dim3 checked prints target chunk shared extra"
+)
+ENTRY_KINDS = {name: i for i, name in enumerate("run launch call skip jump chain".split())}
+
+# An address among arguments, `at` bytes from their begin: `delta` bytes behind what `symbol` stands for: the buffer of
+# that number in the table of the call, the call's scratch (-1), or the arguments themselves (-2).
+RELOC = words("at symbol delta")
+SCRATCH, SELF = -1, -2
+
+# What a replay that failed says: the entry's number, and the fault.
+REPLAY = words("entry " + " ".join(FAULT.at))
+
+# A copy between arrays with gaps: `run` bytes that lie side by side, over `ndim` outer axes, the last one innermost.
+MAX_AXES = 6
+SPREAD = words(
+    "into source run ndim "
+    + " ".join(f"{what}{k}" for what in ("extent", "into_step", "source_step") for k in range(MAX_AXES))
+)
+
+# What one target of XLA's foreign functions does: a launch. `args`, of `nbytes`: the arguments, in which `nmoves`
+# places (at `moves`) depend on the call; the bytes of `nzeros` results (at `zeros`) are cleared before. `launch`: what
+# a kernel is told of it. The launch is repeated for each of the `count` elements of a batch, of size0 × size1 × …, by
+# `batch`, a program whose threads are the elements; null where there is none. `report`: the function that says in words
+# what happened, which is told the target's `number`.
+TARGET = words(
+    "env drive program args nbytes moves nmoves zeros nzeros launch batch count size0 size1 size2 size3 report number"
+)
+MAX_LEVELS, MAX_MOVES = 4, 128
+
+# Where the address of a buffer goes, `offset` bytes into the arguments, or, where `nbytes` is not 0, so many bytes of
+# its content. `index`: the number of the operand, or of the result if `result` is not 0. One element of a batch further
+# on level k, `step``k` bytes further in the buffer.
+MOVE = words("result index offset nbytes step0 step1 step2 step3")
+CLEARED = words("index nbytes")
 
 # The worker pool. Fields that different threads write lie in different cache lines.
 POOL = Record(

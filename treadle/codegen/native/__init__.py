@@ -6,6 +6,7 @@ These functions are what the runtime asks for (``runtime.native.Room``). Nothing
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 
 from ...base.binary import Binary
@@ -53,6 +54,20 @@ def pieces_binary() -> Binary:
     from .build import pieces_binary
 
     return pieces_binary()
+
+
+def graph_binary() -> Binary:
+    """The function that replays graphs, and what their entries call."""
+    from .build import graph_binary
+
+    return graph_binary()
+
+
+def ffi_binary(layout: Mapping[str, int]) -> Binary:
+    """A handler of XLA's foreign function interface."""
+    from .build import ffi_binary
+
+    return ffi_binary(layout)
 
 
 def launcher_binary() -> Binary:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...base.binary import Binary
 from ...types.core import Scalar
 from ..llvm import emitted, head, parse, target_machine
 from .driver import driver
+from .ffi import ffi
+from .graph import graph
 from .launcher import launcher
 from .merge import fold, merge
 from .pieces import pieces
 from .pool import pool
 from .system import interrupt
 
-DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted")
+DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted", "listen", "unlisten",
+                  "run_tasks", "try_lock", "unlock")  # fmt: skip
+GRAPH_SYMBOLS = ("treadle_replay", "treadle_move", "treadle_zero", "treadle_spread")
+FFI_SYMBOLS = ("treadle_ffi", "treadle_batch", "treadle_target")
 PIECES_SYMBOLS = ("treadle_exchange", "treadle_keep", "treadle_put", "treadle_swap")
 
 
@@ -65,6 +71,16 @@ def fold_binary(t: Scalar) -> Binary:
 def pieces_binary() -> Binary:
     """The functions that put pieces of memory aside and exchange them."""
     return build(pieces(), PIECES_SYMBOLS, 2)
+
+
+def graph_binary() -> Binary:
+    """The function that replays graphs, and what their entries call."""
+    return build(graph(), GRAPH_SYMBOLS, 2)
+
+
+def ffi_binary(layout: Mapping[str, int]) -> Binary:
+    """A handler of XLA's foreign function interface."""
+    return build(ffi(layout), FFI_SYMBOLS, 2)
 
 
 def launcher_binary() -> Binary:

@@ -45,7 +45,8 @@ def launcher(name: str) -> str:
     c = Code(name, "ptr", PARAMS)
     record = c.load("ptr", "%self", BYTES)
     env = c.load("ptr", record, LAUNCHER["env"])
-    with c.if_(c.op("icmp ne", "i64", "%count", 3)):
+    captures = c.op("icmp ne", "i64", c.load("i64", env, ENV["capturing"]), 0)  # see runtime/capture.py
+    with c.if_(c.op("or", "i1", captures, c.op("icmp ne", "i64", "%count", 3))):
         _decline(c, env)
     dims = c.stack(8 * MAX_DIMS)
     rank, size = _grid(c, env, c.load("ptr", "%args"), dims)

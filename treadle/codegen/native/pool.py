@@ -85,7 +85,7 @@ def _has_work(c: Code) -> str:
 
 def _run(spin: str) -> str:
     """``@run_tasks``: publish a job, help with it, wait for the chunks that others took."""
-    c = Code("run_tasks", "i32", [("ptr", "pool"), ("ptr", "task"), ("ptr", "context"), ("i64", "n")], "internal")
+    c = Code("run_tasks", "i32", [("ptr", "pool"), ("ptr", "task"), ("ptr", "context"), ("i64", "n")])
     c.store("ptr", "%task", "%pool", POOL["task"])
     c.store("ptr", "%context", "%pool", POOL["context"])
     c.atomic_store("i32", 0, "%pool", POOL["status"], "monotonic")
@@ -118,9 +118,9 @@ def _run(spin: str) -> str:
 
 def _locks() -> str:
     """One launcher at a time owns the pool; another that comes meanwhile works alone instead of waiting."""
-    lock = Code("try_lock", "i1", [("ptr", "pool")], "internal")
+    lock = Code("try_lock", "i1", [("ptr", "pool")])
     lock.ret(lock.op("icmp eq", "i32", lock.atomic("xchg", "i32", 1, "%pool", POOL["lock"], "acquire"), 0))
-    unlock = Code("unlock", "void", [("ptr", "pool")], "internal")
+    unlock = Code("unlock", "void", [("ptr", "pool")])
     unlock.atomic_store("i32", 0, "%pool", POOL["lock"], "release")
     return lock.text() + unlock.text()
 

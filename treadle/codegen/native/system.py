@@ -77,11 +77,11 @@ def interrupt(triple: str) -> str:
     with handler.if_(handler.op("icmp ne", "ptr", previous, "null")):
         handler.call("void", previous, ("i32", "%number"), ("ptr", "null"), ("ptr", "null"))
 
-    begin = Code("listen", "i1", [("ptr", "env"), ("ptr", "saved")], "internal")
+    begin = Code("listen", "i1", [("ptr", "env"), ("ptr", "saved")])
     act = begin.load("ptr", "%env", ENV["sigaction"])
     with begin.if_(begin.op("icmp eq", "ptr", act, "null")):
         begin.ret("false")
-    end = Code("unlisten", "void", [("ptr", "env"), ("ptr", "saved")], "internal")
+    end = Code("unlisten", "void", [("ptr", "env"), ("ptr", "saved")])
     restore = end.load("ptr", "%env", ENV["sigaction"])
     if kind_of(triple) == "address":
         # void (*signal(int, void (*)(int)))(int)

@@ -1,0 +1,315 @@
+"""Replay: one native function that runs the entries of a graph, and the small functions that entries call.
+
+A graph is a table of entries (``ENTRY``) that the runtime writes. Most are launches; others call a function of three
+words (copies, zeros, swaps), go on elsewhere if a condition in memory is 0, or go on elsewhere always. What changes
+from call to call are addresses among arguments, listed beside them (``RELOC``): such arguments are copied first.
+
+A *chain* is a run of launches over the same grid that share memory only at the thread's own index. It is cut into
+chunks of threads, and each chunk passes through all of them, so that what one leaves the next finds in the cache.
+"""
+
+from __future__ import annotations
+
+from ...types.records import (
+    ARGS_BYTES,
+    ENTRY,
+    ENTRY_KINDS,
+    ENV,
+    FAULT,
+    GRAPH,
+    LAUNCH,
+    LOG,
+    MAX_AXES,
+    MAX_DIMS,
+    PROGRAM,
+    RELOC,
+    REPLAY,
+    SELF,
+    SPREAD,
+    STOPPED,
+    words,
+)
+from .text import Code, Var
+
+WORDS = 3  # arguments of a function that an entry calls
+# What the chunks of a chain share; lies on the stack of who replays.
+CHAIN = words("members count launch chunk size")
+MOST_CHAINED = 16  # launches in a chain
+
+_DECLARE = """declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def graph() -> str:
+    """LLVM text of ``i32 @treadle_replay(graph, table, report)`` and of what entries call.
+
+    ``table``: addresses of the buffers that take the place of the graph's inputs. The answer is 0; 1 where a kernel
+    reported a fault, which ``report`` tells (``REPLAY``); 2 where Ctrl-C ended the replay; 3 where memory for scratch
+    cannot be had.
+    """
+    return _DECLARE + _move() + _zero() + _spread() + _settle() + _run_chunk() + _run_chain() + _replay()
+
+
+NO_MEMORY = 3
+
+
+# ---- what entries call
+
+
+def _move() -> str:
+    c = Code("treadle_move", "void", [("ptr", "into"), ("ptr", "source"), ("i64", "nbytes")])
+    c.line("call void @llvm.memmove.p0.p0.i64(ptr %into, ptr %source, i64 %nbytes, i1 false)")
+    return c.text()
+
+
+def _zero() -> str:
+    c = Code("treadle_zero", "void", [("ptr", "into"), ("i64", "unused"), ("i64", "nbytes")])
+    c.line("call void @llvm.memset.p0.i64(ptr %into, i8 0, i64 %nbytes, i1 false)")
+    return c.text()
+
+
+def _spread() -> str:
+    """``@treadle_spread(spread)``: copy runs of bytes between arrays with gaps, as the record ``SPREAD`` says."""
+    c = Code("treadle_spread", "void", [("ptr", "spread"), ("i64", "unused"), ("i64", "none")])
+    last = c.op("sub", "i64", c.load("i64", "%spread", SPREAD["ndim"]), 1)
+    run = c.load("i64", "%spread", SPREAD["run"])
+
+    def axis(what: str, k: str) -> str:
+        return c.load("i64", c.at("%spread", SPREAD[f"{what}0"]), c.op("shl", "i64", k, 3))
+
+    rows = c.var("i64", 1)
+    with c.for_(last) as k:
+        rows.set(c.op("mul", "i64", rows.get(), axis("extent", k)))
+    count, into_step, source_step = (axis(what, last) for what in ("extent", "into_step", "source_step"))
+    with c.for_(rows.get()) as row:
+        into, source = (c.var("ptr", c.load("ptr", "%spread", SPREAD[name])) for name in ("into", "source"))
+        rest = c.var("i64", row)
+        with c.for_(last) as back:
+            k = c.op("sub", "i64", c.op("sub", "i64", last, 1), back)
+            extent = axis("extent", k)
+            index = c.op("srem", "i64", rest.get(), extent)
+            rest.set(c.op("sdiv", "i64", rest.get(), extent))
+            for place, what in ((into, "into_step"), (source, "source_step")):
+                place.set(c.at(place.get(), c.op("mul", "i64", index, axis(what, k))))
+        for size in (1, 2, 4, 8, 12, 16):
+            with c.if_(c.op("icmp eq", "i64", run, size)):
+                _copy_runs(c, (into, source), (into_step, source_step), count, size)
+                rest.set(-1)
+        with c.if_(c.op("icmp sge", "i64", rest.get(), 0)):
+            _copy_runs(c, (into, source), (into_step, source_step), count, run)
+    return c.text()
+
+
+def _copy_runs(c: Code, places: tuple[Var, Var], steps: tuple[str, str], count: str, run: str | int) -> None:
+    into, source = (place.get() for place in places)
+    with c.for_(count) as i:
+        a, b = (c.at(place, c.op("mul", "i64", i, step)) for place, step in zip((into, source), steps, strict=True))
+        if isinstance(run, int):
+            value = c.value(f"load i{8 * run}, ptr {b}, align 1")
+            c.line(f"store i{8 * run} {value}, ptr {a}, align 1")
+        else:
+            c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {a}, ptr {b}, i64 {run}, i1 false)")
+
+
+# ---- replay
+
+
+def _settle() -> str:
+    """``@settle(entry, table, scratch, buffer)``: the entry's arguments with the addresses of this call."""
+    c = Code("settle", "ptr", [("ptr", "item"), ("ptr", "table"), ("ptr", "scratch"), ("ptr", "buffer")], "internal")
+    args, nrelocs = c.load("ptr", "%item", ENTRY["args"]), c.load("i64", "%item", ENTRY["nrelocs"])
+    with c.if_(c.op("icmp eq", "i64", nrelocs, 0)):
+        c.ret(args)
+    nbytes, relocs = c.load("i64", "%item", ENTRY["nbytes"]), c.load("ptr", "%item", ENTRY["relocs"])
+    c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {args}, i64 {nbytes}, i1 false)")
+    with c.for_(nrelocs) as i:
+        reloc = c.at(relocs, c.op("mul", "i64", i, RELOC.size))
+        symbol = c.load("i64", reloc, RELOC["symbol"])
+        base = c.var("ptr", "%scratch")
+        with c.if_(c.op("icmp eq", "i64", symbol, SELF)):
+            base.set("%buffer")
+        with c.if_(c.op("icmp sge", "i64", symbol, 0)):
+            base.set(c.load("ptr", "%table", c.op("shl", "i64", symbol, 3)))
+        address = c.at(base.get(), c.load("i64", reloc, RELOC["delta"]))
+        c.store("ptr", address, "%buffer", c.load("i64", reloc, RELOC["at"]))
+    c.ret("%buffer")
+    return c.text()
+
+
+def _grid(c: Code, entry: str, launch: str) -> str:
+    """Tell ``launch`` the grid of ``entry``; its number of threads."""
+    size = c.load("i64", entry, ENTRY["size"])
+    c.store("i64", size, launch, LAUNCH["size"])
+    for k in range(MAX_DIMS):
+        c.store("i64", c.load("i64", entry, ENTRY[f"dim{k}"]), launch, LAUNCH[f"dim{k}"])
+    c.store("i64", c.load("i64", entry, ENTRY["checked"]), launch, LAUNCH["checked"])
+    return size
+
+
+def _run_chunk() -> str:
+    """``@run_links(chain, i)``: chunk i through all launches of a chain."""
+    c = Code("run_links", "i32", [("ptr", "chain"), ("i64", "i")], "internal")
+    chunk, size = c.load("i64", "%chain", CHAIN["chunk"]), c.load("i64", "%chain", CHAIN["size"])
+    begin = c.op("mul", "i64", "%i", chunk)
+    full = c.op("add", "i64", begin, chunk)
+    end = c.select(c.op("icmp slt", "i64", full, size), "i64", full, size)
+    members, launch = c.load("ptr", "%chain", CHAIN["members"]), c.load("ptr", "%chain", CHAIN["launch"])
+    with c.for_(c.load("i64", "%chain", CHAIN["count"])) as k:
+        member = c.at(members, c.op("mul", "i64", k, ENTRY.size))
+        stop = c.atomic_load("i32", c.load("ptr", launch, LAUNCH["stop"]), 0, "monotonic")
+        with c.if_(c.op("icmp ne", "i32", stop, 0)):
+            c.ret(STOPPED)
+        at = ("i64", begin), ("i64", end), ("ptr", "null")
+        args = ("ptr", c.load("ptr", member, ENTRY["args"])), ("ptr", launch)
+        status = c.call("i32", c.load("ptr", member, ENTRY["code"]), *args, *at)
+        with c.if_(c.op("icmp ne", "i32", status, 0)):
+            c.ret(status)
+    c.ret(0)
+    return c.text()
+
+
+def _run_chain() -> str:
+    """``@run_chain(env, entry, launch)``: all chunks, on the workers where they are worth it and free."""
+    c = Code("run_chain", "i32", [("ptr", "env"), ("ptr", "item"), ("ptr", "launch")], "internal")
+    chain = c.stack(CHAIN.size)
+    size, chunk = _grid(c, "%item", "%launch"), c.load("i64", "%item", ENTRY["chunk"])
+    c.store("ptr", "%launch", chain, CHAIN["launch"])
+    c.store("ptr", c.at("%item", ENTRY.size), chain, CHAIN["members"])
+    c.store("i64", c.load("i64", "%item", ENTRY["target"]), chain, CHAIN["count"])
+    for name, value in (("chunk", chunk), ("size", size)):
+        c.store("i64", value, chain, CHAIN[name])
+    n = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", chunk, 1)), chunk)
+    pool = c.load("ptr", "%env", ENV["pool"])
+    with c.if_(c.op("icmp ne", "i64", c.load("i64", "%item", ENTRY["shared"]), 0)):
+        with c.if_(c.call("i1", c.load("ptr", "%env", ENV["try_lock"]), ("ptr", pool))):
+            task = ("ptr", pool), ("ptr", "@run_links"), ("ptr", chain), ("i64", n)
+            status = c.call("i32", c.load("ptr", "%env", ENV["run_tasks"]), *task)
+            c.call("void", c.load("ptr", "%env", ENV["unlock"]), ("ptr", pool))
+            c.ret(status)
+    with c.for_(n) as i:
+        status = c.call("i32", "@run_links", ("ptr", chain), ("i64", i))
+        with c.if_(c.op("icmp ne", "i32", status, 0)):
+            c.ret(status)
+    c.ret(0)
+    return c.text()
+
+
+def _replay() -> str:
+    c = Code("treadle_replay", "i32", [("ptr", "graph"), ("ptr", "table"), ("ptr", "report")])
+    env, handler = c.load("ptr", "%graph", GRAPH["env"]), c.stack(256)
+    listens = c.var("i1", "false")
+    with c.if_(c.op("icmp ne", "i64", c.load("i64", "%graph", GRAPH["listens"]), 0)):
+        here = c.call("i64", c.load("ptr", env, ENV["thread_ident"]))
+        with c.if_(c.op("icmp eq", "i64", here, c.load("i64", env, ENV["main_thread"]))):
+            listens.set(c.call("i1", c.load("ptr", env, ENV["listen"]), ("ptr", env), ("ptr", handler)))
+    scratch = c.var("ptr", "null")
+    needs = c.load("i64", "%graph", GRAPH["scratch"])
+    with c.if_(c.op("icmp ne", "i64", needs, 0)):
+        _take_scratch(c, env, needs, scratch)
+    status = c.var("i32", 0)
+    _run_entries(c, env, scratch.get(), status)
+    with c.if_(c.op("icmp ne", "i64", needs, 0)):
+        # Leave the block for the next call; another call that ended meanwhile left one as well: that one goes.
+        other = c.value(f"atomicrmw xchg ptr {c.at('%graph', GRAPH['spare'])}, ptr {scratch.get()} acq_rel")
+        with c.if_(c.op("icmp ne", "ptr", other, "null")):
+            c.call("void", c.load("ptr", env, ENV["free"]), ("ptr", other))
+    with c.if_(listens.get()):
+        c.call("void", c.load("ptr", env, ENV["unlisten"]), ("ptr", env), ("ptr", handler))
+        word = c.load("ptr", env, ENV["stop"])
+        with c.if_(c.op("icmp ne", "i32", c.atomic_load("i32", word, 0, "monotonic"), 0)):
+            c.atomic_store("i32", 0, word, 0, "monotonic")
+            status.set(STOPPED)
+    c.ret(status.get())
+    return c.text()
+
+
+def _take_scratch(c: Code, env: str, nbytes: str, scratch: Var) -> None:
+    """The block that the last call left, or a new one."""
+    scratch.set(c.value(f"atomicrmw xchg ptr {c.at('%graph', GRAPH['spare'])}, ptr null acq_rel"))
+    with c.if_(c.op("icmp eq", "ptr", scratch.get(), "null")):
+        scratch.set(c.call("ptr", c.load("ptr", env, ENV["malloc"]), ("i64", nbytes)))
+        with c.if_(c.op("icmp eq", "ptr", scratch.get(), "null")):
+            c.ret(NO_MEMORY)
+
+
+def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
+    """Go through the table until it ends or something fails."""
+    launch, fault, log, shadow = (c.stack(r.size) for r in (LAUNCH, FAULT, LOG, LOG))
+    buffer = c.stack(ARGS_BYTES)
+    for place, record in ((fault, FAULT), (log, LOG), (shadow, LOG)):
+        c.line(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {record.size}, i1 false)")
+    stop = c.load("ptr", env, ENV["stop"])
+    for name, place in (("stop", stop), ("fault", fault), ("log", log), ("shadow", shadow), ("priv_targets", "null")):
+        c.store("ptr", place, launch, LAUNCH[name])
+    entries, count = c.load("ptr", "%graph", GRAPH["entries"]), c.load("i64", "%graph", GRAPH["count"])
+    number = c.var("i64", 0)
+    with c.loop() as loop:
+        k = number.get()
+        loop.leave_if(c.op("icmp uge", "i64", k, count))
+        number.set(c.op("add", "i64", k, 1))
+        entry = c.at(entries, c.op("mul", "i64", k, ENTRY.size))
+        args = c.call("ptr", "@settle", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch), ("ptr", buffer))
+        kind, code = c.load("i64", entry, ENTRY["kind"]), c.load("ptr", entry, ENTRY["code"])
+
+        def is_(name: str) -> str:
+            return c.op("icmp eq", "i64", kind, ENTRY_KINDS[name])
+
+        with c.if_(is_("run")):
+            size = _grid(c, entry, launch)
+            at = ("i64", 0), ("i64", size), ("ptr", "null")
+            status.set(c.call("i32", code, ("ptr", args), ("ptr", launch), *at))
+            loop.again_if(c.op("icmp eq", "i32", status.get(), 0))
+        with c.if_(is_("call")):
+            given = [("i64", c.load("i64", args, 8 * i)) for i in range(WORDS)]
+            c.call("void", code, *given)
+            loop.again()
+        with c.if_(is_("launch")):
+            _grid(c, entry, launch)
+            given = ("ptr", env), ("ptr", code), ("ptr", args), ("ptr", launch), ("i32", 0)
+            status.set(c.call("i32", c.load("ptr", env, ENV["drive"]), *given))
+            _after_launch(c, env, entry, k, log, shadow)
+        with c.if_(is_("chain")):
+            number.set(c.op("add", "i64", number.get(), c.load("i64", entry, ENTRY["target"])))
+            status.set(c.call("i32", "@run_chain", ("ptr", env), ("ptr", entry), ("ptr", launch)))
+        with c.if_(is_("jump")):
+            _poll(c, stop, status)
+            number.set(c.load("i64", entry, ENTRY["target"]))
+        with c.if_(is_("skip")):
+            condition = c.load("i32", c.load("ptr", args))
+            with c.if_(c.op("icmp eq", "i32", condition, 0)):
+                number.set(c.load("i64", entry, ENTRY["target"]))
+        faulted = c.op("icmp ne", "i64", c.load("i64", fault), 0)
+        with c.if_(c.op("or", "i1", faulted, c.op("icmp ne", "i32", status.get(), 0))):
+            with c.if_(c.op("icmp eq", "i32", status.get(), 0)):
+                status.set(1)
+            with c.if_(c.op("icmp ne", "ptr", "%report", "null")):
+                c.store("i64", k, "%report", REPLAY["entry"])
+                into = c.at("%report", REPLAY["state"])
+                c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {into}, ptr {fault}, i64 {FAULT.size}, i1 false)")
+            loop.leave()
+
+
+def _poll(c: Code, stop: str, status: Var) -> None:
+    """Ctrl-C ends a loop between its rounds."""
+    with c.if_(c.op("icmp ne", "i32", c.atomic_load("i32", stop, 0, "monotonic"), 0)):
+        status.set(STOPPED)
+
+
+def _after_launch(c: Code, env: str, entry: str, number: str, log: str, shadow: str) -> None:
+    """Show what was printed, and drop the table of a kernel that looks for races."""
+    free = c.load("ptr", env, ENV["free"])
+    with c.if_(c.op("icmp ne", "i64", c.load("i64", entry, ENTRY["prints"]), 0)):
+        data, used = c.load("ptr", log, LOG["data"]), c.load("i64", log, LOG["used"])
+        with c.if_(c.op("icmp ne", "ptr", data, "null")):
+            given = ("ptr", "%graph"), ("i64", number), ("ptr", data), ("i64", used)
+            c.call("void", c.load("ptr", env, ENV["print_log"]), *given)
+            c.call("void", free, ("ptr", data))
+            c.line(f"call void @llvm.memset.p0.i64(ptr {log}, i8 0, i64 {LOG.size}, i1 false)")
+    with c.if_(c.op("icmp ne", "ptr", c.load("ptr", shadow), "null")):
+        c.call("void", free, ("ptr", c.load("ptr", shadow)))
+        c.line(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 0, i64 {LOG.size}, i1 false)")
+
+
+__all__ = ["MAX_AXES", "MOST_CHAINED", "NO_MEMORY", "PROGRAM", "graph"]

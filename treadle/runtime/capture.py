@@ -1,0 +1,249 @@
+"""Captures: operations are written down instead of done, as the entries of a graph.
+
+A capture belongs to the thread that began it. While there is one anywhere, native launchers decline, so that every
+launch comes by :class:`runtime.launch.Command`, which asks :func:`here`; array methods ask before they write, and
+refuse to read. What is written down are addresses: so a capture keeps all memory that its entries name.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import CaptureError
+from . import native
+from .memory import allocate
+from .runs import Runs
+
+active = 0  # captures under way in this process; most programs never have one
+_captures: dict[int, Capture] = {}  # by thread
+_lock = threading.Lock()
+_WORDS = struct.Struct("<3q")
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """A kernel with its grid and its arguments, as bytes."""
+
+    program: Any  # runtime.launch.Program
+    packed: bytes
+    dims: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A native function of three words. ``words``: these, and what lies behind them; ``pointers``: where addresses
+    stand among them; ``own``: where the address of a place among them stands, and how far on that is; ``nbytes``: that
+    it moves."""
+
+    name: str
+    words: bytes
+    pointers: tuple[int, ...]
+    own: tuple[tuple[int, int], ...] = ()
+    nbytes: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    """One of two bodies, as the int32 at address ``condition`` says when it is reached."""
+
+    condition: int
+    on_true: list[Any]
+    on_false: list[Any]
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """``body`` again and again, while the int32 at address ``condition`` is not 0."""
+
+    condition: int
+    body: list[Any]
+
+
+Entry = Launch | Call | Branch | Loop
+
+
+class Captured(np.ndarray):
+    """Memory that was allocated in a capture, as arrays hold it. The graph holds what lies below, so that it can see
+    when the last array over it has gone."""
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Memory that belongs to a graph: where it lies, what owns it, and the arrays' hold on it, if any is left."""
+
+    address: int
+    nbytes: int
+    memory: Any
+    held: Any = None  # weak reference to a Captured
+
+
+@dataclass(eq=False)
+class Capture:
+    """One capture under way. ``body`` is what entries go to now."""
+
+    device: Any
+    entries: list[Any] = field(default_factory=list)
+    kept: dict[int, Any] = field(default_factory=dict)  # memory by id
+    blocks: list[Block] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.body = self.entries
+
+    # ---- entries
+
+    def launch(self, command: Any) -> None:
+        """Write down a launch."""
+        self.keep(command.values)
+        if 0 not in command.dims:
+            self.body.append(Launch(command.program, bytes(command.packed), command.dims))
+
+    def call(self, name: str, words: Sequence[int], pointers: tuple[int, ...], nbytes: int = 0) -> None:
+        """Write down a call of the native function ``name``; words number ``pointers`` are addresses."""
+        self.body.append(Call(name, _WORDS.pack(*words), tuple([8 * k for k in pointers]), (), nbytes))
+
+    def call_with_table(self, name: str, words: Sequence[int], table: bytes, pointers: tuple[int, ...],
+                        nbytes: int) -> None:  # fmt: skip
+        """The same of a function whose first word is the address of ``table``."""
+        packed = _WORDS.pack(0, *words) + table
+        self.body.append(Call(name, packed, pointers, ((0, _WORDS.size),), nbytes))
+
+    def runs(self, name: str, runs: Runs, aside: int) -> None:
+        """Write down that runs of bytes are kept at ``aside``, put back from there, or swapped with it."""
+        table = b"".join([struct.pack("<4q", *row) for row in runs.rows])
+        places = tuple([_WORDS.size + 32 * k for k in range(len(runs.rows))])
+        self.call_with_table(name, (len(runs.rows), aside), table, (16, *places), runs.nbytes)
+
+    def move(self, into: int, source: int, nbytes: int) -> None:
+        """Write down a copy of bytes."""
+        self.call("move", (into, source, nbytes), (0, 1), nbytes)
+
+    def include(self, graph: Any) -> None:
+        """Write down all that another graph has."""
+        self.body += graph.entries
+        self.kept[id(graph)] = graph
+
+    @contextmanager
+    def inside(self) -> Iterator[list[Any]]:
+        """What is written down in the block goes to a body of its own."""
+        outer, self.body = self.body, []
+        try:
+            yield self.body
+        finally:
+            self.body = outer
+
+    # ---- memory
+
+    def keep(self, things: Iterable[Any]) -> None:
+        """Hold the memory of arrays, also of those in structs, and of gradients."""
+        for thing in things:
+            for memory in _memories(thing):
+                if not isinstance(memory, Captured):
+                    self.kept[id(memory)] = memory
+
+    def own(self, made: tuple[Any, int, int], nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
+        """Take over memory that was just allocated for an array; if ``zeroed``, every replay does so again."""
+        import weakref
+
+        buffer, at, address = made
+        held = np.frombuffer(buffer, np.uint8).view(Captured)
+        self.blocks.append(Block(address, nbytes, buffer, weakref.ref(held)))
+        if zeroed and nbytes:
+            self.call("zero", (address, 0, nbytes), (0,), nbytes)
+        return held, at, address
+
+    def room(self, nbytes: int, zeroed: bool = False) -> int:
+        """The address of memory that only entries use."""
+        buffer, _, address = allocate(max(nbytes, 1), False)
+        self.blocks.append(Block(address, nbytes, buffer))
+        if zeroed and nbytes:
+            self.call("zero", (address, 0, nbytes), (0,), nbytes)
+        return address
+
+    def constant(self, rows: np.ndarray) -> np.ndarray:
+        """``rows`` as they are now, for all replays."""
+        held = np.array(rows)
+        self.kept[id(held)] = held
+        return held
+
+
+def _memories(thing: Any) -> Iterator[Any]:
+    """What keeps the memory of an array alive, or that of all arrays in a struct instance."""
+    if hasattr(thing, "_address"):
+        memory = thing._memory
+        if memory is None:
+            memory = getattr(thing, "_ref", None)
+        if memory is not None:
+            yield memory
+        if thing._grad is not None:
+            yield from _memories(thing._grad)
+    elif hasattr(thing, "_parts"):
+        for part in thing._parts:
+            yield from _memories(part)
+    elif hasattr(type(thing), "__treadle_type__") and hasattr(type(thing).__treadle_type__, "fields"):
+        for name, _ in type(thing).__treadle_type__.fields:
+            yield from _memories(getattr(thing, name))
+
+
+def here() -> Capture | None:
+    """The capture of this thread, if it has one. Ask only where :data:`active` is not 0."""
+    return _captures.get(threading.get_ident())
+
+
+def begin(device: Any) -> Capture:
+    """Let this thread's operations on ``device`` be written down.
+
+    Raises:
+        CaptureError: they are already.
+    """
+    if here() is not None:
+        raise CaptureError("a graph is being captured already", hint="call wp.capture_end first")
+    made = _captures[threading.get_ident()] = Capture(device)
+    _count(1)
+    return made
+
+
+def end() -> Capture:
+    """The capture of this thread, which is over.
+
+    Raises:
+        CaptureError: there is none.
+    """
+    found = _captures.pop(threading.get_ident(), None)
+    if found is None:
+        raise CaptureError("no graph is being captured", hint="call wp.capture_begin first")
+    _count(-1)
+    return found
+
+
+def _count(change: int) -> None:
+    global active
+    with _lock:
+        active += change
+        native.driver().env["capturing"] = active
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """This thread's operations are done at once in the block."""
+    mine = _captures.pop(threading.get_ident(), None)
+    try:
+        yield
+    finally:
+        if mine is not None:
+            _captures[threading.get_ident()] = mine
+
+
+def refuse(what: str, hint: str = "") -> None:
+    """Raise CaptureError if this thread captures."""
+    if active and here() is not None:
+        raise CaptureError(
+            f"{what} cannot be captured: operations are deferred until wp.capture_launch, so there is nothing to read",
+            hint=hint or "read it before the capture, or after the graph was launched",
+        )

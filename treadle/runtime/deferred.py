@@ -1,0 +1,137 @@
+"""What array methods write while a graph is captured: the same assignments, as entries of the graph."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import CaptureError
+from ..types.records import MAX_AXES, SPREAD
+from .capture import Capture
+from .conversion import value_rows
+from .memory import span
+
+if TYPE_CHECKING:
+    from .array import array
+
+_SPREAD = struct.Struct(f"<{len(SPREAD.at)}q")
+Axis = tuple[int, int, int]  # extent, bytes from one to the next in what is written, and in what is read
+
+
+def put_value(now: Capture, a: array, value: Any) -> None:
+    """Store a sequence or another array in all elements of ``a``."""
+    if hasattr(value, "_address") and value._element.type is not a._element.type:
+        raise CaptureError(
+            f"assigning {value!r} to {a!r} cannot be captured: their dtypes differ", hint="use wp.utils.array_cast"
+        )
+    if hasattr(value, "_address"):
+        now.keep([value])
+        source = value._raw()
+    else:
+        source = now.constant(value_rows(value, a._element))
+    target = a._raw()
+    if source.size == target.size and source.shape != target.shape:
+        source = reshaped(source, target.shape)
+    store(now, a, target, source)
+
+
+def put_rows(now: Capture, a: array, rows: np.ndarray) -> None:
+    """Set all elements of ``a`` to what ``rows`` hold now."""
+    store(now, a, a._raw(), now.constant(rows))
+
+
+def put_zeros(now: Capture, a: array, nbytes: int) -> None:
+    """Set all elements to zero; ``nbytes`` of an array without gaps, else -1."""
+    if nbytes < 0:
+        store(now, a, a._raw(), now.constant(np.zeros((), a._element.dtype)))
+    elif nbytes:
+        now.keep([a])
+        now.call("zero", (a._address, 0, nbytes), (0,), nbytes)
+
+
+def put_elements(now: Capture, dest: array, src: array, to: int, begin: int, count: int) -> None:
+    """Copy ``count`` elements, counted in row-major order."""
+    target, source = (
+        reshaped(x._raw(), (x.size, *x._element.inner))[first : first + count]
+        for x, first in ((dest, to), (src, begin))
+    )
+    now.keep([src])
+    store(now, dest, target, source)
+
+
+def reshaped(rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """``rows`` over the same memory with another shape."""
+    seen = rows.view()
+    try:
+        seen.shape = shape
+    except AttributeError:
+        raise CaptureError(
+            f"a copy between arrays with gaps of shapes {rows.shape} and {shape} cannot be captured",
+            hint="copy to a contiguous array first",
+        ) from None
+    return seen
+
+
+def store(now: Capture, a: array, target: np.ndarray, source: np.ndarray) -> None:
+    """Let each replay do ``target[...] = source``; ``target`` shows elements of ``a``."""
+    now.keep([a])
+    if target.dtype != source.dtype:
+        source = now.constant(source.astype(target.dtype))  # a number: it was taken as the value it is
+    source = np.broadcast_to(source, target.shape)
+    if not target.size:
+        return
+    low, high = _range(target)
+    begin, end = _range(source)
+    if begin < high and low < end:  # as if all was read before anything is written
+        aside = now.room(target.nbytes)
+        between = np.ndarray(target.shape, target.dtype, _at(aside, target.nbytes))
+        _assign(now, between, source)
+        source = between
+    _assign(now, target, source)
+
+
+def _at(address: int, nbytes: int) -> Any:
+    import ctypes
+
+    return (ctypes.c_char * nbytes).from_address(address)
+
+
+def _address(rows: np.ndarray) -> int:
+    return rows.__array_interface__["data"][0]
+
+
+def _range(rows: np.ndarray) -> tuple[int, int]:
+    low, high = span(rows.shape, rows.strides, rows.dtype.itemsize)
+    return _address(rows) + low, _address(rows) + high
+
+
+def _assign(now: Capture, target: np.ndarray, source: np.ndarray) -> None:
+    run, axes = _joined(target, source)
+    if not axes:
+        now.move(_address(target), _address(source), run)
+        return
+    table = dict.fromkeys(SPREAD.at, 0)
+    table.update(into=_address(target), source=_address(source), run=run, ndim=len(axes))
+    for k, (extent, into, out) in enumerate(axes):
+        table[f"extent{k}"], table[f"into_step{k}"], table[f"source_step{k}"] = extent, into, out
+    now.call_with_table("spread", (0, 0), _SPREAD.pack(*table.values()), (24, 32), target.nbytes)
+
+
+def _joined(target: np.ndarray, source: np.ndarray) -> tuple[int, list[Axis]]:
+    """Bytes that lie side by side in both, and the axes over which they repeat, outer ones first."""
+    run = target.dtype.itemsize
+    axes: list[Axis] = []
+    order = sorted(zip(target.shape, target.strides, source.strides, strict=True), key=lambda axis: -abs(axis[1]))
+    for extent, into, out in order:
+        if extent == 1:
+            continue
+        if axes and axes[-1][1:] == (into * extent, out * extent):
+            axes[-1] = axes[-1][0] * extent, into, out
+        else:
+            axes.append((extent, into, out))
+    if axes and axes[-1][1:] == (run, run):
+        run *= axes.pop()[0]
+    assert len(axes) <= MAX_AXES
+    return run, axes

@@ -1,0 +1,331 @@
+"""Graphs: what a capture wrote down, as a table that one native call runs.
+
+Entries become rows of ``ENTRY``, bodies of branches and loops lie in line between them; arguments lie side by side in
+one block of memory. :meth:`Graph.launch` runs the table as it was captured. :meth:`Graph.native` gives it to other
+native code, with buffers that change from call to call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from array import array as words
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import CaptureError, LaunchError
+from ..types.core import View
+from ..types.layout import leaves
+from ..types.records import ARGS_BYTES, ENTRY, ENTRY_KINDS, GRAPH, RELOC, REPLAY, SCRATCH, SELF, STOPPED, Memory
+from . import capture, native, prints
+from .array_views import product
+from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop
+from .launch import WORTH_WORKERS, Program
+from .memory import span
+
+LASTING = 512 * WORTH_WORKERS  # ns of work from which on Ctrl-C should end a replay
+NO_MEMORY = 3  # what a replay answers where scratch cannot be had
+_Report = ctypes.c_int64 * len(REPLAY.at)
+_ALIGN = 64
+
+
+class Functions(NamedTuple):
+    """The native functions that graphs are made of: ``replay`` gives up Python's lock, ``quick`` keeps it; ``calls``
+    has the addresses of those that entries call, by name."""
+
+    library: Any
+    address: int
+    replay: Any
+    quick: Any
+    calls: dict[str, int]
+
+
+@cache
+def functions() -> Functions:
+    """They are loaded once."""
+    library = native.helper("graph", lambda: native.room().graph_binary())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # other native code may hold their addresses
+    pieces = native.helper("pieces", lambda: native.room().pieces_binary())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pieces))
+    address = library.addresses["treadle_replay"]
+    calls = {name: library.addresses[f"treadle_{name}"] for name in ("move", "zero", "spread")}
+    calls |= {name: pieces.addresses[f"treadle_{name}"] for name in ("exchange", "keep", "put", "swap")}
+    native.driver().env["print_log"] = ctypes.cast(_print_log, ctypes.c_void_p).value or 0
+    kind = ctypes.c_int32, *[ctypes.c_void_p] * 3
+    return Functions(library, address, ctypes.CFUNCTYPE(*kind)(address), ctypes.PYFUNCTYPE(*kind)(address), calls)
+
+
+_tables: weakref.WeakValueDictionary[int, Table] = weakref.WeakValueDictionary()  # by address
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+def _print_log(table: int, number: int, data: int, used: int) -> None:
+    """Native code calls it when a kernel has printed."""
+    program = _tables[table].entries[number].program
+    prints.write(ctypes.string_at(data, used), program.entry.meta["prints"])
+
+
+class Native(NamedTuple):
+    """A graph for other native code: ``i32 address(context, table, report)``.
+
+    ``table`` points to the addresses of the buffers that take the place of the inputs, in their order; it may be null
+    where there are none. ``report``, which may be null, gets what :meth:`Graph.error` reads where the answer is not 0.
+    Several threads may call it at once, if the buffers let them. ``keepalive`` must live as long as calls are made.
+    """
+
+    address: int
+    context: int
+    keepalive: Any
+
+
+class Graph:
+    """What was captured; run it with :func:`capture_launch`. It keeps all memory that it works on.
+
+    Made by :class:`ScopedCapture` and :func:`capture_end`.
+    """
+
+    def __init__(self, made: Capture):
+        self.device = made.device
+        self.entries: list[Entry] = made.entries
+        self.blocks: list[Block] = made.blocks
+        self._kept = made.kept
+        self._table: Table | None = None
+        self._run: Any = None
+
+    def launch(self) -> None:
+        """Run everything that was captured, and wait for its end.
+
+        Raises:
+            IndexOutOfRange, KernelAssertionError, …: what a kernel reported.
+            KeyboardInterrupt: Ctrl-C ended it.
+        """
+        table = self._table
+        if table is None:
+            table = self._table = Table(self)
+            found = functions()
+            self._run = found.quick if table.short else found.replay
+        report = _Report()
+        status = self._run(table.address, None, report)
+        if status:
+            raise self.error(status, bytes(report), table)
+
+    def native(self, inputs: Sequence[Any] = ()) -> Native:
+        """The graph for other native code.
+
+        Args:
+            inputs: arrays in whose place each call gives buffers of the same layout. All entries that work on their
+                memory, also by views, then work on those.
+
+        Memory that was allocated in the capture, and that no array shows any more, is each call's own.
+
+        Raises:
+            CaptureError: two inputs lie over each other, or a kernel has too many arguments.
+        """
+        table = Table(self, inputs)
+        return Native(functions().address, table.address, table)
+
+    def error(self, status: int, report: bytes, table: Any) -> BaseException:
+        """The exception for what a call of ``table`` (the ``keepalive``) answered and reported."""
+        if status & STOPPED and status != NO_MEMORY:
+            return KeyboardInterrupt()
+        number, *_ = np.frombuffer(report, np.int64).tolist()
+        entry = table.entries[number] if status != NO_MEMORY else None
+        if isinstance(entry, Launch):
+            return entry.program.error(report[8:], entry.dims)
+        return MemoryError("no memory for a graph's scratch") if entry is None else LaunchError("a graph failed")
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self.entries)} operations on {self.device}>"
+
+
+class Table:
+    """A graph laid out for native code; ``entries`` tells for each row what it came from.
+
+    ``inputs``: arrays whose memory changes from call to call.
+    """
+
+    def __init__(self, graph: Graph, inputs: Sequence[Any] = ()):
+        self._graph = graph  # keeps the memory
+        self.ranges = [_range_of(a) for a in inputs]
+        _refuse_overlaps(self.ranges)
+        self.scratch, self._places = _own_memory(graph.blocks if inputs else [])
+        self.entries: list[Any] = []
+        self.work, self.loops = 0.0, False
+        self._rows: list[dict[str, int]] = []
+        self._blobs = bytearray()
+        self._relocs: list[tuple[int, int, int]] = []
+        self._add(graph.entries)
+        self._lay_out()
+
+    @property
+    def short(self) -> bool:
+        """Whether a call is over before other Python threads would notice."""
+        return self.work < WORTH_WORKERS and not self.loops
+
+    # ---- rows
+
+    def _add(self, body: list[Entry]) -> None:
+        for entry in body:
+            if isinstance(entry, Launch):
+                self._add_launch(entry)
+            elif isinstance(entry, Call):
+                self.work += entry.nbytes / 10
+                row = self._row("call", entry, code=functions().calls.get(entry.name) or int(entry.name))
+                self._arguments(row, entry.words, entry.pointers, entry.own)
+            elif isinstance(entry, Branch):
+                skip = self._condition(entry)
+                self._add(entry.on_true)
+                if entry.on_false:
+                    over = self._row("jump", entry)
+                    skip["target"] = len(self._rows)
+                    self._add(entry.on_false)
+                    over["target"] = len(self._rows)
+                else:
+                    skip["target"] = len(self._rows)
+            else:
+                self.loops, start = True, len(self._rows)
+                skip = self._condition(entry)
+                self._add(entry.body)
+                self._row("jump", entry)["target"] = start
+                skip["target"] = len(self._rows)
+
+    def _row(self, kind: str, entry: Entry, **fields: int) -> dict[str, int]:
+        row = dict.fromkeys(ENTRY.at, 0) | {"kind": ENTRY_KINDS[kind], **fields}
+        self._rows.append(row)
+        self.entries.append(entry)
+        return row
+
+    def _condition(self, entry: Branch | Loop) -> dict[str, int]:
+        row = self._row("skip", entry)
+        self._arguments(row, entry.condition.to_bytes(8, "little"), (0,))
+        return row
+
+    def _add_launch(self, entry: Launch) -> None:
+        program, size = entry.program, product(entry.dims)
+        meta, record = program.entry.meta, program.record
+        if not program.entry.address:  # the null device
+            return
+        self.work += size * max(meta.get("weight", 1.0), 1e-3)
+        plain = not meta.get("atomics") and record["bounded"] and size < record["pool_size"]
+        direct = plain and not meta.get("prints") and not meta.get("races")
+        row = self._row("run", entry, code=program.entry.address) if direct else self._row(
+            "launch", entry, code=program.record.address)  # fmt: skip
+        row.update(size=size, checked=int(program.checked), prints=int(bool(meta.get("prints"))))
+        row.update({f"dim{k}": n for k, n in enumerate((*entry.dims, 1, 1, 1)[:4])})
+        self._arguments(row, entry.packed, pointers_of(program))
+
+    def _arguments(
+        self, row: dict[str, int], content: bytes, pointers: tuple[int, ...], own: tuple[tuple[int, int], ...] = ()
+    ) -> None:
+        """Append arguments to the block; note which addresses depend on the call."""
+        begin = len(self._blobs)
+        self._blobs += content
+        self._blobs += bytes(-len(self._blobs) % _ALIGN)
+        found = []
+        if self.ranges or self.scratch:
+            for at in pointers:
+                symbol, delta = self._symbol(int.from_bytes(content[at : at + 8], "little"))
+                if symbol is not None:
+                    found.append((at, symbol, delta))
+        if found:
+            if len(content) > ARGS_BYTES:
+                raise CaptureError("a kernel with more than 8 KiB of arguments cannot be given other buffers")
+            found += [(at, SELF, delta) for at, delta in own]
+        row.update(args=begin, nbytes=len(content), relocs=len(self._relocs), nrelocs=len(found))
+        self._relocs += found
+        self._own = [*getattr(self, "_own", []), *[(begin + at, begin + delta) for at, delta in own]]
+
+    def _symbol(self, address: int) -> tuple[int | None, int]:
+        """What of a call an address depends on, and how many bytes behind it it lies."""
+        for k, (low, high, first) in enumerate(self.ranges):
+            if low <= address < high:
+                return k, address - first
+        for low, high, at in self._places:
+            if low <= address < high:
+                return SCRATCH, address - low + at
+        return None, 0
+
+    # ---- memory
+
+    def _lay_out(self) -> None:
+        """Make the memory that native code reads."""
+        blob = self._blob = np.zeros(len(self._blobs) + _ALIGN, np.uint8)
+        base = blob.ctypes.data + -blob.ctypes.data % _ALIGN
+        blob[base - blob.ctypes.data :][: len(self._blobs)] = np.frombuffer(self._blobs, np.uint8)
+        for at, to in self._own:
+            ctypes.c_uint64.from_address(base + at).value = base + to
+        relocs = words("q", [n for row in self._relocs for n in row] or [0])
+        first = relocs.buffer_info()[0]
+        for row in self._rows:
+            row["args"] += base
+            row["relocs"] = first + row["relocs"] * RELOC.size
+        order = [*ENTRY.at]
+        table = words("Q", [row[name] & 0xFFFFFFFFFFFFFFFF for row in self._rows for name in order] or [0])
+        self._memory = relocs, table
+        record = self._record = Memory(GRAPH)
+        record["env"], record["entries"] = native.driver().env.address, table.buffer_info()[0]
+        record["count"], record["scratch"] = len(self._rows), self.scratch
+        record["listens"] = self.loops or self.work > LASTING
+        self.address = record.address
+        del self._rows, self._blobs, self._relocs, self._own
+        _tables[self.address] = self
+        weakref.finalize(self, _free_spare, record)
+
+
+def _free_spare(record: Memory) -> None:
+    if record["spare"]:
+        ctypes.pythonapi.PyMem_RawFree(ctypes.c_void_p(record["spare"]))
+
+
+@cache
+def pointers_of_type(t: Any) -> tuple[int, ...]:
+    """Where addresses of data and of gradients stand in a value of type ``t``."""
+    found = [0] if isinstance(t, View) else [leaf.offset for leaf in leaves(t) if isinstance(leaf.type, View)]
+    return tuple([at + k for at in found for k in (0, 8)])
+
+
+def pointers_of(program: Program) -> tuple[int, ...]:
+    """The same among the arguments of a program."""
+    return tuple([
+        offset + at for t, offset in zip(program.signature, program.offsets, strict=True) for at in pointers_of_type(t)
+    ])  # fmt: skip
+
+
+def _range_of(a: Any) -> tuple[int, int, int]:
+    """First byte, end, and address of the first element of an array."""
+    e = a._element
+    low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
+    return a._address + low, a._address + high, a._address
+
+
+def _refuse_overlaps(ranges: list[tuple[int, int, int]]) -> None:
+    for (_, end, _), (begin, _, _) in zip(sorted(ranges), sorted(ranges)[1:]):
+        if begin < end:
+            raise CaptureError("inputs of a graph lie over each other")
+
+
+def _own_memory(blocks: list[Block]) -> tuple[int, list[tuple[int, int, int]]]:
+    """How much scratch a call needs, and which bytes stand where in it: of blocks that no array shows any more."""
+    places, total = [], 0
+    for block in blocks:
+        if block.nbytes and (block.held is None or block.held() is None):
+            places.append((block.address, block.address + block.nbytes, total))
+            total += -(-block.nbytes // _ALIGN) * _ALIGN
+    return total, places
+
+
+def every(entries: list[Entry]) -> Iterator[Entry]:
+    """All entries, those of bodies included."""
+    for entry in entries:
+        yield entry
+        if isinstance(entry, Branch):
+            yield from every(entry.on_true)
+            yield from every(entry.on_false)
+        elif isinstance(entry, Loop):
+            yield from every(entry.body)
+
+
+__all__ = ["Graph", "Native", "Table", "capture", "every", "functions", "pointers_of"]
