@@ -335,13 +335,13 @@ def test_mistakes():
     def call_result():
         wp.vec3(1.0, 2.0, 3.0)[0] = 1.0
 
-    assert "3 indices for an array of 2 dimensions" in str(error(too_many, [view(f32, 2)]))
+    assert "array indexing: 3, the array has 2 dimensions" in str(error(too_many, [view(f32, 2)]))
     assert "an index must be an integer, not float32" in str(error(by_float, [view(f32, 1)]))
     missing = error(no_field, [view(Inner.__treadle_type__, 1)])
     assert isinstance(missing, KernelAttributeError) and "`mas` is not an attribute of" in str(missing)
-    assert "vec3f has no component 'w'" in str(error(no_component, [vec]))
+    assert "`w` is not an attribute of vec3f" in str(error(no_component, [vec]))
     assert "index 3 is outside of 3 parts" in str(error(outside, [vec]))
-    assert "an array has no attribute 'foo'" in str(error(no_attribute, [view(f32, 1)]))
+    assert "`foo` is not an attribute of an array" in str(error(no_attribute, [view(f32, 1)]))
     assert "the element is float32, the value is int32" in str(error(wrong_type, [view(f32, 1)]))
     assert "2 indices are needed to store an element" in str(error(whole_row, [view(f32, 2)]))
     assert "index 2 is outside of 2 parts" in str(error(matrix_index, [mat]))

@@ -96,6 +96,6 @@ def test_what_cannot_be_done_is_told():
         x = a + a
 
     assert "each of its dimensions needs an index" in str(error(store_a_row, [ROWS]))
-    assert "3 indices for an array of 2 dimensions" in str(error(too_many, [ROWS]))
-    assert "an indexed array has no attribute 'ptr'" in str(error(no_pointer, [ROWS]))
+    assert "array indexing: 3, the array has 2 dimensions" in str(error(too_many, [ROWS]))
+    assert "`ptr` is not an attribute of an indexed array" in str(error(no_pointer, [ROWS]))
     assert "cannot take indexedarray(dtype=float32, ndim=2)" in str(error(sum_of_arrays, [ROWS]))

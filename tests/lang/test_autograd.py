@@ -279,7 +279,7 @@ def test_kernels_without_gradients_are_refused():
         y[i] = x[i]
 
     inputs, outputs = pair_of_arrays([1.0, 2.0])
-    with pytest.raises(AutogradError, match="kernel .*k has no gradient: enable_backward is False"):
+    with pytest.raises(AutogradError, match="to compute Jacobians: enable_backward is False in .* of .*k"):
         autograd.jacobian(k, 2, inputs, outputs)
     assert autograd.jacobian_fd(k, 2, inputs, outputs)[0, 0].shape == (2, 2)
 
@@ -287,7 +287,7 @@ def test_kernels_without_gradients_are_refused():
         wp.launch(k, 2, inputs=[x], outputs=outputs)
         return outputs
 
-    with pytest.raises(AutogradError, match="run launches kernel .*k, which has no gradient"):
+    with pytest.raises(AutogradError, match="run launches .*k. Kernel must have backward pass enabled"):
         autograd.gradcheck(run, inputs=inputs)
 
 

@@ -144,7 +144,7 @@ def test_calls_from_python_choose_overloads_by_exact_types():
     assert kind_of.get_overload([float]).func("", 1) == "a float"
     for wrong in (lambda: kind_of(), lambda: kind_of(lambda x: x, 2.0), lambda: kind_of(1, y=2),
                   lambda: twice(wp.float64(1.0)), lambda: twice(1)):  # fmt: skip
-        with pytest.raises(wp.KernelTypeError, match="no overload of .* takes"):
+        with pytest.raises(wp.KernelTypeError, match="no overload found for arguments"):
             wrong()
 
 

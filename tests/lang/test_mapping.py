@@ -185,11 +185,11 @@ def test_wrong_inputs_and_outputs_are_told():
         (ValueError, "at least one", lambda: wp.map(both, 1.0, 2.0)),
         (TypeError, "argument 1 of wp.map cannot be a str", lambda: wp.map(both, a, "x")),
         (TypeError, "takes a function, not int", lambda: wp.map(3, a)),
-        (TypeError, r"out has shape \(5,\), the results \(3,\)", lambda: wp.map(one, a, out=b)),
+        (TypeError, r"Output array shape \(5,\) does not match expected shape \(3,\)", lambda: wp.map(one, a, out=b)),
         (TypeError, "out has dtype int32, the results float32", lambda: wp.map(one, a, out=i32)),
         (TypeError, "a list of 2 arrays", lambda: wp.map(both, a, a, out=f32)),
         (TypeError, "out has 1 arrays; the function gives 2", lambda: wp.map(both, a, a, out=[f32])),
-        (TypeError, r"out\[1\] has shape \(3, 1\)", lambda: wp.map(both, a, a, out=[f32, f32_2])),
+        (TypeError, r"out\[1\]: Output array shape \(3, 1\)", lambda: wp.map(both, a, a, out=[f32, f32_2])),
     ):
         with pytest.raises(error, match=match):
             act()

@@ -100,7 +100,7 @@ def test_copies_have_their_own_structs():
 
 
 def test_structs_have_no_parents():
-    with pytest.raises(wp.KernelTypeError, match="derives from Inner"):
+    with pytest.raises(wp.KernelTypeError, match="type Inner instead. Warp structs must be defined as base classes"):
 
         @wp.struct
         class Longer(Inner):

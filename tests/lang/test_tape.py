@@ -542,12 +542,40 @@ def test_unseen_writes_are_found_where_that_is_asked_for():
             wp.launch(double, dim=2, inputs=[x], outputs=[y])
             wp.launch(grow, dim=2, inputs=[y, arr([0.5])])
             wp.launch(squares, dim=2, inputs=[y], outputs=[out])
-        y.fill_(7.0)
+        with pytest.warns(UserWarning, match="is being written to by the host at"):
+            y.fill_(7.0)
         tape.backward(out)  # that was seen
         x.numpy()[1] = 8.0
         with pytest.raises(KernelGradientError, match="'x' changed after kernel double had read it"):
             tape.backward(out)
         assert x.list() == [1.0, 8.0] and y.list() == [7.0, 7.0]
+    finally:
+        wp.config.verify_autograd_array_access = False
+
+
+def test_writes_to_what_a_backward_pass_will_look_at_are_warned_of_where_that_is_asked_for():
+    x, y, other, out = arr([1.0, 2.0]), arr([0.0, 0.0]), arr([5.0, 6.0]), arr([0.0])
+    wp.config.verify_autograd_array_access = True
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with wp.Tape() as tape:
+                wp.launch(double, dim=2, inputs=[x], outputs=[y])
+                wp.launch(squares, dim=2, inputs=[y], outputs=[out])
+                assert not told
+                wp.launch(double, dim=2, inputs=[other], outputs=[y])
+                wp.copy(x, other)
+            x.fill_(1.0)
+            tape.backward(out)
+            x.fill_(2.0)  # the backward pass was gone through
+        said = [str(w.message) for w in told]
+        assert [s.partition(" at ")[0] for s in said] == [
+            "Array 'y' is being written to by kernel double",
+            "An array of dtype float32 and shape (2,) is being written to by an array copy",
+        ]
+        assert all(f"at {__file__}:" in s and "The tape keeps what is overwritten" in s for s in said)
+        assert all(w.filename == __file__ for w in told)
+        assert x.grad.list() == [40.0, 80.0]
     finally:
         wp.config.verify_autograd_array_access = False
 
@@ -779,11 +807,11 @@ def test_gradients_of_structs():
 
 def test_a_scope_ends_once():
     tape = wp.Tape()
-    with pytest.raises(KernelGradientError, match="no scope is open"):
+    with pytest.raises(KernelGradientError, match="ended tape scope, but scope not present"):
         tape.record_scope_end()
     tape.record_scope_begin("a")
     tape.record_scope_begin("b")
     tape.record_scope_end(remove_scope_if_empty=False)
     tape.record_scope_end()
-    with pytest.raises(KernelGradientError, match="no scope is open"):
+    with pytest.raises(KernelGradientError, match="ended tape scope, but scope not present"):
         tape.record_scope_end()

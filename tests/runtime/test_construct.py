@@ -50,7 +50,7 @@ def test_strides():
         assert a.capacity == 4 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     assert array(dtype=float, shape=3, strides=(8,)).strides == (8,) and (full(2, 3, strides=(8,)).numpy() == 3).all()
     assert empty((0, 3), dtype=int, strides=(4, 16)).capacity == 0
-    with pytest.raises(ValueError, match="1 strides for 2 dimensions"):
+    with pytest.raises(ValueError, match="Invalid number of strides, expected 2 strides, got 1"):
         empty((2, 3), strides=(4,))
 
 

@@ -297,7 +297,7 @@ def test_an_own_index_beyond_the_array_is_found_before_anything_runs():
 
 def test_arguments_are_checked_by_name():
     run = kernels.saxpy()
-    with pytest.raises(LaunchTypeError, match="argument 'a' of kernel saxpy: expected float32, got str"):
+    with pytest.raises(LaunchTypeError, match="kernel saxpy: argument 'a': expected float32, got str"):
         run.run([zeros(3), zeros(3), "2"], (3,))
     with pytest.raises(LaunchError, match="takes 3 arguments, 2 were given"):
         run.run([zeros(3), zeros(3)], (3,))

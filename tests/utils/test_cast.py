@@ -40,7 +40,7 @@ def test_wrong_arguments_are_named():
     for args, words in (
         ((a, wp.zeros((3, 2), dtype=int)), "shapes do not match ((2, 3) vs (3, 2))"),
         ((a, wp.zeros((2, 3), dtype=int), 1), "count must be left out"),
-        ((a.flatten(), wp.zeros(3, dtype=int), 5), "5 numbers are to be converted: 6 are given, there is room for 3"),
+        ((a.flatten(), wp.zeros(3, dtype=int), 5), "Cast count (5) exceeds the input size (6) or output size (3)"),
     ):
         with pytest.raises(RuntimeError) as caught:
             utils.array_cast(*args)

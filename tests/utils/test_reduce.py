@@ -69,9 +69,9 @@ def test_wrong_arguments_are_named():
         utils.array_sum(a, axis=0, out=wp.zeros(2, dtype=float))
     with pytest.raises(RuntimeError, match="out array should have type float32"):
         utils.array_sum(a, out=wp.zeros(1, dtype=int))
-    with pytest.raises(ValueError, match=r"same shape, not \(2, 3\) and \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"must have the same shape, got \(2, 3\) and \(3, 2\)"):
         utils.array_inner(a, wp.zeros((3, 2), dtype=float))
-    with pytest.raises(RuntimeError, match=r"one dtype \(float32 vs int32\)"):
+    with pytest.raises(RuntimeError, match=r"data types do not match \(float32 vs int32\)"):
         utils.array_inner(a, wp.zeros((2, 3), dtype=int))
     with pytest.raises(ValueError, match="not negative, not -1"):
         utils.array_sum(a, value_count=-1)

@@ -33,7 +33,7 @@ def test_wrong_arguments_are_named():
     a, short, other = wp.zeros(4, dtype=int), wp.zeros(1, dtype=int), wp.zeros(4, dtype=float)
     for args, words in (
         ((a, short, a), "room for value_count (4)"),
-        ((a, other, a), "one dtype, not int32 and float32"),
+        ((a, other, a), "data types do not match (int32 vs float32)"),
         ((a, a, other), "run_lengths array must be of type int32"),
         ((a, a, a, other[:1]), "run_count array must be of type int32"),
         ((other, other, a), "Unsupported data type: float32"),

@@ -58,9 +58,9 @@ def test_tapes_see_scans(n, monkeypatch):
 
 def test_wrong_arguments_are_named():
     a = wp.zeros(3, dtype=int)
-    with pytest.raises(RuntimeError, match=r"one size, not 3 and 4"):
+    with pytest.raises(RuntimeError, match=r"sizes do not match \(3 vs 4\)"):
         utils.array_scan(a, wp.zeros(4, dtype=int))
-    with pytest.raises(RuntimeError, match=r"one dtype, not int32 and float32"):
+    with pytest.raises(RuntimeError, match=r"data types do not match \(int32 vs float32\)"):
         utils.array_scan(a, wp.zeros(3, dtype=float))
     with pytest.raises(RuntimeError, match="vec3h"):
         utils.array_scan(wp.zeros(3, dtype=wp.vec3h), wp.zeros(3, dtype=wp.vec3h))

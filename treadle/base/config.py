@@ -127,8 +127,9 @@ class Config(types.ModuleType):
     enable_cpu_blocks: blocks have as many threads as a launch asks for, not one each, and ``wp.block_dim()`` tells so;
         not for kernels with tiles, which blocks of one thread work on.
     verify_fp: after each launch, say which arrays hold values that are not finite.
-    verify_autograd_array_access: tapes keep a checksum of what each launch reads; the backward pass raises where an
-        array was changed since in a way that the tape could not see.
+    verify_autograd_array_access: tapes warn of writes to what a backward pass will look at (they keep what is
+        overwritten), and note a checksum of what each launch reads; the backward pass raises where an array was changed
+        since in a way that the tape could not see.
     legacy_scalar_return_types: components of vectors, and results of builtins, are Python numbers of whatever type.
     track_memory: keep book of all arrays from ``wp.init`` on, as :class:`ScopedMemoryTracker` does for a block.
     version: the release of Warp whose language this is, which programs parse; ``treadle.__version__`` is our own.

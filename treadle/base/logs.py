@@ -158,6 +158,14 @@ def _inside() -> int:
     return count
 
 
+def place_outside() -> str:
+    """The line outside treadle that led here, as ``file:line``."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 def log_error(message: str) -> None:
     """Say that ``message`` went wrong, whatever the level."""
     _logger.error(message)

@@ -178,8 +178,9 @@ def refuse_without_backward(subject: Subject, tape: Tape) -> None:
     barred = next((plan.kernel.key for plan in plans if not plan.differentiates()), None)
     if barred is not None:
         where = "wp.config" if not config.enable_backward else "the kernel or its module"
-        what = f"kernel {barred}" if barred == subject.key else f"{subject.key} launches kernel {barred}, which"
-        raise AutogradError(f"{what} has no gradient: enable_backward is False in {where}")
+        launched = "" if barred == subject.key else f"{subject.key} launches {barred}. "
+        why = "Kernel must have backward pass enabled to compute Jacobians"
+        raise AutogradError(f"{launched}{why}: enable_backward is False in {where} of {barred}")
 
 
 class State:

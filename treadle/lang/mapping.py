@@ -238,7 +238,7 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Type]) -> list[Any]
     for i, (o, t) in enumerate(zip(given, results, strict=True)):
         what = "out" if single else f"out[{i}]"
         if tuple(o.shape) != shape:
-            raise KernelTypeError(f"{what} has shape {tuple(o.shape)}, the results {shape}")
+            raise KernelTypeError(f"{what}: Output array shape {tuple(o.shape)} does not match expected shape {shape}")
         if o.type.elem is not t:
             raise KernelTypeError(f"{what} has dtype {spell(o.type.elem)}, the results {spell(t)}")
     return given

@@ -217,7 +217,8 @@ def load_module(
     own = [module] if isinstance(module, Module) else [MODULES[name]] if name in MODULES else []
     inside = [m for n, m in MODULES.items() if n.startswith(f"{name}.")]
     if not any(m.kernels or m.functions or m.structs for m in own + inside):
-        raise LaunchError(f"module {name!r} has nothing to compile")
+        what = "does not contain any Warp kernels, functions, or structs"
+        raise LaunchError(f"module {name!r} {what}: there is nothing to compile")
     kernels = [k for m in own + inside * recursive for k in m.kernels.values()]
     load_kernels(for_blocks(kernels, block_dim), max_workers)
 

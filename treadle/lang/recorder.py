@@ -18,6 +18,7 @@ class Recorder(Log):
 
     keeps_contents = False  # whether results of what cannot be run again are copied
     sums: dict[int, dict[str, int]] | None = None  # checksums of what launches read, where those are asked for
+    passed = 0  # how many operations a backward pass has gone through
 
     # ---- launches
 
@@ -95,6 +96,10 @@ class Recorder(Log):
     def prepare(self) -> Pass:
         """A backward pass over everything that was recorded."""
         return Pass(self)
+
+    def awaits(self, a: array) -> bool:
+        """Whether a backward pass that is to come looks at what is in ``a``."""
+        return self.passed < len(self.ops) and self.meets(a)
 
     def writes_to(self, a: array) -> bool:
         """Whether something recorded writes to ``a``, or may do so unseen."""

@@ -37,7 +37,7 @@ def constant(x: T) -> T:
     17
     """
     if not is_constant(x):
-        raise TypeError(f"wp.constant takes a number, vector, matrix or quaternion, not {type(x).__name__}")
+        raise TypeError(f"wp.constant takes a number, vector, matrix or quaternion. Invalid constant type: {type(x)}")
     return x
 
 

@@ -140,8 +140,9 @@ def zero_of(t: Type) -> Any:
     return class_of(t)()
 
 
-def convert(value: Any, t: Type, what: str) -> Any:
-    """``value`` as a field of type ``t`` holds it; raises LaunchTypeError naming ``what`` where it does not fit."""
+def convert(value: Any, t: Type, what: str, place: str = "") -> Any:
+    """``value`` as a field of type ``t`` holds it; raises LaunchTypeError naming ``what`` where it does not fit.
+    ``place`` is ``what`` in other words, inside a sentence."""
     if isinstance(t, Scalar):
         if type(value) is class_of(t):
             return value
@@ -164,7 +165,7 @@ def convert(value: Any, t: Type, what: str) -> Any:
         if not fits(have.elem, t.elem):
             raise LaunchTypeError(f"{what} expects dtype {spell(t.elem)}, got {spell(have.elem)}")
         if not fits(have, t):
-            raise LaunchTypeError(f"{what} expects an array of {t.ndim} dimension(s), not of {have.ndim}")
+            raise LaunchTypeError(f"{what} expects an array with {t.ndim} dimension(s), got {have.ndim} dimension(s)")
         return value
     cls = class_of(t)
     if isinstance(value, cls):
@@ -174,7 +175,7 @@ def convert(value: Any, t: Type, what: str) -> Any:
     if isinstance(value, bool | np.bool_ | np.number) or type(value) is class_of(b1):
         log_warning(
             f"A value of type `{type(value).__name__}` for each component of a `{cls.__name__}`, as for "
-            f"{what[0].lower()}{what[1:]}, is deprecated: write the components", DeprecationWarning, 4,
+            f"{place or what[0].lower() + what[1:]}, is deprecated: write the components", DeprecationWarning, 4,
         )  # fmt: skip
         return cls(*[float(value)] * t.n)
     if not hasattr(value, "__len__"):
@@ -282,7 +283,8 @@ _TAKEN = frozenset({"_type", "treadle_type", "numpy_dtype", "numpy_value"})
 def _declare(c: type, module: Module | str | None, frame: Any) -> type:
     parents = [b.__name__ for b in c.__mro__[1:] if issubclass(b, StructBase)]
     if parents:
-        raise KernelTypeError(f"struct {c.__name__} derives from {parents[0]}", hint="give it a field of that type")
+        instead = f"give it a field of type {parents[0]} instead"
+        raise KernelTypeError(f"struct {c.__name__}: {instead}. Warp structs must be defined as base classes")
     annotations = c.__dict__.get("__annotations__") or getattr(c, "__annotations__", {})
     namespace = {**frame.f_globals, **frame.f_locals, **vars(sys.modules.get(c.__module__, c))}
     namespace.update(frame.f_locals)

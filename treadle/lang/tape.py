@@ -21,6 +21,7 @@ from ..runtime.array import array
 from ..runtime.writes import put_zeros
 from ..types.core import Scalar
 from .checkpoint import recorder_for
+from .overwrites import warn_of_launch, warn_of_write
 from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back, copy_struct, gradients_of
@@ -121,7 +122,7 @@ class Tape:
         here = len(self.launches)
         ended = sum([name is None for _, name, _ in self.scopes])
         if 2 * ended >= len(self.scopes):
-            raise KernelGradientError("no scope is open that could end here")
+            raise KernelGradientError("ended tape scope, but scope not present: Tape.record_scope_begin opens one")
         if remove_scope_if_empty and self.scopes and self.scopes[-1][:2] == (here, self.scopes[-1][1]):
             if self.scopes[-1][1] is not None:
                 self.scopes.pop()
@@ -161,6 +162,7 @@ class Tape:
         try:
             with changing(self.gradients.values() if watch.watchers else ()):
                 self._back(self._recorder.prepare(), loss, grads or {})
+            self._recorder.passed = len(self.launches)
         finally:
             _current = recording
             if watching:
@@ -338,6 +340,8 @@ def changing(arrays: Iterable[array]) -> Iterator[None]:
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
     """A write from the host, on its way through the tapes that watch."""
     tape = _current
+    if config.verify_autograd_array_access:
+        warn_of_write(_others(None), dest, source)
     near = () if _alone(tape) else [r for r in _others(tape) if not r.apart(dest)]
     kept = [(r, r.before_foreign([dest])) for r in near]
     if getattr(dest, "_left", False):
@@ -348,6 +352,13 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
         tape._recorder.host_write(dest, perform, args, source)
     for recorder, met in kept:
         recorder.after_foreign(met, [dest])
+
+
+def _verify(recorder: Recorder | None, plan: Plan, args: Sequence[Any]) -> None:
+    """Before a launch: warn of what it overwrites, note what ``recorder`` will look at."""
+    warn_of_launch(_others(None), plan, args)
+    if recorder is not None:
+        recorder.note_sums(plan, args)
 
 
 def _far(plan: Plan, args: Sequence[Any]) -> bool:
@@ -372,9 +383,9 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     try:
         if tape is None and _far(plan, args):
             return quick(dim, inputs, outputs)
+        if config.verify_autograd_array_access:
+            _verify(recorder, plan, args)
         if recorder is not None:
-            if config.verify_autograd_array_access:
-                recorder.note_sums(plan, args)
             recorder.before_launch(plan, dim, args)
         if not _alone(tape):
             others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in _others(tape)]
@@ -397,14 +408,14 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
 def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], None], record: bool) -> None:
     """``run()``, a launch with ``args``, while tapes watch."""
     tape = _current if record else None
+    recorder = tape._recorder if tape is not None else None
+    if config.verify_autograd_array_access:
+        _verify(recorder, plan, args)
     others = [(r, r.before_foreign_launch(plan, dims, args)) for r in _others(tape)]
     written = plan.written(args)
-    recorder = tape._recorder if tape is not None else None
     if recorder is not None:
         if not plan.plain:
             args = [copy_struct(x) if hasattr(type(x), "treadle_type") else x for x in args]
-        if config.verify_autograd_array_access:
-            recorder.note_sums(plan, args)
         recorder.before_launch(plan, dims, args)
     try:
         run()

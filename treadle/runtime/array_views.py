@@ -128,5 +128,6 @@ def reshape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     found = normal_shape(wanted)
     if product(found) != size:
         given = tuple(shape) if unknown else found
-        raise ArrayError(f"the {size} elements of shape {old} do not make up shape {given}")
+        wanted = f"into shape {given} (size {product(found)})"
+        raise ArrayError(f"cannot reshape array of shape {old} (size {size}) {wanted}")
     return found

@@ -55,7 +55,7 @@ class CompositeValue:
     def from_ptr(cls, ptr: int) -> Any:
         """A copy of the value that lies at address ``ptr`` in memory."""
         if not ptr:
-            raise RuntimeError("there is no value at address 0")
+            raise RuntimeError("NULL pointer exception: no value lies at address 0")
         t = cls.__treadle_type__
         raw = np.frombuffer(ctypes.string_at(ptr, t.size), numpy_dtype(t.elem))
         return cls._of((bf16_values(raw) if t.elem is bf16 else raw).tolist())
@@ -238,7 +238,8 @@ class VectorValue(CompositeValue):
 
 
 def _no_index(value: CompositeValue, key: Any) -> KeyError:
-    return KeyError(f"{type(value).__name__} has no component {key!r}; ask with ints or slices")
+    expected = "int or pair of ints" if isinstance(value, MatrixValue) else "int or slice"
+    return KeyError(f"Invalid key {key!r}, expected {expected}, for components of {type(value).__name__}")
 
 
 def _flat(value: Any, shape: tuple[int, ...], name: str) -> list:
@@ -396,12 +397,12 @@ class MatrixValue(CompositeValue):
         """The rows and the columns that an index means, a range where it is a slice."""
         t = self.__treadle_type__
         if not isinstance(key, tuple):
-            return self._along(key, t.rows), range(t.cols)
+            return self._along(key, t.rows, "row"), range(t.cols)
         if len(key) != 2:
-            raise KeyError(f"a matrix has a row and a column, not {len(key)} indices")
-        return self._along(key[0], t.rows), self._along(key[1], t.cols)
+            raise KeyError(f"Invalid key, expected one or two indices, got {len(key)}: a matrix has rows and columns")
+        return self._along(key[0], t.rows, "row"), self._along(key[1], t.cols, "column")
 
-    def _along(self, key: Any, n: int) -> int | range:
+    def _along(self, key: Any, n: int, line: str) -> int | range:
         if key.__class__ is int:
             i = key
         elif isinstance(key, slice):
@@ -412,7 +413,7 @@ class MatrixValue(CompositeValue):
             except TypeError:
                 raise _no_index(self, key) from None
         if not -n <= i < n:
-            raise IndexError(f"index {i} in {type(self).__name__}, where {n} are in a line")
+            raise IndexError(f"{i} for the {n} {line}s of {type(self).__name__}: Invalid {line} index")
         return i % n
 
     def _places(self, row: int | range, column: int | range) -> list[int]:
@@ -474,12 +475,12 @@ def _component(i: int, n: int) -> property:
 
     def get(self: VectorValue) -> Any:
         if i >= n:
-            raise AttributeError(f"{type(self).__name__} has no component {'xyzw'[i]!r}")
+            raise AttributeError(f"{type(self).__name__} has no attribute {'xyzw'[i]!r}")
         return self._shown(self._data[i])
 
     def put(self: VectorValue, value: Any) -> None:
         if i >= n:
-            raise AttributeError(f"{type(self).__name__} has no component {'xyzw'[i]!r}")
+            raise AttributeError(f"{type(self).__name__} has no attribute {'xyzw'[i]!r}")
         self._data[i] = self._pack([value])[0]
 
     return property(get, put, doc=f"Component {i}.")

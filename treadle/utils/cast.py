@@ -59,7 +59,8 @@ def array_cast(in_array: wp.array, out_array: wp.array, count: int | None = None
     n = (in_array.size if count is None else count) * each
     source, target = _scalars(in_array), _scalars(out_array)
     if n > min(source.size, target.size):
-        raise ArrayError(f"{n} numbers are to be converted: {source.size} are given, there is room for {target.size}")
+        sizes = f"the input size ({source.size}) or output size ({target.size})"
+        raise ArrayError(f"array_cast() counts scalars: Cast count ({n}) exceeds {sizes}")
     if n:
         wp.launch(_cast_kernel(target.dtype), n, inputs=[source], outputs=[target], device=in_array.device)
     if not out_array.is_contiguous:

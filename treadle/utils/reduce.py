@@ -125,9 +125,9 @@ def array_inner(
     """
     same_device(a, b, "a and b lie on different devices")
     if a.shape != b.shape:
-        raise ArrayError(f"array_inner() takes arrays of the same shape, not {a.shape} and {b.shape}")
+        raise ArrayError(f"array_inner() arguments must have the same shape, got {a.shape} and {b.shape}")
     if a.dtype is not b.dtype:
-        raise ArrayError(f"a and b must have one dtype ({a.dtype.__name__} vs {b.dtype.__name__})")
+        raise ArrayError(f"A and b array data types do not match ({a.dtype.__name__} vs {b.dtype.__name__})")
     return _reduce("array_inner", [a, b], a.type.elem, (_inner_kernel, _inner_lines), out, count, axis)
 
 

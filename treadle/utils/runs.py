@@ -102,8 +102,8 @@ def _check(values: wp.array, run_values: wp.array, run_lengths: wp.array, run_co
     if min(values.size, run_values.size, run_lengths.size) < n:
         raise ArrayError(f"every array must have room for value_count ({n}) elements")
     if values.dtype is not run_values.dtype:
-        both = f"{values.dtype.__name__} and {run_values.dtype.__name__}"
-        raise ArrayError(f"values and run_values must have one dtype, not {both}")
+        both = f"{values.dtype.__name__} vs {run_values.dtype.__name__}"
+        raise ArrayError(f"the values and run_values data types do not match ({both})")
     for name, a in (("run_lengths", run_lengths), ("run_count", run_count)):
         if a is not None and a.dtype is not wp.int32:
             raise ArrayError(f"{name} array must be of type int32")

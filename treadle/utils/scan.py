@@ -123,10 +123,10 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
     """
     same_device(in_array, out_array, "in_array and out_array lie on different devices")
     if in_array.size != out_array.size:
-        raise ArrayError(f"in_array and out_array must have one size, not {in_array.size} and {out_array.size}")
+        raise ArrayError(f"In and out array storage sizes do not match ({in_array.size} vs {out_array.size})")
     if in_array.dtype is not out_array.dtype:
-        both = f"{in_array.dtype.__name__} and {out_array.dtype.__name__}"
-        raise ArrayError(f"in_array and out_array must have one dtype, not {both}")
+        both = f"{in_array.dtype.__name__} vs {out_array.dtype.__name__}"
+        raise ArrayError(f"In and out array data types do not match ({both})")
     if type_scalar_type(in_array.dtype) not in SCALARS:
         raise ArrayError(f"Unsupported data type: {in_array.dtype.__name__}")
     values, out = in_array.flatten(), out_array.flatten()

@@ -274,7 +274,8 @@ def segmented_sort_pairs(
     if ends is None:
         starts, ends = starts[:-1], starts[1:]
     if starts.size != ends.size:
-        raise ArrayError(f"{starts.size} segment_start_indices and {ends.size} segment_end_indices make no pairs")
+        sizes = f"({starts.size} vs {ends.size})"
+        raise ArrayError(f"segment_start_indices and segment_end_indices must have the same size {sizes}")
     if keys.dtype not in KEYS or values.dtype is not wp.int32:
         raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}")
     if not starts.size:
