@@ -13,18 +13,61 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.constants import MINVAL
+from treadle.types.core import Type, View
+from treadle.types.limits import Limit, OpenType
 
-COMPONENTS = {"int": 1, "real": 1, "vec2": 2, "vec3": 3, "quat": 4, "mat33": 9, "spatial": 6, "inertia": 10}
+COMPONENTS = {
+    "int": 1, "real": 1, "vec2": 2, "vec3": 3, "vec4": 4, "vec5": 5, "quat": 4, "mat33": 9, "spatial": 6, "inertia": 10,
+}  # fmt: skip
+
+
+class Rows(OpenType):
+    """An annotation: arrays with a row for each world (``own``), or with one row for all worlds.
+
+    The array's layout tells: the rows of worlds lie side by side, so that the type knows the first stride; of
+    an array with one row it does not (`fields.Fields.allocate`).
+    """
+
+    __slots__ = ("own",)
+
+    def __init__(self, own: bool):
+        self.own = own
+        self.limit = Limit(self.fits, "rows", own)
+
+    def fits(self, t: Type) -> bool:
+        """Whether arrays of type ``t`` are meant."""
+        return isinstance(t, View) and (t.strides[0] is not None) is self.own
+
+    def __repr__(self) -> str:
+        return f"Rows(own={self.own})"
+
+
+@wp.func
+def row(w: int, field: Rows(own=False)):
+    """Where a field of the model has the values of world ``w``: ``field[row(w, field), i]``.
+
+    A constant 0, and the access uniform, as long as all worlds share the field; ``w``, and the access contiguous,
+    once each has values of its own. The type of the array decides, so kernels are compiled anew where fields differ.
+    """
+    return 0
+
+
+@wp.func
+def row(w: int, field: Rows(own=True)):  # noqa: F811
+    return w
 
 
 @cache
 def types(real: Any) -> SimpleNamespace:
-    """The value types of one precision: ``real vec2 vec3 quat mat33 spatial inertia param``."""
+    """The value types of one precision: ``real vec2 vec3 vec4 vec5 quat mat33 spatial inertia``."""
     double = real is wp.float64
     return SimpleNamespace(
         real=real,
         vec2=wp.vec2d if double else wp.vec2,
         vec3=wp.vec3d if double else wp.vec3,
+        vec4=wp.vec4d if double else wp.vec4,
+        vec5=wp.types.vector(length=5, dtype=real),
         quat=wp.quatd if double else wp.quat,
         mat33=wp.mat33d if double else wp.mat33,
         spatial=wp.spatial_vectord if double else wp.spatial_vector,
@@ -78,7 +121,60 @@ def _rotations(real: Any) -> dict[str, Any]:
             xz - wy, yz + wx, one - (xx + yy),
         )  # fmt: skip
 
-    return dict(mul_quat=mul_quat, turn_quat=turn_quat, unit_quat=unit_quat, quat_to_mat=quat_to_mat)
+    @wp.func
+    def column(m: mat33, k: int):
+        """Column ``k`` of a rotation: where the frame's axis points."""
+        return vec3(m[0, k], m[1, k], m[2, k])
+
+    @wp.func
+    def turn_vec(q: quat, v: vec3):
+        """``v`` turned by a unit quaternion."""
+        return quat_to_mat(q) * v
+
+    @wp.func
+    def conj_quat(q: quat):
+        return quat(q[0], -q[1], -q[2], -q[3])
+
+    @wp.func
+    def quat_to_vel(q: quat):
+        """The rotation vector of a unit quaternion: its axis times its angle, which is at most a half turn."""
+        axis = vec3(q[1], q[2], q[3])
+        s = wp.length(axis)
+        if s > real(MINVAL):
+            axis = axis / s
+        else:
+            axis = vec3(real(1.0), real(0.0), real(0.0))
+        angle = real(2.0) * wp.atan2(s, q[0])
+        if angle > real(wp.PI):
+            angle = angle - real(2.0 * wp.PI)
+        return axis * angle
+
+    @wp.func
+    def sub_quat(a: quat, b: quat):
+        """The rotation vector, in the frame of ``b``, that turns ``b`` to ``a``."""
+        return quat_to_vel(mul_quat(conj_quat(b), a))
+
+    @wp.func
+    def integrate_quat(q: quat, omega: vec3, h: real):
+        """``q`` turned by the angular velocity ``omega``, in its own frame, during ``h``."""
+        speed = wp.length(omega)
+        axis = vec3(real(1.0), real(0.0), real(0.0))
+        if speed > real(MINVAL):
+            axis = omega / speed
+        return mul_quat(unit_quat(q), turn_quat(axis, h * speed))
+
+    return dict(
+        mul_quat=mul_quat,
+        turn_quat=turn_quat,
+        unit_quat=unit_quat,
+        quat_to_mat=quat_to_mat,
+        column=column,
+        turn_vec=turn_vec,
+        conj_quat=conj_quat,
+        quat_to_vel=quat_to_vel,
+        sub_quat=sub_quat,
+        integrate_quat=integrate_quat,
+    )
 
 
 def _about_axes(real: Any, mul_quat: wp.Function, turn_quat: wp.Function) -> dict[str, Any]:

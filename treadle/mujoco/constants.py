@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mujoco
 
 import treadle as wp
 
-SLIDE = wp.constant(int(mujoco.mjtJoint.mjJNT_SLIDE))
-GAIN_AFFINE = wp.constant(int(mujoco.mjtGain.mjGAIN_AFFINE))
-BIAS_AFFINE = wp.constant(int(mujoco.mjtBias.mjBIAS_AFFINE))
 
-SPRING = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_SPRING))
-DAMPER = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_DAMPER))
-GRAVITY = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_GRAVITY))
-CLAMPCTRL = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL))
-ACTUATION = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_ACTUATION))
-EULERDAMP = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP))
+def _number(member: Any) -> Any:
+    return wp.constant(int(member))
+
+
+FREE = _number(mujoco.mjtJoint.mjJNT_FREE)
+BALL = _number(mujoco.mjtJoint.mjJNT_BALL)
+SLIDE = _number(mujoco.mjtJoint.mjJNT_SLIDE)
+HINGE = _number(mujoco.mjtJoint.mjJNT_HINGE)
+
+TRACK = _number(mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
+TRACKCOM = _number(mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM)
+TARGETBODY = _number(mujoco.mjtCamLight.mjCAMLIGHT_TARGETBODY)
+TARGETBODYCOM = _number(mujoco.mjtCamLight.mjCAMLIGHT_TARGETBODYCOM)
+
+TENDON_FIXED = _number(mujoco.mjtTendon.mjTENDON_FIXED)
+WRAP_PULLEY = _number(mujoco.mjtWrap.mjWRAP_PULLEY)
+WRAP_SITE = _number(mujoco.mjtWrap.mjWRAP_SITE)
+WRAP_SPHERE = _number(mujoco.mjtWrap.mjWRAP_SPHERE)
+WRAP_CYLINDER = _number(mujoco.mjtWrap.mjWRAP_CYLINDER)
+
+TRN_JOINT = _number(mujoco.mjtTrn.mjTRN_JOINT)
+TRN_JOINTINPARENT = _number(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+TRN_SLIDERCRANK = _number(mujoco.mjtTrn.mjTRN_SLIDERCRANK)
+TRN_TENDON = _number(mujoco.mjtTrn.mjTRN_TENDON)
+TRN_SITE = _number(mujoco.mjtTrn.mjTRN_SITE)
+TRN_BODY = _number(mujoco.mjtTrn.mjTRN_BODY)
+
+DYN_NONE = _number(mujoco.mjtDyn.mjDYN_NONE)
+DYN_INTEGRATOR = _number(mujoco.mjtDyn.mjDYN_INTEGRATOR)
+DYN_FILTER = _number(mujoco.mjtDyn.mjDYN_FILTER)
+DYN_FILTEREXACT = _number(mujoco.mjtDyn.mjDYN_FILTEREXACT)
+DYN_MUSCLE = _number(mujoco.mjtDyn.mjDYN_MUSCLE)
+DYN_PID = _number(mujoco.mjtDyn.mjDYN_PID)
+DYN_DCMOTOR = _number(mujoco.mjtDyn.mjDYN_DCMOTOR)
+GAIN_FIXED = _number(mujoco.mjtGain.mjGAIN_FIXED)
+GAIN_AFFINE = _number(mujoco.mjtGain.mjGAIN_AFFINE)
+GAIN_MUSCLE = _number(mujoco.mjtGain.mjGAIN_MUSCLE)
+GAIN_PID = _number(mujoco.mjtGain.mjGAIN_PID)
+GAIN_DCMOTOR = _number(mujoco.mjtGain.mjGAIN_DCMOTOR)
+BIAS_NONE = _number(mujoco.mjtBias.mjBIAS_NONE)
+BIAS_AFFINE = _number(mujoco.mjtBias.mjBIAS_AFFINE)
+BIAS_MUSCLE = _number(mujoco.mjtBias.mjBIAS_MUSCLE)
+BIAS_DCMOTOR = _number(mujoco.mjtBias.mjBIAS_DCMOTOR)
+
+SPRING = _number(mujoco.mjtDisableBit.mjDSBL_SPRING)
+DAMPER = _number(mujoco.mjtDisableBit.mjDSBL_DAMPER)
+GRAVITY = _number(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+CLAMPCTRL = _number(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
+ACTUATION = _number(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+EULERDAMP = _number(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 
 MINVAL = wp.constant(1e-15)  # mjMINVAL: a mass below it counts as none

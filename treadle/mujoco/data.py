@@ -9,7 +9,7 @@ import numpy as np
 import treadle as wp
 from treadle.mujoco.algebra import types
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
-from treadle.mujoco.model import SIZES, Model
+from treadle.mujoco.model import Model, sizes_of
 
 
 class Data(Fields):
@@ -23,10 +23,14 @@ class Data(Fields):
     time = state("real", "nworld", "simulation time, s")
     qpos = state("real", "nworld nq", "joint positions, m or rad")
     qvel = state("real", "nworld nv", "joint velocities")
+    act = state("real", "nworld na", "activations of actuators")
+    qacc_warmstart = state("real", "nworld nv", "acceleration with which the solver starts")
 
     ctrl = control("real", "nworld nu", "actuator controls")
     qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")
     xfrc_applied = control("spatial", "nworld nbody", "forces and torques applied to bodies at their centres of mass")
+    mocap_pos = control("vec3", "nworld nmocap", "positions of mocap bodies, m")
+    mocap_quat = control("quat", "nworld nmocap", "orientations of mocap bodies")
 
     xpos = derived("kinematics", "vec3", "nworld nbody", "positions of bodies in the world's frame, m")
     xquat = derived("kinematics", "quat", "nworld nbody", "orientations of bodies, (w, x, y, z)")
@@ -43,31 +47,53 @@ class Data(Fields):
     subtree_com = derived("com_pos", "vec3", "nworld nbody", "centre of mass of each subtree, m")
     cinert = derived("com_pos", "inertia", "nworld nbody", "inertia of bodies about the centre of mass of their tree")
     cdof = derived("com_pos", "spatial", "nworld nv", "motion of each degree of freedom about that point")
+    cam_xpos = derived("camera_frames", "vec3", "nworld ncam", "positions of cameras, m")
+    cam_xmat = derived("camera_frames", "mat33", "nworld ncam", "orientations of cameras")
+    light_xpos = derived("light_frames", "vec3", "nworld nlight", "positions of lights, m")
+    light_xdir = derived("light_frames", "vec3", "nworld nlight", "directions of lights")
+    ten_length = derived("tendon", "real", "nworld ntendon", "lengths of tendons, m")
+    ten_J = derived("tendon", "real", "nworld nJten", "how they change with each degree of freedom (``ten_J_colind``)")
     crb = derived("crb", "inertia", "nworld nbody", "inertia of composite bodies")
     M = derived("crb", "real", "nworld nC", "mass matrix: of each row the columns that are ancestors")
     qLD = derived("factor_m", "real", "nworld nC", "its factor L' D L")
     qLDiagInv = derived("factor_m", "real", "nworld nv", "1 / D")
-    actuator_length = derived("transmission", "real", "nworld nu", "lengths of actuators")
+    actuator_length = derived("transmission", "real", "nworld nout", "lengths of actuators")
+    actuator_moment = derived("transmission", "real", "nworld nJmom", "how they change with each degree of freedom "
+                              "(``moment_colind``)")  # fmt: skip
 
     cvel = derived("com_vel", "spatial", "nworld nbody", "velocities of bodies, about the centre of mass of their tree")
     cdof_dot = derived("com_vel", "spatial", "nworld nv", "rate of change of cdof")
-    qfrc_spring = derived("passive", "real", "nworld nv", "forces of springs")
-    qfrc_damper = derived("passive", "real", "nworld nv", "forces of dampers")
+    ten_velocity = derived("tendon_vel", "real", "nworld ntendon", "velocities of tendons, m/s")
+    actuator_velocity = derived("actuator_vel", "real", "nworld nout", "velocities of actuators")
+    qfrc_spring = derived("joint_springs", "real", "nworld nv", "forces of springs")
+    qfrc_damper = derived("joint_dampers", "real", "nworld nv", "forces of dampers")
+    qfrc_gravcomp = derived("gravity_compensation", "real", "nworld nv", "forces against gravity")
+    qfrc_fluid = derived("fluid", "real", "nworld nv", "forces of the medium")
     qfrc_passive = derived("passive", "real", "nworld nv", "all passive forces")
     qfrc_bias = derived("rne", "real", "nworld nv", "Coriolis, centrifugal and gravitational forces")
-    actuator_velocity = derived("actuator_vel", "real", "nworld nu", "velocities of actuators")
 
-    actuator_force = derived("fwd_actuation", "real", "nworld nu", "forces of actuators")
-    qfrc_actuator = derived("fwd_actuation", "real", "nworld nv", "the same, on joints")
+    act_dot = derived("act_dynamics", "real", "nworld na", "rate of change of activations")
+    actuator_force = derived("fwd_actuation", "real", "nworld nout", "forces of actuators")
+    qfrc_actuator = derived("actuator_forces_on_joints", "real", "nworld nv", "the same, on joints")
     qfrc_smooth = derived("fwd_acceleration", "real", "nworld nv", "all forces but those of constraints")
     qacc_smooth = derived("fwd_acceleration", "real", "nworld nv", "the acceleration they give")
     qacc = derived("fwd_acceleration", "real", "nworld nv", "joint accelerations")
+    qfrc_constraint = derived("fwd_acceleration", "real", "nworld nv", "forces of constraints on joints")
+    qfrc_inverse = derived("inverse", "real", "nworld nv", "forces that give qacc: those of actuators and applied ones")
+
+    # contacts: results of `collision`
+
+    # constraints: results of `constraint` and `solver`
+    eq_active = control("int", "nworld neq", "whether equality constraints are on")
+
+    # sensors: results of `sensor`
+    sensordata = derived("sensor", "real", "nworld nsensordata", "outputs of sensors")
 
     cacc = scratch("spatial", "nworld nbody", "accelerations of bodies while qacc = 0 (rne)")
     cfrc_int = scratch("spatial", "nworld nbody", "forces on bodies while qacc = 0 (rne)")
     qH = scratch("real", "nworld nC", "factor of the mass matrix with damping (euler)")
     qHDiagInv = scratch("real", "nworld nv", "1 / D of the same")
-    qacc_euler = scratch("real", "nworld nv", "acceleration over the step, damping taken at its end")
+    qacc_integrated = scratch("real", "nworld nv", "acceleration over the step, by the integrator")
 
     start_qpos = scratch("real", "nworld nq", "qpos from which the last step set out")
     start_qvel = scratch("real", "nworld nv", "qvel from which the last step set out")
@@ -114,7 +140,7 @@ class Data(Fields):
 
 
 def _sizes(mjm: mujoco.MjModel | Model) -> dict[str, int]:
-    return dict(mjm.sizes) if isinstance(mjm, Model) else {name: int(getattr(mjm, name)) for name in SIZES}
+    return dict(mjm.sizes) if isinstance(mjm, Model) else sizes_of(mjm)
 
 
 def _precision(mjm: mujoco.MjModel | Model, dtype: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco.algebra import COMPONENTS, types
-from treadle.mujoco.planes import planar
+from treadle.mujoco.planes import LINE, planar
 
 
 class Field:
@@ -69,6 +69,7 @@ class Fields:
         self.real, self.sizes = real, sizes
         self.version = 0  # counts arrays that took another's place
         self._arrays: dict[str, wp.array] = {}
+        self.varied: dict[str, int] = {}  # of fields that differ between worlds: how many worlds they are for
 
     @classmethod
     def rows(cls) -> Iterator[Field]:
@@ -82,7 +83,8 @@ class Fields:
 
     def extent(self, row: Field) -> tuple[int, ...]:
         """The shape of a field in this instance."""
-        return tuple(1 if s == "*" else int(s) if s.isdigit() else self.sizes[s] for s in row.shape)
+        worlds = self.varied.get(row.name, 1)
+        return tuple(worlds if s == "*" else int(s) if s.isdigit() else self.sizes[s] for s in row.shape)
 
     def value_type(self, row: Field) -> Any:
         """The element type of a field in this instance's precision."""
@@ -104,25 +106,53 @@ class Fields:
         return self.read(getattr(type(self), name))
 
     def allocate(self, row: Field) -> wp.array:
-        """A zeroed array for a field: in planes if the field has a world axis."""
+        """A zeroed array for a field: in planes if it has a world axis, or differs between worlds."""
         shape, dtype = self.extent(row), self.value_type(row)
-        if row.shape[0] == "nworld":
+        if row.shape[0] == "nworld" or row.name in self.varied:
             itemsize = 8 if self.real is wp.float64 and row.kind != "int" else 4
             return planar(shape[0], shape[1:], dtype, COMPONENTS[row.kind], itemsize)
+        if row.shape == ("*",):  # a stride that its type cannot know marks it as common to all worlds (`algebra.row`)
+            return _lone(dtype)
         return wp.zeros(shape, dtype=dtype)
 
     def assign(self, row: Field, value: Any) -> None:
-        """Put another array of the same type and shape in a field's place."""
+        """Put another array of the same type and shape in a field's place.
+
+        A field of the model (leading axis ``*``) takes an array of one row, for all worlds, or of a row for each world.
+        """
         shape, dtype = self.extent(row), self.value_type(row)
         if not isinstance(value, wp.array):
             raise TypeError(f"{row.name} is an array of {dtype.__name__}; to set its values, use {row.name}.assign(…)")
-        if tuple(value.shape) != shape or value.dtype is not dtype:
+        rows = (value.shape[0] if value.ndim and row.shape[0] == "*" else shape[0],)
+        if tuple(value.shape) != rows + shape[1:] or value.dtype is not dtype or 0 in rows:
             raise ValueError(
                 f"{row.name} has shape {shape} ({', '.join(row.shape)}) and type {dtype.__name__}, "
                 f"not {tuple(value.shape)} and {value.dtype.__name__}"
             )
+        if row.shape[0] == "*":
+            self.vary(row, rows[0])
+            value = self._laid_out(row, value)
         self._arrays[row.name] = value
         self.replaced(row, value)
+
+    def vary(self, row: Field, worlds: int) -> None:
+        """Note that a field of the model has ``worlds`` rows; 1 if all worlds share it."""
+        self.varied.pop(row.name, None)
+        if worlds > 1:
+            self.varied[row.name] = worlds
+
+    def _laid_out(self, row: Field, value: wp.array) -> wp.array:
+        """``value`` if it lies in memory as the field's own array would, else a copy that does."""
+        own = self.allocate(row)
+        if value.type is own.type:
+            return value
+        if value.requires_grad:
+            raise ValueError(
+                f"{row.name} would be copied into another layout and the copy has no gradient: assign an array without "
+                f"gradient, then set {row.name}.requires_grad and write to {row.name}"
+            )
+        own.numpy()[...] = value.numpy()
+        return own
 
     def replaced(self, row: Field, value: wp.array) -> None:
         """Take note that ``value`` has come in the place of another array."""
@@ -134,3 +164,17 @@ class Fields:
         values = np.asarray(values)
         inner = target.shape[1:] if row.shape[0] in ("nworld", "*") else target.shape
         target[...] = values.reshape(inner if values.size == int(np.prod(inner)) else target.shape)
+
+
+def _lone(dtype: Any) -> wp.array:
+    """A zeroed array of one element whose stride is not that of dense arrays."""
+    memory = np.zeros(2 * LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % LINE
+    return wp.array(
+        ptr=memory.ctypes.data + start,
+        dtype=dtype,
+        shape=(1,),
+        strides=(LINE,),
+        capacity=LINE,
+        deleter=lambda ptr, capacity, memory=memory: None,  # the array keeps its deleter, and that the memory
+    )

@@ -1,4 +1,4 @@
-"""Stages that depend on positions alone: kinematics, com_pos, crb, factor_m, transmission.
+"""Stages that depend on positions alone: kinematics, com_pos, crb, factor_m.
 
 One thread is one world; the loops over bodies and joints run over the model's tables and are the same in every world. A
 kernel's parameters are named after the fields of `Model` and `Data` that they are, which is how a launch finds them.
@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, types
-from treadle.mujoco.constants import MINVAL, SLIDE
+from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.constants import BALL, FREE, MINVAL, SLIDE
+from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
 
 ints = wp.array(dtype=int)
@@ -18,7 +19,7 @@ ints = wp.array(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_kinematics(real), **_inertia(real), **_transmission(real)}
+    return {**_kinematics(real), **_inertia(real), **_mass(real)}
 
 
 def _kinematics(real: Any) -> dict[str, wp.Kernel]:
@@ -28,11 +29,12 @@ def _kinematics(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def kinematics(
-        body_parentid: ints, body_jntadr: ints, body_jntnum: ints, jnt_type: ints, jnt_qposadr: ints,
+        body_parentid: ints, body_mocapid: ints, body_jntadr: ints, body_jntnum: ints,
+        jnt_type: ints, jnt_qposadr: ints,
         body_pos: wp.array2d(dtype=vec3), body_quat: wp.array2d(dtype=quat),
         body_ipos: wp.array2d(dtype=vec3), body_iquat: wp.array2d(dtype=quat),
         jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), qpos0: wp.array2d(dtype=real),
-        qpos: wp.array2d(dtype=real),
+        qpos: wp.array2d(dtype=real), mocap_pos: wp.array2d(dtype=vec3), mocap_quat: wp.array2d(dtype=quat),
         xpos: wp.array2d(dtype=vec3), xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
         xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33),
         xanchor: wp.array2d(dtype=vec3), xaxis: wp.array2d(dtype=vec3),
@@ -47,101 +49,115 @@ def _kinematics(real: Any) -> dict[str, wp.Kernel]:
         ximat[w, 0] = mat33(one, zero, zero, zero, one, zero, zero, zero, one)
         for b in range(1, body_parentid.shape[0]):
             p = body_parentid[b]
-            pos = xpos[w, p] + xmat[w, p] * body_pos[0, b]
-            turn = mul_quat(xquat[w, p], body_quat[0, b])
+            pos = body_pos[row(w, body_pos), b]
+            turn = body_quat[row(w, body_quat), b]
+            if body_mocapid[b] >= 0:
+                pos = mocap_pos[w, body_mocapid[b]]
+                turn = unit_quat(mocap_quat[w, body_mocapid[b]])
+            pos = xpos[w, p] + xmat[w, p] * pos
+            turn = mul_quat(xquat[w, p], turn)
             for j in range(body_jntadr[b], body_jntadr[b] + body_jntnum[b]):
-                before = quat_to_mat(turn)
-                anchor = pos + before * jnt_pos[0, j]
-                axis = before * jnt_axis[0, j]
-                move = qpos[w, jnt_qposadr[j]] - qpos0[0, jnt_qposadr[j]]
-                if jnt_type[j] == SLIDE:
-                    pos = pos + axis * move
+                q = jnt_qposadr[j]
+                if jnt_type[j] == FREE:
+                    pos = vec3(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2])
+                    turn = unit_quat(quat(qpos[w, q + 3], qpos[w, q + 4], qpos[w, q + 5], qpos[w, q + 6]))
+                    xanchor[w, j] = pos
+                    xaxis[w, j] = jnt_axis[row(w, jnt_axis), j]
                 else:
-                    turn = mul_quat(turn, turn_quat(jnt_axis[0, j], move))
-                    pos = anchor - quat_to_mat(turn) * jnt_pos[0, j]
-                xanchor[w, j] = anchor
-                xaxis[w, j] = axis
+                    before = quat_to_mat(turn)
+                    arm = jnt_pos[row(w, jnt_pos), j]
+                    local = jnt_axis[row(w, jnt_axis), j]
+                    anchor = pos + before * arm
+                    axis = before * local
+                    if jnt_type[j] == SLIDE:
+                        pos = pos + axis * (qpos[w, q] - qpos0[row(w, qpos0), q])
+                    else:
+                        if jnt_type[j] == BALL:
+                            own = quat(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2], qpos[w, q + 3])
+                            turn = mul_quat(turn, unit_quat(own))
+                        else:
+                            turn = mul_quat(turn, turn_quat(local, qpos[w, q] - qpos0[row(w, qpos0), q]))
+                        pos = anchor - quat_to_mat(turn) * arm
+                    xanchor[w, j] = anchor
+                    xaxis[w, j] = axis
             turn = unit_quat(turn)
             mat = quat_to_mat(turn)
             xpos[w, b] = pos
             xquat[w, b] = turn
             xmat[w, b] = mat
-            xipos[w, b] = pos + mat * body_ipos[0, b]
-            ximat[w, b] = quat_to_mat(mul_quat(turn, body_iquat[0, b]))
+            xipos[w, b] = pos + mat * body_ipos[row(w, body_ipos), b]
+            ximat[w, b] = quat_to_mat(mul_quat(turn, body_iquat[row(w, body_iquat), b]))
 
-    @wp.kernel
-    def geom_frames(
-        geom_bodyid: ints, geom_pos: wp.array2d(dtype=vec3), geom_quat: wp.array2d(dtype=quat),
-        xpos: wp.array2d(dtype=vec3), xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
-        geom_xpos: wp.array2d(dtype=vec3), geom_xmat: wp.array2d(dtype=mat33),
-    ):  # fmt: skip
-        """Place every geom in the frame of its body."""
-        w = wp.tid()
-        for g in range(geom_bodyid.shape[0]):
-            b = geom_bodyid[g]
-            geom_xpos[w, g] = xpos[w, b] + xmat[w, b] * geom_pos[0, g]
-            geom_xmat[w, g] = quat_to_mat(mul_quat(xquat[w, b], geom_quat[0, g]))
-
-    @wp.kernel
-    def site_frames(
-        site_bodyid: ints, site_pos: wp.array2d(dtype=vec3), site_quat: wp.array2d(dtype=quat),
-        xpos: wp.array2d(dtype=vec3), xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
-        site_xpos: wp.array2d(dtype=vec3), site_xmat: wp.array2d(dtype=mat33),
-    ):  # fmt: skip
-        """Place every site in the frame of its body."""
-        w = wp.tid()
-        for s in range(site_bodyid.shape[0]):
-            b = site_bodyid[s]
-            site_xpos[w, s] = xpos[w, b] + xmat[w, b] * site_pos[0, s]
-            site_xmat[w, s] = quat_to_mat(mul_quat(xquat[w, b], site_quat[0, s]))
-
-    return dict(kinematics=kinematics, geom_frames=geom_frames, site_frames=site_frames)
+    return dict(kinematics=kinematics)
 
 
 def _inertia(real: Any) -> dict[str, wp.Kernel]:
     t, a = types(real), algebra(real)
     vec3, mat33, spatial, inertia = t.vec3, t.mat33, t.spatial, t.inertia
-    pair, place_inertia, mul_inertia = a.pair, a.place_inertia, a.mul_inertia
-    factor = factorisation(real).factor
+    pair, column, place_inertia = a.pair, a.column, a.place_inertia
 
     @wp.kernel
     def com_pos(
         body_parentid: ints, body_rootid: ints, body_jntadr: ints, body_jntnum: ints, jnt_type: ints, jnt_dofadr: ints,
         body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real),
         body_inertia: wp.array2d(dtype=vec3),
-        xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33),
+        xmat: wp.array2d(dtype=mat33), xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33),
         xanchor: wp.array2d(dtype=vec3), xaxis: wp.array2d(dtype=vec3),
         subtree_com: wp.array2d(dtype=vec3), cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
     ):  # fmt: skip
         """Centres of mass of subtrees; inertias and joint axes about the centre of mass of the whole tree."""
         w = wp.tid()
-        zero = real(0.0)
+        zero, one = real(0.0), real(1.0)
         nbody = body_parentid.shape[0]
         for b in range(nbody):
-            subtree_com[w, b] = xipos[w, b] * body_mass[0, b]
+            subtree_com[w, b] = xipos[w, b] * body_mass[row(w, body_mass), b]
         for i in range(nbody - 1):
             b = nbody - 1 - i
             p = body_parentid[b]
             subtree_com[w, p] = subtree_com[w, p] + subtree_com[w, b]
         for b in range(nbody):
-            if body_subtreemass[0, b] < real(MINVAL):
+            mass = body_subtreemass[row(w, body_subtreemass), b]
+            if mass < real(MINVAL):
                 subtree_com[w, b] = xipos[w, b]
             else:
-                subtree_com[w, b] = subtree_com[w, b] / body_subtreemass[0, b]
+                subtree_com[w, b] = subtree_com[w, b] / mass
         cinert[w, 0] = inertia(zero, zero, zero, zero, zero, zero, zero, zero, zero, zero)
         for b in range(1, nbody):
             com = subtree_com[w, body_rootid[b]]
-            cinert[w, b] = place_inertia(body_inertia[0, b], ximat[w, b], xipos[w, b] - com, body_mass[0, b])
+            moments = body_inertia[row(w, body_inertia), b]
+            cinert[w, b] = place_inertia(moments, ximat[w, b], xipos[w, b] - com, body_mass[row(w, body_mass), b])
             for j in range(body_jntadr[b], body_jntadr[b] + body_jntnum[b]):
-                axis = xaxis[w, j]
-                if jnt_type[j] == SLIDE:
-                    cdof[w, jnt_dofadr[j]] = pair(vec3(zero, zero, zero), axis)
+                i = jnt_dofadr[j]
+                none = vec3(zero, zero, zero)
+                arm = com - xanchor[w, j]
+                if jnt_type[j] == FREE:
+                    cdof[w, i] = pair(none, vec3(one, zero, zero))
+                    cdof[w, i + 1] = pair(none, vec3(zero, one, zero))
+                    cdof[w, i + 2] = pair(none, vec3(zero, zero, one))
+                    i = i + 3
+                if jnt_type[j] == FREE or jnt_type[j] == BALL:
+                    for k in range(3):
+                        axis = column(xmat[w, b], k)
+                        cdof[w, i + k] = pair(axis, wp.cross(axis, arm))
+                elif jnt_type[j] == SLIDE:
+                    cdof[w, i] = pair(none, xaxis[w, j])
                 else:
-                    cdof[w, jnt_dofadr[j]] = pair(axis, wp.cross(axis, com - xanchor[w, j]))
+                    cdof[w, i] = pair(xaxis[w, j], wp.cross(xaxis[w, j], arm))
+
+    return dict(com_pos=com_pos)
+
+
+def _mass(real: Any) -> dict[str, wp.Kernel]:
+    t, a = types(real), algebra(real)
+    spatial, inertia, mul_inertia = t.spatial, t.inertia, a.mul_inertia
+    factor = factorisation(real).factor
+    added = drivetrain(real).added
 
     @wp.kernel
     def crb(
-        body_parentid: ints, dof_bodyid: ints, M_rowadr: ints, M_rownnz: ints, M_colind: ints,
+        body_parentid: ints, dof_bodyid: ints, dof_jntid: ints, jnt_actuatorid: ints,
+        actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_armature: wp.array2d(dtype=real),
+        actuator_gear: wp.array2d(dtype=spatial), M_rowadr: ints, M_rownnz: ints, M_colind: ints,
         dof_armature: wp.array2d(dtype=real), cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
         crb: wp.array2d(dtype=inertia), M: wp.array2d(dtype=real),
     ):  # fmt: skip
@@ -160,7 +176,35 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
             last = M_rowadr[i] + M_rownnz[i] - 1
             for e in range(M_rowadr[i], last + 1):
                 M[w, e] = wp.dot(cdof[w, M_colind[e]], momentum)
-            M[w, last] = M[w, last] + dof_armature[0, i]
+            j = dof_jntid[i]
+            rotor = added(w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_armature,
+                          actuator_gear)  # fmt: skip
+            M[w, last] = M[w, last] + (dof_armature[row(w, dof_armature), i] + rotor)
+
+    @wp.kernel
+    def tendon_armature(
+        tendon_actuatorid: ints, actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int),
+        actuator_armature: wp.array2d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
+        tendon_armature: wp.array2d(dtype=real), ten_J_rownnz: ints, ten_J_rowadr: ints, ten_J_colind: ints,
+        M_rowadr: ints, M_rownnz: ints, M_colind: ints, ten_J: wp.array2d(dtype=real), M: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """Inertia that goes with the velocities of tendons: ``M += J' armature J``."""
+        w = wp.tid()
+        for k in range(tendon_actuatorid.shape[0]):
+            rotor = added(w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_armature,
+                          actuator_gear)  # fmt: skip
+            rotor = rotor + tendon_armature[row(w, tendon_armature), k]
+            first = ten_J_rowadr[k]
+            if rotor != real(0.0):
+                for x in range(first, first + ten_J_rownnz[k]):
+                    i = ten_J_colind[x]
+                    share = rotor * ten_J[w, x]
+                    y = first
+                    for e in range(M_rowadr[i], M_rowadr[i] + M_rownnz[i]):  # both rows are in ascending order
+                        while y < x and ten_J_colind[y] < M_colind[e]:
+                            y = y + 1
+                        if ten_J_colind[y] == M_colind[e]:
+                            M[w, e] = M[w, e] + share * ten_J[w, y]
 
     @wp.kernel
     def factor_m(
@@ -173,18 +217,4 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
             qLD[w, e] = M[w, e]
         factor(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv)
 
-    return dict(com_pos=com_pos, crb=crb, factor_m=factor_m)
-
-
-def _transmission(real: Any) -> dict[str, wp.Kernel]:
-    @wp.kernel
-    def transmission(
-        actuator_trnid: ints, jnt_qposadr: ints, actuator_gear: wp.array2d(dtype=real), qpos: wp.array2d(dtype=real),
-        actuator_length: wp.array2d(dtype=real),
-    ):  # fmt: skip
-        """Length of each actuator: its joint's position times the gear."""
-        w = wp.tid()
-        for u in range(actuator_trnid.shape[0]):
-            actuator_length[w, u] = actuator_gear[0, u] * qpos[w, jnt_qposadr[actuator_trnid[u]]]
-
-    return dict(transmission=transmission)
+    return dict(crb=crb, tendon_armature=tendon_armature, factor_m=factor_m)

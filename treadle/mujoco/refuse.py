@@ -1,4 +1,4 @@
-"""What this slice of the engine does not simulate is refused when a model is put, by element and attribute.
+"""What the engine does not simulate is refused when a model is put, by element and attribute; nothing is ignored.
 
 A row names a kind of element and an attribute, says which of the model's elements use it, and what to do about it.
 Attributes that a version of MuJoCo does not have are none that its models can use.
@@ -14,10 +14,23 @@ import mujoco
 import numpy as np
 
 from treadle.base.errors import UnsupportedModelError
+from treadle.mujoco.structure import constraints
+
+# Parts of the engine that are still to come: their elements are refused until the line here says True.
+DONE = {
+    "geom: contacts": False,
+    "joint: limited": False,
+    "tendon: limited": False,
+    "joint: frictionloss": False,
+    "tendon: frictionloss": False,
+    "equality": False,
+    "sensor": False,
+}
 
 OBJECT = {
     "body": mujoco.mjtObj.mjOBJ_BODY,
     "joint": mujoco.mjtObj.mjOBJ_JOINT,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
     "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
     "tendon": mujoco.mjtObj.mjOBJ_TENDON,
     "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
@@ -51,33 +64,29 @@ def _other(field: str, normal: int) -> Callable[[mujoco.MjModel], Any]:
     return lambda m: np.asarray(getattr(m, field, ())) != normal
 
 
-JOINT, GAIN, BIAS = mujoco.mjtJoint, mujoco.mjtGain, mujoco.mjtBias
+TRN, DYN, GAIN, BIAS = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
 
 REFUSALS = (
-    Refusal("joint", "type", _not_in("jnt_type", JOINT.mjJNT_HINGE, JOINT.mjJNT_SLIDE),
-            "hinge and slide are supported"),
-    Refusal("joint", "stiffness (polynomial)", _nonzero("jnt_stiffnesspoly")),
-    Refusal("joint", "damping (polynomial)", _nonzero("dof_dampingpoly")),
     Refusal("joint", "springyield", _nonzero("jnt_springyield")),
-    Refusal("joint", "actuatorgravcomp", _nonzero("jnt_actgravcomp")),
-    Refusal("body", "gravcomp", _nonzero("body_gravcomp")),
-    Refusal("body", "mocap", lambda m: m.body_mocapid >= 0),
+    Refusal("tendon", "springyield", _nonzero("tendon_springyield")),
     Refusal("body", "plugin", lambda m: m.body_plugin >= 0),
-    Refusal("actuator", "joint (the transmission)", _not_in("actuator_trntype", mujoco.mjtTrn.mjTRN_JOINT),
-            "actuators on joints are supported"),
-    Refusal("actuator", "dyntype", _not_in("actuator_dyntype", mujoco.mjtDyn.mjDYN_NONE),
-            "stateless actuators are supported"),
-    Refusal("actuator", "gaintype", _not_in("actuator_gaintype", GAIN.mjGAIN_FIXED, GAIN.mjGAIN_AFFINE)),
-    Refusal("actuator", "biastype", _not_in("actuator_biastype", BIAS.mjBIAS_NONE, BIAS.mjBIAS_AFFINE)),
-    Refusal("actuator", "armature", _nonzero("actuator_armature")),
-    Refusal("actuator", "damping", _nonzero("actuator_damping")),
-    Refusal("actuator", "damping (polynomial)", _nonzero("actuator_dampingpoly")),
+    Refusal("geom", "plugin", lambda m: m.geom_plugin >= 0),
+    Refusal("geom", "adhesion", _nonzero("geom_adhesion")),
+    Refusal("geom", "surfacevel", _nonzero("geom_surfacevel")),
+    Refusal("geom", "fluidshape", lambda m: m.geom_fluid[:, 0] > 0),
+    Refusal("actuator", "transmission", _not_in("actuator_trntype", TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT)),
+    Refusal("actuator", "dyntype", _not_in("actuator_dyntype", DYN.mjDYN_NONE, DYN.mjDYN_INTEGRATOR,
+                                           DYN.mjDYN_FILTER, DYN.mjDYN_FILTEREXACT, DYN.mjDYN_MUSCLE)),
+    Refusal("actuator", "gaintype", _not_in("actuator_gaintype", GAIN.mjGAIN_FIXED, GAIN.mjGAIN_AFFINE,
+                                            GAIN.mjGAIN_MUSCLE)),
+    Refusal("actuator", "biastype", _not_in("actuator_biastype", BIAS.mjBIAS_NONE, BIAS.mjBIAS_AFFINE,
+                                            BIAS.mjBIAS_MUSCLE)),
     Refusal("actuator", "delay", _nonzero("actuator_delay")),
+    Refusal("actuator", "nsample (history)", lambda m: m.actuator_history[:, 0] > 0),
     Refusal("actuator", "plugin", lambda m: m.actuator_plugin >= 0),
     Refusal("actuator", "number of controls", _other("actuator_ctrlnum", 1)),
     Refusal("actuator", "number of outputs", _other("actuator_outnum", 1)),
     Refusal("tendon", "tendon", _present("ntendon")),
-    Refusal("sensor", "sensor", _present("nsensor"), "set the flag mjDSBL_SENSOR to simulate without them"),
     Refusal("flex", "flex", _present("nflex")),
 )  # fmt: skip
 
@@ -91,42 +100,32 @@ def check(mjm: mujoco.MjModel) -> None:
 
 
 def _constraints(mjm: mujoco.MjModel) -> Iterator[str]:
-    bit, off = mujoco.mjtDisableBit, mjm.opt.disableflags
-    if off & bit.mjDSBL_CONSTRAINT:
-        return
-    meeting = (mjm.geom_contype[:, None] & mjm.geom_conaffinity[None, :]) != 0
-    meeting = (meeting | meeting.T) & (mjm.geom_bodyid[:, None] != mjm.geom_bodyid[None, :])
-    kinds = {
-        "geom: contacts": bool(meeting.any() or mjm.npair) and not off & bit.mjDSBL_CONTACT,
-        "joint: limited": bool(mjm.jnt_limited.any()) and not off & bit.mjDSBL_LIMIT,
-        "joint: frictionloss": bool(mjm.dof_frictionloss.any()) and not off & bit.mjDSBL_FRICTIONLOSS,
-        "equality": bool(mjm.neq) and not off & bit.mjDSBL_EQUALITY,
-    }
-    for kind, used in kinds.items():
-        if used:
+    for kind, used in constraints(mjm).items():
+        if used and not DONE[kind]:
             yield f"{kind}: constraints are not supported yet (set the flag mjDSBL_CONSTRAINT to simulate without them)"
 
 
 def _elements(mjm: mujoco.MjModel) -> Iterator[str]:
-    sensing = not mjm.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR
+    if mjm.nsensor and not DONE["sensor"] and not mjm.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR:
+        for index in range(mjm.nsensor):
+            yield f"{_named(mjm, 'sensor', index)}: sensor (set the flag mjDSBL_SENSOR to simulate without them)"
     for row in REFUSALS:
-        if row.element == "sensor" and not sensing:
-            continue
         for index in np.flatnonzero(row.users(mjm)):
-            name = mujoco.mj_id2name(mjm, OBJECT[row.element], int(index))
-            called = f"'{name}'" if name else f"number {index}"
-            yield f"{row.element} {called}: {row.attribute}" + (f" ({row.hint})" if row.hint else "")
+            yield f"{_named(mjm, row.element, index)}: {row.attribute}" + (f" ({row.hint})" if row.hint else "")
+
+
+def _named(mjm: mujoco.MjModel, element: str, index: int) -> str:
+    name = mujoco.mj_id2name(mjm, OBJECT[element], int(index))
+    return f"{element} '{name}'" if name else f"{element} number {index}"
 
 
 def _options(mjm: mujoco.MjModel) -> Iterator[str]:
     opt = mjm.opt
-    if opt.integrator != mujoco.mjtIntegrator.mjINT_EULER:
+    if opt.integrator not in (mujoco.mjtIntegrator.mjINT_EULER,):
         yield f"option integrator: {mujoco.mjtIntegrator(opt.integrator).name[6:]} (Euler is supported)"
     for name in ("density", "viscosity"):
         if getattr(opt, name):
             yield f"option {name}: fluid forces"
-    if opt.disableactuator:
-        yield "option actuatorgroupdisable"
     harmless = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
     for bit in mujoco.mjtEnableBit.__members__.values():
         if bit.name != "mjNENABLE" and int(bit) != harmless and opt.enableflags & int(bit):

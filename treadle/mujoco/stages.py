@@ -3,29 +3,94 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import mujoco
+
 import treadle as wp
 from treadle.lang.tape import recording
-from treadle.mujoco import acceleration, position, velocity
+from treadle.mujoco import acceleration, actuation, frames, integrators, passive, position, transmission, velocity
 from treadle.mujoco.data import Data
-from treadle.mujoco.model import Model
+from treadle.mujoco.model import Model, Option
 from treadle.mujoco.straight import step_kernel
-
-POSITION = ("kinematics", "geom_frames", "site_frames", "com_pos", "crb", "factor_m", "transmission")
-VELOCITY = ("com_vel", "passive", "rne", "actuator_vel")
-ACCELERATION = ("fwd_actuation", "fwd_acceleration")
-STAGES = POSITION + VELOCITY + ACCELERATION
 
 STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
 
 
+def _always(m: Model) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of the computation: the kernel ``name`` of ``kernels``, or, where one launch does not do, ``run``.
+
+    ``group`` says what it depends on: ``position``, ``velocity`` or ``acceleration`` (controls and forces too);
+    ``needed(m)`` whether a model has anything for it to do. ``run(m, d, **other)`` finds in ``other`` the arrays that
+    take the place of fields.
+    """
+
+    group: str
+    name: str
+    kernels: Callable[[Any], dict[str, wp.Kernel]] | None = None
+    needed: Callable[[Model], bool] = _always
+    run: Callable[..., None] | None = None
+
+
+def _has(size: str) -> Callable[[Model], bool]:
+    return lambda m: m.sizes[size] > 0
+
+
+def _uses(*names: str) -> Callable[[Model], bool]:
+    return lambda m: not m.uses.isdisjoint(names)
+
+
+# The order is that of MuJoCo's mj_forward. A stage that is not here is not computed; `refuse` refuses what needs it.
+TABLE = (
+    Stage("position", "kinematics", position.kernels),
+    Stage("position", "geom_frames", frames.kernels),
+    Stage("position", "site_frames", frames.kernels),
+    Stage("position", "com_pos", position.kernels),
+    Stage("position", "camera_frames", frames.kernels, _has("ncam")),
+    Stage("position", "light_frames", frames.kernels, _has("nlight")),
+    Stage("position", "crb", position.kernels),
+    Stage("position", "factor_m", position.kernels),
+    # collision
+    # make_constraint
+    Stage("position", "transmission", transmission.kernels),
+    # sensors of positions
+    Stage("velocity", "actuator_vel", transmission.kernels),
+    Stage("velocity", "com_vel", velocity.kernels),
+    Stage("velocity", "joint_springs", passive.kernels),
+    Stage("velocity", "joint_dampers", passive.kernels),
+    Stage("velocity", "gravity_compensation", passive.kernels, _uses("body_gravcomp")),
+    Stage("velocity", "passive", passive.kernels),
+    Stage("velocity", "rne", velocity.kernels),
+    # sensors of velocities
+    Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
+    Stage("acceleration", "fwd_actuation", actuation.kernels),
+    Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
+    Stage("acceleration", "fwd_acceleration", acceleration.kernels),
+    # solve
+    # sensors of accelerations
+)
+STAGES = {stage.name: stage for stage in TABLE}
+PASSIVE = ("joint_springs", "joint_dampers", "gravity_compensation", "passive")
+ADVANCE = {
+    "euler": integrators.kernels,
+    "advance_act": integrators.kernels,
+    "advance": integrators.kernels,
+}
+
+
 @cache
 def stage_kernel(name: str, real: Any) -> wp.Kernel:
-    """The kernel of a stage for one precision."""
-    kernels = {**position.kernels(real), **velocity.kernels(real), **acceleration.kernels(real)}
-    return kernels[name]
+    """The kernel of a stage, or of an integrator, for one precision."""
+    kernels = ADVANCE[name] if name in ADVANCE else STAGES[name].kernels
+    return kernels(real)[name]
 
 
 @cache
@@ -40,10 +105,10 @@ def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
     def argument(name: str) -> Any:
         if name in other:
             return other[name]
-        if name in ("opt_disableflags", "pushed"):
-            return d.pushed if name == "pushed" else m.opt.disableflags
+        if name == "pushed":
+            return d.pushed
         if name.startswith("opt_"):
-            return m.opt.field(name[4:])
+            return getattr(m.opt, name[4:]) if name[4:] in Option.NUMBERS else m.opt.field(name[4:])
         return (m if hasattr(Model, name) else d).field(name)
 
     return [argument(name) for name in parameters(kernel)]
@@ -81,7 +146,13 @@ class Plan:
 
 
 def run_stage(name: str, m: Model, d: Data, **other: Any) -> None:
-    """Launch one stage over all worlds."""
+    """Do one stage, or one part of an integrator, in all worlds."""
+    stage = STAGES.get(name)
+    if stage is not None and not stage.needed(m):
+        return
+    if stage is not None and stage.run is not None:
+        stage.run(m, d, **other)
+        return
     kernel = stage_kernel(name, d.real)
     wp.launch(kernel, dim=d.nworld, inputs=bind(kernel, m, d, **other))
 
@@ -98,9 +169,9 @@ def catch_up(m: Model, d: Data, name: str) -> None:
 
 def settle(d: Data) -> None:
     """Compute everything that the last step passed by, before fields are overwritten one by one."""
-    for name in STAGES:
-        if name in d._pending:
-            catch_up(d._model, d, name)
+    for stage in TABLE:
+        if stage.name in d._pending:
+            catch_up(d._model, d, stage.name)
 
 
 def check_match(m: Model, d: Data) -> None:
@@ -110,6 +181,10 @@ def check_match(m: Model, d: Data) -> None:
     for name, size in m.sizes.items():
         if d.sizes[name] != size:
             raise ValueError(f"the data has {name} = {d.sizes[name]}, the model {size}: it was made for another model")
+    for table in (m, m.opt):
+        for name, worlds in table.varied.items():
+            if worlds != d.nworld:
+                raise ValueError(f"{name} of the model has a row for each of {worlds} worlds, the data has {d.nworld}")
 
 
 def _run(names: tuple[str, ...], m: Model, d: Data) -> None:
@@ -119,9 +194,18 @@ def _run(names: tuple[str, ...], m: Model, d: Data) -> None:
         run_stage(name, m, d)
 
 
+def _group(group: str) -> tuple[str, ...]:
+    return tuple(stage.name for stage in TABLE if stage.group == group)
+
+
 def kinematics(m: Model, d: Data) -> None:
     """Place bodies, joints, geoms and sites: ``xpos xquat xmat xipos ximat xanchor xaxis geom_… site_…``."""
     _run(("kinematics", "geom_frames", "site_frames"), m, d)
+
+
+def camlight(m: Model, d: Data) -> None:
+    """Place cameras and lights: ``cam_xpos cam_xmat light_xpos light_xdir``."""
+    _run(("camera_frames", "light_frames"), m, d)
 
 
 def com_pos(m: Model, d: Data) -> None:
@@ -140,7 +224,7 @@ def factor_m(m: Model, d: Data) -> None:
 
 
 def transmission(m: Model, d: Data) -> None:
-    """``actuator_length`` from ``qpos``."""
+    """``actuator_length actuator_moment``."""
     _run(("transmission",), m, d)
 
 
@@ -150,8 +234,8 @@ def com_vel(m: Model, d: Data) -> None:
 
 
 def passive(m: Model, d: Data) -> None:
-    """Forces of springs and dampers: ``qfrc_spring qfrc_damper qfrc_passive``."""
-    _run(("passive",), m, d)
+    """``qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid`` and their sum ``qfrc_passive``."""
+    _run(PASSIVE, m, d)
 
 
 def rne(m: Model, d: Data) -> None:
@@ -161,17 +245,17 @@ def rne(m: Model, d: Data) -> None:
 
 def fwd_position(m: Model, d: Data) -> None:
     """All stages that depend on positions alone."""
-    _run(POSITION, m, d)
+    _run(_group("position"), m, d)
 
 
 def fwd_velocity(m: Model, d: Data) -> None:
     """All stages that depend on velocities."""
-    _run(VELOCITY, m, d)
+    _run(_group("velocity"), m, d)
 
 
 def fwd_actuation(m: Model, d: Data) -> None:
-    """``actuator_force qfrc_actuator`` from ``ctrl``."""
-    _run(("fwd_actuation",), m, d)
+    """``act_dot actuator_force qfrc_actuator`` from ``ctrl`` and ``act``."""
+    _run(("act_dynamics", "fwd_actuation", "actuator_forces_on_joints"), m, d)
 
 
 def fwd_acceleration(m: Model, d: Data) -> None:
@@ -183,15 +267,16 @@ def forward(m: Model, d: Data) -> None:
     """Every derived field from the present state, without advancing time."""
     check_match(m, d)
     d._pending.clear()
-    for name in STAGES:
-        run_stage(name, m, d)
+    for stage in TABLE:
+        run_stage(stage.name, m, d)
 
 
 def euler(m: Model, d: Data) -> None:
     """Advance ``qvel qpos time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
     check_match(m, d)
     settle(d)
-    run_stage("euler", m, d)
+    for name in ADVANCE:
+        run_stage(name, m, d)
 
 
 def step(m: Model, d: Data, nstep: int = 1) -> None:
@@ -218,12 +303,16 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     """
     if nstep < 1:
         raise ValueError(f"nstep is at least 1, not {nstep}")
-    if not 0 < m.nv <= STRAIGHT_DOFS:
+    if not (m.straight and m.nv <= STRAIGHT_DOFS):
+        integrate = INTEGRATORS[m.opt.integrator]
         for _ in range(nstep):
             forward(m, d)
-            run_stage("euler", m, d)
+            integrate(m, d)
         return
     if d._plan is None or not d._plan.holds(m, d):
         d._plan = Plan(m, d)
     d._plan.launch(d, nstep)
     d._model, d._pending = m, set(STAGES)
+
+
+INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): euler}

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, types
+from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constants import (
     ACTUATION,
     BIAS_AFFINE,
@@ -56,8 +56,8 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
         none = vec3(real(0.0), real(0.0), real(0.0))
         for b in range(1, nbody):
             p = wp.static(s.body_parentid[b])
-            pos = body_pos[0, b]
-            turn = body_quat[0, b]
+            pos = body_pos[row(w, body_pos), b]
+            turn = body_quat[row(w, body_quat), b]
             if wp.static(s.body_parentid[b] > 0):
                 pos = xpos[p] + xmat[p] * pos
                 turn = mul_quat(xquat[p], turn)
@@ -65,16 +65,17 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
             for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
                 anchor[j] = pos
                 if wp.static(not s.jnt_centred[j]):
-                    anchor[j] = pos + mat * jnt_pos[0, j]
+                    anchor[j] = pos + mat * jnt_pos[row(w, jnt_pos), j]
                 if wp.static(s.jnt_type[j] == SLIDE):
-                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[0, j])
-                    pos = pos + axis[j] * (q[j] - qpos0[0, j])
+                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[row(w, jnt_axis), j])
+                    pos = pos + axis[j] * (q[j] - qpos0[row(w, qpos0), j])
                 else:
-                    turn = wp.static(spin[s.jnt_main[j]])(turn, jnt_axis[0, j], q[j] - qpos0[0, j])
+                    angle = q[j] - qpos0[row(w, qpos0), j]
+                    turn = wp.static(spin[s.jnt_main[j]])(turn, jnt_axis[row(w, jnt_axis), j], angle)
                     mat = quat_to_mat(turn)
-                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[0, j])
+                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[row(w, jnt_axis), j])
                     if wp.static(not s.jnt_centred[j]):
-                        pos = anchor[j] - mat * jnt_pos[0, j]
+                        pos = anchor[j] - mat * jnt_pos[row(w, jnt_pos), j]
             xpos[b] = pos
             xquat[b] = turn
             xmat[b] = mat
@@ -95,9 +96,10 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
                     vel = vel + cdof[j] * v[j]
                 cvel[b] = vel
                 cacc[b] = acc
-                principal = quat_to_mat(mul_quat(turn, body_iquat[0, b]))
-                offset = pos - origin + mat * body_ipos[0, b]
-                crb[b] = place_inertia(body_inertia[0, b], principal, offset, body_mass[0, b])
+                principal = quat_to_mat(mul_quat(turn, body_iquat[row(w, body_iquat), b]))
+                offset = pos - origin + mat * body_ipos[row(w, body_ipos), b]
+                mass = body_mass[row(w, body_mass), b]
+                crb[b] = place_inertia(body_inertia[row(w, body_inertia), b], principal, offset, mass)
                 cfrc[b] = mul_inertia(crb[b], acc) + cross_force(vel, mul_inertia(crb[b], vel))
                 if wp.static(pushed):
                     cfrc[b] = cfrc[b] - push_at(xfrc_applied[w, b], offset)
@@ -113,7 +115,7 @@ def _gather(s: Structure, real: Any) -> wp.Function:
 
     @wp.func
     def gather(
-        dof_armature: wp.array2d(dtype=real), cdof: wp.array(dtype=spatial),
+        w: int, dof_armature: wp.array2d(dtype=real), cdof: wp.array(dtype=spatial),
         crb: wp.array(dtype=inertia), cfrc: wp.array(dtype=spatial),
         M: wp.array(dtype=real), force: wp.array(dtype=real),
     ):  # fmt: skip
@@ -128,7 +130,7 @@ def _gather(s: Structure, real: Any) -> wp.Function:
             momentum = mul_inertia(crb[body], cdof[i])
             for e in range(wp.static(s.row(i)[0]), wp.static(s.row(i)[1] + 1)):
                 M[e] = wp.dot(cdof[wp.static(s.M_colind[e])], momentum)
-            M[last] = M[last] + dof_armature[0, i]
+            M[last] = M[last] + dof_armature[row(w, dof_armature), i]
             force[i] = force[i] - wp.dot(cdof[i], cfrc[body])
 
     return gather
@@ -136,14 +138,14 @@ def _gather(s: Structure, real: Any) -> wp.Function:
 
 def _drive(s: Structure, real: Any) -> wp.Function:
     """Forces of actuators (`acceleration.fwd_actuation`)."""
-    vec2 = types(real).vec2
+    vec2, spatial = types(real).vec2, types(real).spatial
     nv = len(s.dof_bodyid)
     driven = 0 if s.disableflags & ACTUATION else len(s.actuator_trnid)
     clamping = not s.disableflags & CLAMPCTRL
 
     @wp.func
     def drive(
-        w: int, actuator_gear: wp.array2d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
+        w: int, actuator_gear: wp.array2d(dtype=spatial), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_ctrlrange: wp.array2d(dtype=vec2),
         actuator_forcerange: wp.array2d(dtype=vec2), jnt_actfrcrange: wp.array2d(dtype=vec2),
         ctrl: wp.array2d(dtype=real), q: wp.array(dtype=real), v: wp.array(dtype=real),
@@ -153,26 +155,31 @@ def _drive(s: Structure, real: Any) -> wp.Function:
             drives[i] = real(0.0)
         for u in range(driven):
             j = wp.static(s.actuator_trnid[u])
-            gear = actuator_gear[0, u]
+            gear = actuator_gear[row(w, actuator_gear), u][0]
             length = gear * q[j]
             speed = gear * v[j]
             signal = ctrl[w, u]
             if wp.static(clamping and s.actuator_ctrllimited[u] != 0):
-                signal = wp.clamp(signal, actuator_ctrlrange[0, u][0], actuator_ctrlrange[0, u][1])
-            gain = actuator_gainprm[0, u, 0]
+                limit = actuator_ctrlrange[row(w, actuator_ctrlrange), u]
+                signal = wp.clamp(signal, limit[0], limit[1])
+            g = row(w, actuator_gainprm)
+            gain = actuator_gainprm[g, u, 0]
             if wp.static(s.actuator_gaintype[u] == GAIN_AFFINE):
-                gain = gain + actuator_gainprm[0, u, 1] * length + actuator_gainprm[0, u, 2] * speed
+                gain = gain + actuator_gainprm[g, u, 1] * length + actuator_gainprm[g, u, 2] * speed
             push = gain * signal
             if wp.static(s.actuator_biastype[u] == BIAS_AFFINE):
-                push = push + actuator_biasprm[0, u, 0]
-                push = push + actuator_biasprm[0, u, 1] * length + actuator_biasprm[0, u, 2] * speed
+                g = row(w, actuator_biasprm)
+                push = push + actuator_biasprm[g, u, 0]
+                push = push + actuator_biasprm[g, u, 1] * length + actuator_biasprm[g, u, 2] * speed
             if wp.static(s.actuator_forcelimited[u] != 0):
-                push = wp.clamp(push, actuator_forcerange[0, u][0], actuator_forcerange[0, u][1])
+                limit = actuator_forcerange[row(w, actuator_forcerange), u]
+                push = wp.clamp(push, limit[0], limit[1])
             drives[j] = drives[j] + gear * push
         for i in range(nv):
             share = drives[i]
             if wp.static(s.jnt_actfrclimited[i] != 0):
-                share = wp.clamp(share, jnt_actfrcrange[0, i][0], jnt_actfrcrange[0, i][1])
+                limit = jnt_actfrcrange[row(w, jnt_actfrcrange), i]
+                share = wp.clamp(share, limit[0], limit[1])
             force[i] = force[i] + share
 
     return drive
@@ -191,10 +198,10 @@ def _solve(s: Structure, real: Any) -> wp.Function:
             M[last] = inverse
             for e in range(wp.static(s.row(k)[1] - 1), wp.static(s.row(k)[0] - 1), -1):
                 i = wp.static(s.M_colind[e])
-                row = wp.static(s.row(s.M_colind[e])[0])
+                start = wp.static(s.row(s.M_colind[e])[0])
                 share = M[e] * inverse
                 for f in range(wp.static(e - s.row(k)[0] + 1)):
-                    M[row + f] = M[row + f] - share * M[first + f]
+                    M[start + f] = M[start + f] - share * M[first + f]
                 M[e] = share
                 x[i] = x[i] - share * x[k]
         for k in range(nv):
@@ -231,7 +238,7 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         jnt_pos: wp.array2d(dtype=vec3), jnt_axis: wp.array2d(dtype=vec3), jnt_stiffness: wp.array2d(dtype=real),
         jnt_actfrcrange: wp.array2d(dtype=vec2), qpos0: wp.array2d(dtype=real), qpos_spring: wp.array2d(dtype=real),
         dof_armature: wp.array2d(dtype=real), dof_damping: wp.array2d(dtype=real),
-        actuator_gear: wp.array2d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
+        actuator_gear: wp.array2d(dtype=spatial), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_ctrlrange: wp.array2d(dtype=vec2),
         actuator_forcerange: wp.array2d(dtype=vec2),
         ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real), xfrc_applied: wp.array2d(dtype=spatial),
@@ -257,10 +264,10 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         drives = wp.zeros(shape=(nv,), dtype=real)
         force = wp.zeros(shape=(nv,), dtype=real)
 
-        h = opt_timestep[0]
+        h = opt_timestep[row(w, opt_timestep)]
         up = vec3(real(0.0), real(0.0), real(0.0))
         if wp.static(gravity):
-            up = -opt_gravity[0]
+            up = -opt_gravity[row(w, opt_gravity)]
         for i in range(nv):
             q[i] = qpos[w, i]
             v[i] = qvel[w, i]
@@ -280,18 +287,19 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
                 start_qvel[w, i] = v[i]
                 force[i] = qfrc_applied[w, i]
                 if wp.static(spring):
-                    force[i] = force[i] + jnt_stiffness[0, i] * (qpos_spring[0, i] - q[i])
+                    rest = qpos_spring[row(w, qpos_spring), i]
+                    force[i] = force[i] + jnt_stiffness[row(w, jnt_stiffness), i] * (rest - q[i])
                 if wp.static(damper):
-                    force[i] = force[i] - dof_damping[0, i] * v[i]
+                    force[i] = force[i] - dof_damping[row(w, dof_damping), i] * v[i]
             spread(w, up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis,
                    qpos0, xfrc_applied, q, v, xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
-            gather(dof_armature, cdof, crb, cfrc, M, force)
+            gather(w, dof_armature, cdof, crb, cfrc, M, force)
             drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_ctrlrange, actuator_forcerange,
                   jnt_actfrcrange, ctrl, q, v, drives, force)  # fmt: skip
             for i in range(nv):
                 if wp.static(implicit):  # the damping that the end of the step will have (`acceleration.euler`)
                     last = wp.static(s.row(i)[1])
-                    M[last] = M[last] + h * dof_damping[0, i]
+                    M[last] = M[last] + h * dof_damping[row(w, dof_damping), i]
             solve(M, force)
             for i in range(nv):
                 v[i] = v[i] + h * force[i]

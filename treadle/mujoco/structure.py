@@ -72,3 +72,75 @@ class Structure:
 def _main_axis(axis: np.ndarray) -> int:
     """The number of the axis that ``axis`` is exactly, else -1."""
     return next((k for k in range(3) if np.array_equal(axis, np.eye(3)[k])), -1)
+
+
+def fits(mjm: mujoco.MjModel) -> bool:
+    """Whether straight-line code can step the model: hinges and slides, affine actuators on joints, no constraints."""
+    trn, dyn, gain, bias = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
+    kinds = {
+        "jnt_type": (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE),
+        "actuator_trntype": (trn.mjTRN_JOINT, trn.mjTRN_JOINTINPARENT),
+        "actuator_dyntype": (dyn.mjDYN_NONE,),
+        "actuator_gaintype": (gain.mjGAIN_FIXED, gain.mjGAIN_AFFINE),
+        "actuator_biastype": (bias.mjBIAS_NONE, bias.mjBIAS_AFFINE),
+    }
+    plain = all(np.isin(getattr(mjm, name), [int(k) for k in allowed]).all() for name, allowed in kinds.items())
+    absent = not (mjm.ntendon or mjm.na or mjm.nmocap or mjm.nsensor or mjm.opt.disableactuator)
+    return bool(plain and absent and mjm.nv > 0 and not any(constraints(mjm).values()))
+
+
+def constraints(mjm: mujoco.MjModel) -> dict[str, bool]:
+    """Which kinds of constraints a model may meet: by element and attribute."""
+    bit, off = mujoco.mjtDisableBit, mjm.opt.disableflags
+    parts = ("CONTACT", "LIMIT", "FRICTIONLOSS", "EQUALITY")
+    on = {name: not off & int(getattr(bit, f"mjDSBL_{name}")) for name in parts}
+    meeting = (mjm.geom_contype[:, None] & mjm.geom_conaffinity[None, :]) != 0
+    meeting = (meeting | meeting.T) & (mjm.geom_bodyid[:, None] != mjm.geom_bodyid[None, :])
+    kinds = {
+        "geom: contacts": bool(meeting.any() or mjm.npair) and on["CONTACT"],
+        "joint: limited": bool(mjm.jnt_limited.any()) and on["LIMIT"],
+        "tendon: limited": bool(mjm.tendon_limited.any()) and on["LIMIT"],
+        "joint: frictionloss": bool(mjm.dof_frictionloss.any()) and on["FRICTIONLOSS"],
+        "tendon: frictionloss": bool(mjm.tendon_frictionloss.any()) and on["FRICTIONLOSS"],
+        "equality": bool(mjm.neq) and on["EQUALITY"],
+    }
+    return {kind: used and not off & int(bit.mjDSBL_CONSTRAINT) for kind, used in kinds.items()}
+
+
+def chain(mjm: mujoco.MjModel, b: int) -> list[int]:
+    """The degrees of freedom between body ``b`` and the world, in ascending order."""
+    found = []
+    while b > 0:
+        first = mjm.body_dofadr[b]
+        found.extend(range(first, first + mjm.body_dofnum[b]))
+        b = mjm.body_parentid[b]
+    return sorted(int(i) for i in found)
+
+
+def actuator_columns(mjm: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """The pattern of the actuators' moments: which degrees of freedom each may act on.
+
+    A body that adheres acts on whatever it touches, so its row has all columns.
+    """
+    rows = [_columns(mjm, u) for u in range(len(mjm.actuator_trntype))]
+    count = np.array([len(r) for r in rows], dtype=np.int32)
+    return {
+        "moment_rownnz": count,
+        "moment_rowadr": np.cumsum(count, dtype=np.int32) - count,
+        "moment_colind": np.array([i for r in rows for i in r], dtype=np.int32),
+    }
+
+
+def _columns(mjm: mujoco.MjModel, u: int) -> list[int]:
+    trn, joint = mujoco.mjtTrn, mujoco.mjtJoint
+    kind, (first, second) = trn(mjm.actuator_trntype[u]), mjm.actuator_trnid[u]
+    if kind in (trn.mjTRN_JOINT, trn.mjTRN_JOINTINPARENT):
+        width = {joint.mjJNT_FREE: 6, joint.mjJNT_BALL: 3}.get(joint(mjm.jnt_type[first]), 1)
+        return list(range(mjm.jnt_dofadr[first], mjm.jnt_dofadr[first] + width))
+    if kind == trn.mjTRN_TENDON:
+        start = mjm.ten_J_rowadr[first]
+        return [int(i) for i in mjm.ten_J_colind[start : start + mjm.ten_J_rownnz[first]]]
+    if kind in (trn.mjTRN_SLIDERCRANK, trn.mjTRN_SITE):
+        sites = [first] if second < 0 else [first, second]
+        return sorted({i for site in sites for i in chain(mjm, mjm.site_bodyid[site])})
+    return list(range(mjm.nv)) if kind == trn.mjTRN_BODY else []

@@ -1,11 +1,11 @@
-"""Stages that depend on velocities: com_vel, passive, rne, actuator velocities."""
+"""Stages that depend on velocities: com_vel, rne."""
 
 from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, types
-from treadle.mujoco.constants import DAMPER, GRAVITY, SPRING
+from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.constants import BALL, FREE, GRAVITY
 
 ints = wp.array(dtype=int)
 
@@ -13,28 +13,41 @@ ints = wp.array(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_motion(real), **_passive(real)}
-
-
-def _motion(real: Any) -> dict[str, wp.Kernel]:
     t, a = types(real), algebra(real)
     vec3, spatial, inertia = t.vec3, t.spatial, t.inertia
     pair, cross_motion, cross_force, mul_inertia = a.pair, a.cross_motion, a.cross_force, a.mul_inertia
 
     @wp.kernel
     def com_vel(
-        body_parentid: ints, body_dofadr: ints, body_dofnum: ints, qvel: wp.array2d(dtype=real),
+        body_parentid: ints, body_jntadr: ints, body_jntnum: ints, jnt_type: ints, jnt_dofadr: ints,
+        qvel: wp.array2d(dtype=real),
         cdof: wp.array2d(dtype=spatial), cvel: wp.array2d(dtype=spatial), cdof_dot: wp.array2d(dtype=spatial),
     ):  # fmt: skip
-        """Velocity of every body, and how fast each joint axis moves along with the body that carries it."""
+        """Velocity of every body, and how fast each joint axis moves along with the body that carries it.
+
+        The three axes of a ball are fixed to the body that turns: they move along before any of them has turned it.
+        """
         w = wp.tid()
         zero = real(0.0)
-        cvel[w, 0] = spatial(zero, zero, zero, zero, zero, zero)
+        none = spatial(zero, zero, zero, zero, zero, zero)
+        cvel[w, 0] = none
         for b in range(1, body_parentid.shape[0]):
             v = cvel[w, body_parentid[b]]
-            for i in range(body_dofadr[b], body_dofadr[b] + body_dofnum[b]):
-                cdof_dot[w, i] = cross_motion(v, cdof[w, i])
-                v = v + cdof[w, i] * qvel[w, i]
+            for j in range(body_jntadr[b], body_jntadr[b] + body_jntnum[b]):
+                i = jnt_dofadr[j]
+                if jnt_type[j] == FREE:
+                    for k in range(3):
+                        cdof_dot[w, i + k] = none
+                        v = v + cdof[w, i + k] * qvel[w, i + k]
+                    i = i + 3
+                if jnt_type[j] == FREE or jnt_type[j] == BALL:
+                    before = v
+                    for k in range(3):
+                        cdof_dot[w, i + k] = cross_motion(before, cdof[w, i + k])
+                        v = v + cdof[w, i + k] * qvel[w, i + k]
+                else:
+                    cdof_dot[w, i] = cross_motion(v, cdof[w, i])
+                    v = v + cdof[w, i] * qvel[w, i]
             cvel[w, b] = v
 
     @wp.kernel
@@ -54,7 +67,7 @@ def _motion(real: Any) -> dict[str, wp.Kernel]:
         nbody = body_parentid.shape[0]
         up = vec3(zero, zero, zero)
         if (opt_disableflags & GRAVITY) == 0:
-            up = -opt_gravity[0]
+            up = -opt_gravity[row(w, opt_gravity)]
         cacc[w, 0] = pair(vec3(zero, zero, zero), up)
         cfrc_int[w, 0] = spatial(zero, zero, zero, zero, zero, zero)
         for b in range(1, nbody):
@@ -72,39 +85,3 @@ def _motion(real: Any) -> dict[str, wp.Kernel]:
             qfrc_bias[w, i] = wp.dot(cdof[w, i], cfrc_int[w, dof_bodyid[i]])
 
     return dict(com_vel=com_vel, rne=rne)
-
-
-def _passive(real: Any) -> dict[str, wp.Kernel]:
-    @wp.kernel
-    def passive(
-        opt_disableflags: int, jnt_qposadr: ints, jnt_dofadr: ints, jnt_stiffness: wp.array2d(dtype=real),
-        qpos_spring: wp.array2d(dtype=real), dof_damping: wp.array2d(dtype=real),
-        qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
-        qfrc_spring: wp.array2d(dtype=real), qfrc_damper: wp.array2d(dtype=real), qfrc_passive: wp.array2d(dtype=real),
-    ):  # fmt: skip
-        """Springs and dampers of joints."""
-        w = wp.tid()
-        for j in range(jnt_qposadr.shape[0]):
-            i = jnt_dofadr[j]
-            q = jnt_qposadr[j]
-            spring = real(0.0)
-            damper = real(0.0)
-            if (opt_disableflags & SPRING) == 0:
-                spring = jnt_stiffness[0, j] * (qpos_spring[0, q] - qpos[w, q])
-            if (opt_disableflags & DAMPER) == 0:
-                damper = -dof_damping[0, i] * qvel[w, i]
-            qfrc_spring[w, i] = spring
-            qfrc_damper[w, i] = damper
-            qfrc_passive[w, i] = spring + damper
-
-    @wp.kernel
-    def actuator_vel(
-        actuator_trnid: ints, jnt_dofadr: ints, actuator_gear: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
-        actuator_velocity: wp.array2d(dtype=real),
-    ):  # fmt: skip
-        """Velocity of each actuator: its joint's velocity times the gear."""
-        w = wp.tid()
-        for u in range(actuator_trnid.shape[0]):
-            actuator_velocity[w, u] = actuator_gear[0, u] * qvel[w, jnt_dofadr[actuator_trnid[u]]]
-
-    return dict(passive=passive, actuator_vel=actuator_vel)

@@ -1,0 +1,267 @@
+"""Actuators: activation dynamics, forces, and what they do to joints."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.algebra import row, types
+from treadle.mujoco.constants import (
+    ACTUATION,
+    BALL,
+    BIAS_AFFINE,
+    BIAS_MUSCLE,
+    CLAMPCTRL,
+    DYN_FILTER,
+    DYN_FILTEREXACT,
+    DYN_INTEGRATOR,
+    DYN_MUSCLE,
+    DYN_NONE,
+    GAIN_AFFINE,
+    GAIN_FIXED,
+    GAIN_MUSCLE,
+    MINVAL,
+    TRN_JOINT,
+    TRN_JOINTINPARENT,
+    TRN_SITE,
+    TRN_TENDON,
+)
+from treadle.mujoco.muscle import muscle
+
+ints = wp.array(dtype=int)
+pairs = wp.array2d(dtype=int)
+
+
+@cache
+def kernels(real: Any) -> dict[str, wp.Kernel]:
+    """The kernels of this file for one precision, by stage name."""
+    return {**_dynamics(real), **_force(real), **_spread(real)}
+
+
+@cache
+def servo(real: Any) -> SimpleNamespace:
+    """Kernel functions for one precision: ``period`` of a servo that turns, ``nearest``, ``next_act``."""
+    spatial, vec2 = types(real).spatial, types(real).vec2
+
+    @wp.func
+    def period(
+        w: int, u: int, trntype: ints, trnid: pairs, dyntype: ints, gaintype: ints, biastype: ints, jnt_type: ints,
+        gainprm: wp.array3d(dtype=real), biasprm: wp.array3d(dtype=real), gear: wp.array2d(dtype=spatial),
+    ):  # fmt: skip
+        """A full turn in units of the actuator's length, if it is a position servo of a rotation; else 0.
+
+        Such lengths are rotations, known up to full turns: a set point means the nearest of its like.
+        """
+        kind = dyntype[u]
+        like = kind == DYN_NONE or kind == DYN_INTEGRATOR or kind == DYN_FILTER or kind == DYN_FILTEREXACT
+        shape = gaintype[u] == GAIN_FIXED and biastype[u] == BIAS_AFFINE and like
+        found = real(0.0)
+        if shape and gainprm[row(w, gainprm), u, 0] == -biasprm[row(w, biasprm), u, 1]:
+            g = gear[row(w, gear), u]
+            way = wp.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+            turn = wp.sqrt(g[3] * g[3] + g[4] * g[4] + g[5] * g[5])
+            if trntype[u] == TRN_SITE and trnid[u, 1] >= 0 and way == real(0.0):
+                found = real(2.0 * wp.PI) * turn
+            if trntype[u] == TRN_JOINT or trntype[u] == TRN_JOINTINPARENT:
+                if jnt_type[trnid[u, 0]] == BALL:
+                    found = real(2.0 * wp.PI) * way
+        return found
+
+    @wp.func
+    def nearest(x: real, to: real, full: real):
+        """``x`` plus as many full turns as bring it nearest to ``to``."""
+        found = x
+        if full > real(0.0):
+            found = x - full * wp.round((x - to) / full)
+        return found
+
+    @wp.func
+    def next_act(act: real, rate: real, kind: int, tau: real, limited: bool, limits: vec2, h: real):
+        """The activation after ``h``: one Euler step, or the exact decay of a filter, within its limits."""
+        found = act + rate * h
+        if kind == DYN_FILTEREXACT:
+            t = wp.max(tau, real(MINVAL))
+            found = act + rate * t * (real(1.0) - wp.exp(-h / t))
+        if limited:
+            found = wp.clamp(found, limits[0], limits[1])
+        return found
+
+    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act)
+
+
+def _dynamics(real: Any) -> dict[str, wp.Kernel]:
+    t, turning = types(real), servo(real)
+    spatial, vec2 = t.spatial, t.vec2
+    period, nearest, filtered = turning.period, turning.nearest, muscle(real).filtered
+
+    @wp.kernel
+    def act_dynamics(
+        opt_disableflags: int, jnt_type: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
+        actuator_ctrladr: ints, actuator_ctrllimited: ints, actuator_actadr: ints,
+        actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
+        actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
+        actuator_ctrlrange: wp.array2d(dtype=vec2),
+        ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """How fast activations change."""
+        w = wp.tid()
+        for u in range(actuator_trntype.shape[0]):
+            a = actuator_actadr[u]
+            if a >= 0:
+                c = actuator_ctrladr[u]
+                signal = ctrl[w, c]
+                if actuator_ctrllimited[c] != 0 and (opt_disableflags & CLAMPCTRL) == 0:
+                    limit = actuator_ctrlrange[row(w, actuator_ctrlrange), c]
+                    signal = wp.clamp(signal, limit[0], limit[1])
+                kind = actuator_dyntype[u]
+                g = row(w, actuator_dynprm)
+                rate = real(0.0)
+                if kind == DYN_INTEGRATOR:
+                    rate = signal
+                if kind == DYN_FILTER or kind == DYN_FILTEREXACT:
+                    full = period(w, u, actuator_trntype, actuator_trnid, actuator_dyntype, actuator_gaintype,
+                                  actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
+                                  actuator_gear)  # fmt: skip
+                    rate = (nearest(signal, act[w, a], full) - act[w, a]) / wp.max(
+                        actuator_dynprm[g, u, 0], real(MINVAL)
+                    )
+                if kind == DYN_MUSCLE:
+                    rate = filtered(
+                        signal, act[w, a], actuator_dynprm[g, u, 0], actuator_dynprm[g, u, 1], actuator_dynprm[g, u, 2]
+                    )
+                if (opt_disableflags & ACTUATION) != 0:
+                    rate = real(0.0)
+                act_dot[w, a] = rate
+
+    return dict(act_dynamics=act_dynamics)
+
+
+def _force(real: Any) -> dict[str, wp.Kernel]:
+    t, turning, fibre = types(real), servo(real), muscle(real)
+    spatial, vec2 = t.spatial, t.vec2
+    period, nearest, next_act = turning.period, turning.nearest, turning.next_act
+    active, passive = fibre.active, fibre.passive
+
+    @wp.kernel
+    def fwd_actuation(
+        opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_dyntype: ints,
+        actuator_gaintype: ints, actuator_biastype: ints, actuator_ctrladr: ints, actuator_ctrllimited: ints,
+        actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints, actuator_forcelimited: ints,
+        actuator_group: ints, actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
+        actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
+        actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_actrange: wp.array2d(dtype=vec2),
+        actuator_forcerange: wp.array2d(dtype=vec2), actuator_lengthrange: wp.array2d(dtype=vec2),
+        actuator_acc0: wp.array2d(dtype=real),
+        ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
+        actuator_length: wp.array2d(dtype=real), actuator_velocity: wp.array2d(dtype=real),
+        actuator_force: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """Force of each actuator, ``gain * input + bias``, the input being its control or its activation."""
+        w = wp.tid()
+        for u in range(actuator_trntype.shape[0]):
+            length = actuator_length[w, u]
+            speed = actuator_velocity[w, u]
+            c = actuator_ctrladr[u]
+            signal = ctrl[w, c]
+            if actuator_ctrllimited[c] != 0 and (opt_disableflags & CLAMPCTRL) == 0:
+                limit = actuator_ctrlrange[row(w, actuator_ctrlrange), c]
+                signal = wp.clamp(signal, limit[0], limit[1])
+            a = actuator_actadr[u]
+            if a >= 0:
+                signal = act[w, a]
+                if actuator_actearly[u] != 0:
+                    tau = actuator_dynprm[row(w, actuator_dynprm), u, 0]
+                    signal = next_act(signal, act_dot[w, a], actuator_dyntype[u], tau, actuator_actlimited[u] != 0,
+                                      actuator_actrange[row(w, actuator_actrange), u],
+                                      opt_timestep[row(w, opt_timestep)])  # fmt: skip
+            full = period(w, u, actuator_trntype, actuator_trnid, actuator_dyntype, actuator_gaintype,
+                          actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
+                          actuator_gear)  # fmt: skip
+            signal = nearest(signal, length, full)
+            lengths = actuator_lengthrange[row(w, actuator_lengthrange), u]
+            acc0 = actuator_acc0[row(w, actuator_acc0), u]
+            g = row(w, actuator_gainprm)
+            gain = actuator_gainprm[g, u, 0]
+            if actuator_gaintype[u] == GAIN_AFFINE:
+                gain = gain + actuator_gainprm[g, u, 1] * length + actuator_gainprm[g, u, 2] * speed
+            if actuator_gaintype[u] == GAIN_MUSCLE:
+                gain = active(length, speed, lengths, acc0, actuator_gainprm, g, u)
+            force = gain * signal
+            g = row(w, actuator_biasprm)
+            if actuator_biastype[u] == BIAS_AFFINE:
+                force = force + actuator_biasprm[g, u, 0]
+                force = force + actuator_biasprm[g, u, 1] * length + actuator_biasprm[g, u, 2] * speed
+            if actuator_biastype[u] == BIAS_MUSCLE:
+                force = force + passive(length, lengths, acc0, actuator_biasprm, g, u)
+            if actuator_forcelimited[u] != 0 and actuator_trntype[u] != TRN_TENDON:
+                limit = actuator_forcerange[row(w, actuator_forcerange), u]
+                force = wp.clamp(force, limit[0], limit[1])
+            group = actuator_group[u]
+            off = group >= 0 and group < 31 and ((opt_disableactuator >> group) & 1) != 0
+            if off or (opt_disableflags & ACTUATION) != 0:
+                force = real(0.0)
+            actuator_force[w, u] = force
+
+    return dict(fwd_actuation=fwd_actuation)
+
+
+def _spread(real: Any) -> dict[str, wp.Kernel]:
+    vec2 = types(real).vec2
+
+    @wp.kernel
+    def tendon_force_limits(
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_forcelimited: ints, tendon_actfrclimited: ints,
+        actuator_forcerange: wp.array2d(dtype=vec2), tendon_actfrcrange: wp.array2d(dtype=vec2),
+        actuator_force: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """All actuators of a tendon together pull within its range: they share what is too much in proportion."""
+        w = wp.tid()
+        for k in range(tendon_actfrclimited.shape[0]):
+            total = real(0.0)
+            for u in range(actuator_trntype.shape[0]):
+                if actuator_trntype[u] == TRN_TENDON and actuator_trnid[u, 0] == k:
+                    total = total + actuator_force[w, u]
+            scale = real(1.0)
+            if tendon_actfrclimited[k] != 0:
+                limit = tendon_actfrcrange[row(w, tendon_actfrcrange), k]
+                if total < limit[0]:
+                    scale = limit[0] / total
+                if total > limit[1]:
+                    scale = limit[1] / total
+            for u in range(actuator_trntype.shape[0]):
+                if actuator_trntype[u] == TRN_TENDON and actuator_trnid[u, 0] == k:
+                    force = actuator_force[w, u] * scale
+                    if actuator_forcelimited[u] != 0:
+                        limit = actuator_forcerange[row(w, actuator_forcerange), u]
+                        force = wp.clamp(force, limit[0], limit[1])
+                    actuator_force[w, u] = force
+
+    @wp.kernel
+    def actuator_forces_on_joints(
+        opt_disableflags: int, dof_jntid: ints, jnt_actgravcomp: ints, jnt_actfrclimited: ints,
+        jnt_actfrcrange: wp.array2d(dtype=vec2), moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints,
+        actuator_moment: wp.array2d(dtype=real), actuator_force: wp.array2d(dtype=real),
+        qfrc_gravcomp: wp.array2d(dtype=real), qfrc_actuator: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """``qfrc_actuator``: moments times forces, within the limits of joints."""
+        w = wp.tid()
+        for i in range(dof_jntid.shape[0]):
+            qfrc_actuator[w, i] = real(0.0)
+        for u in range(moment_rowadr.shape[0]):
+            for e in range(moment_rowadr[u], moment_rowadr[u] + moment_rownnz[u]):
+                i = moment_colind[e]
+                qfrc_actuator[w, i] = qfrc_actuator[w, i] + actuator_moment[w, e] * actuator_force[w, u]
+        for i in range(dof_jntid.shape[0]):
+            j = dof_jntid[i]
+            force = qfrc_actuator[w, i]
+            if (opt_disableflags & ACTUATION) == 0:
+                if jnt_actgravcomp[j] != 0:
+                    force = force + qfrc_gravcomp[w, i]
+                if jnt_actfrclimited[j] != 0:
+                    limit = jnt_actfrcrange[row(w, jnt_actfrcrange), j]
+                    force = wp.clamp(force, limit[0], limit[1])
+            qfrc_actuator[w, i] = force
+
+    return dict(tendon_force_limits=tendon_force_limits, actuator_forces_on_joints=actuator_forces_on_joints)

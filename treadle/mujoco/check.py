@@ -1,0 +1,132 @@
+"""A comparison with MuJoCo's own engine, stage by stage: ``python -m treadle mujoco check scene.xml``, and all tests.
+
+Both engines start from the same states; every field that both have is compared. The error of a field in a world is the
+largest difference in any of its numbers, relative to the largest of MuJoCo's, or to `FLOOR` where all are smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import treadle as wp
+from treadle.mujoco.data import Data, make_data
+from treadle.mujoco.model import Model, put_model
+
+FLOOR = 1e-3  # what is smaller is compared with this, absolutely
+STATE = ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
+         "qacc_warmstart", "eq_active")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """One field of one stage: its largest error over all worlds, and the world where it is."""
+
+    stage: str
+    field: str
+    error: float
+    world: int
+
+    def __str__(self) -> str:
+        return f"{self.stage:26} {self.field:20} {self.error:10.2e}  world {self.world}"
+
+
+def random_states(mjm: mujoco.MjModel, count: int, seed: int = 0) -> list[mujoco.MjData]:
+    """States to compare in: the reference pose or a keyframe, moved by chance, with velocities, controls and forces.
+
+    Positions stay near the start and within limits, quaternions are turned by up to half a radian, activations and
+    controls lie within their ranges.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(count):
+        mjd = mujoco.MjData(mjm)
+        if mjm.nkey and k % 2:
+            mujoco.mj_resetDataKeyframe(mjm, mjd, k // 2 % mjm.nkey)
+        start, moved = mjd.qpos.copy(), rng.uniform(-0.5, 0.5, mjm.nv)
+        mujoco.mj_integratePos(mjm, mjd.qpos, moved, 1.0)
+        single = np.flatnonzero(np.asarray(mjm.jnt_limited, bool) & (mjm.jnt_type >= 2))
+        for j in single:
+            q, (low, high) = mjm.jnt_qposadr[j], mjm.jnt_range[j]
+            mjd.qpos[q] = np.clip(mjd.qpos[q], min(low, start[q]), max(high, start[q]))
+        mjd.qvel[:] = rng.uniform(-1, 1, mjm.nv)
+        mjd.act[:] = rng.uniform(0, 1, mjm.na)
+        limited = np.asarray(mjm.actuator_ctrllimited, bool)
+        low = np.where(limited, mjm.actuator_ctrlrange[:, 0] - 0.1, -1.0)
+        high = np.where(limited, mjm.actuator_ctrlrange[:, 1] + 0.1, 1.0)
+        mjd.ctrl[:] = rng.uniform(low, high)
+        mjd.qfrc_applied[:] = rng.uniform(-0.1, 0.1, mjm.nv)
+        mjd.xfrc_applied[1:] = rng.uniform(-0.1, 0.1, (mjm.nbody - 1, 6))
+        mjd.mocap_pos[:] += rng.uniform(-0.1, 0.1, mjd.mocap_pos.shape)
+        mjd.mocap_quat[:] += rng.uniform(-0.1, 0.1, mjd.mocap_quat.shape)
+        mjd.qacc_warmstart[:] = rng.uniform(-1, 1, mjm.nv)
+        found.append(mjd)
+    return found
+
+
+def put_states(m: Model, states: list[mujoco.MjData]) -> Data:
+    """Data with one world for each of the states of MuJoCo."""
+    d = make_data(m, len(states))
+    for name in STATE:
+        array = getattr(d, name)
+        for world, mjd in enumerate(states):
+            values = array.numpy()[world, ...]
+            values[...] = np.reshape(getattr(mjd, name), values.shape)
+    return d
+
+
+def compare(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype: Any = wp.float64) -> list[Line]:
+    """Run `forward` in both engines from ``states`` (which MuJoCo changes) and compare all fields that both have."""
+    from treadle.mujoco.stages import forward
+
+    m = put_model(mjm, dtype=dtype)
+    d = put_states(m, states)
+    forward(m, d)
+    for mjd in states:
+        mujoco.mj_forward(mjm, mjd)
+    return compare_fields(m, d, mjm, states)
+
+
+def compare_fields(m: Model, d: Data, mjm: mujoco.MjModel, states: list[mujoco.MjData]) -> list[Line]:
+    """A line for every field that both engines have."""
+    lines = []
+    for row in Data.rows():
+        if row.role not in ("derived", "state") or not hasattr(states[0], row.name):
+            continue
+        ours = d.read(row).numpy()
+        worst, where = 0.0, 0
+        for world, mjd in enumerate(states):
+            theirs = of_mujoco(m, mjm, mjd, row.name)
+            e = error(np.reshape(ours[world], -1), np.reshape(theirs, -1))
+            if not e <= worst:
+                worst, where = e, world
+        lines.append(Line(row.stage or row.role, row.name, worst, where))
+    return lines
+
+
+def of_mujoco(m: Model, mjm: mujoco.MjModel, mjd: mujoco.MjData, name: str) -> np.ndarray:
+    """A field of MuJoCo's data, in the shape in which ours has it."""
+    values = np.asarray(getattr(mjd, name), dtype=float)
+    if name == "actuator_moment":  # MuJoCo packs rows as they come, we have a fixed pattern
+        dense = np.zeros((m.nout, m.nv))
+        mujoco.mju_sparse2dense(dense, mjd.actuator_moment, mjd.moment_rownnz, mjd.moment_rowadr, mjd.moment_colind)
+        rows = np.repeat(np.arange(m.nactuator), m.moment_rownnz.numpy())
+        return dense[rows, m.moment_colind.numpy()]
+    return values
+
+
+def error(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest difference, relative to the largest of ``theirs``; infinite if ours are no numbers."""
+    if not ours.size:
+        return 0.0
+    difference = np.abs(ours - theirs).max()
+    return float(difference / max(np.abs(theirs).max(), FLOOR)) if np.isfinite(difference) else float("inf")
+
+
+def beyond(lines: Iterable[Line], bound: float) -> list[Line]:
+    """The lines whose error is beyond ``bound``, in the order of the stages."""
+    return [line for line in lines if line.error > bound]

@@ -1,0 +1,151 @@
+"""Integrators: they take worlds from one time to the next."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.actuation import servo
+from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.constants import BALL, DAMPER, DYN_FILTER, DYN_FILTEREXACT, DYN_INTEGRATOR, EULERDAMP, FREE
+from treadle.mujoco.drivetrain import drivetrain
+from treadle.mujoco.factor import factorisation
+
+ints = wp.array(dtype=int)
+pairs = wp.array2d(dtype=int)
+
+
+@cache
+def kernels(real: Any) -> dict[str, wp.Kernel]:
+    """The kernels of this file for one precision, by stage name."""
+    return {**_euler(real), **_advance(real)}
+
+
+@cache
+def moving(real: Any) -> SimpleNamespace:
+    """``place``, a kernel function for one precision."""
+    t, a = types(real), algebra(real)
+    vec3, quat, integrate_quat = t.vec3, t.quat, a.integrate_quat
+    numbers = wp.array2d(dtype=real)
+
+    @wp.func
+    def place(w: int, jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints, start: numbers, vel: numbers, h: real,
+              end: numbers):  # fmt: skip
+        """Positions ``end`` after moving from ``start`` with velocities ``vel`` during ``h``."""
+        for j in range(jnt_type.shape[0]):
+            i = jnt_dofadr[j]
+            q = jnt_qposadr[j]
+            if jnt_type[j] == FREE:
+                for k in range(3):
+                    end[w, q + k] = start[w, q + k] + h * vel[w, i + k]
+                q = q + 3
+                i = i + 3
+            if jnt_type[j] == FREE or jnt_type[j] == BALL:
+                before = quat(start[w, q], start[w, q + 1], start[w, q + 2], start[w, q + 3])
+                after = integrate_quat(before, vec3(vel[w, i], vel[w, i + 1], vel[w, i + 2]), h)
+                for k in range(4):
+                    end[w, q + k] = after[k]
+            else:
+                end[w, q] = start[w, q] + h * vel[w, i]
+
+    return SimpleNamespace(place=place)
+
+
+def _euler(real: Any) -> dict[str, wp.Kernel]:
+    t, train = types(real), drivetrain(real)
+    vec2, spatial = t.vec2, t.spatial
+    solving = factorisation(real)
+    factor, solve = solving.factor, solving.solve
+    added, added_poly, poly_slope = train.added, train.added_poly, train.poly_slope
+
+    @wp.kernel
+    def euler(
+        opt_disableflags: int, opt_timestep: wp.array(dtype=real), M_rowadr: ints, M_rownnz: ints, M_colind: ints,
+        dof_jntid: ints, jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
+        actuator_gear: wp.array2d(dtype=spatial), dof_damping: wp.array2d(dtype=real),
+        dof_dampingpoly: wp.array2d(dtype=vec2), M: wp.array2d(dtype=real),
+        qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
+        qacc: wp.array2d(dtype=real), qH: wp.array2d(dtype=real), qHDiagInv: wp.array2d(dtype=real),
+        qacc_integrated: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """The acceleration of a step of semi-implicit Euler.
+
+        Joint damping is taken at the end of the step: ``(M + h diag(damping)) a = qfrc_smooth + qfrc_constraint``
+        (MuJoCo documentation, Computation, Numerical integration).
+        """
+        w = wp.tid()
+        h = opt_timestep[row(w, opt_timestep)]
+        nv = qacc.shape[1]
+        for i in range(nv):
+            qacc_integrated[w, i] = qacc[w, i]
+        if (opt_disableflags & EULERDAMP) == 0 and (opt_disableflags & DAMPER) == 0:
+            for i in range(nv):
+                j = dof_jntid[i]
+                last = M_rowadr[i] + M_rownnz[i] - 1
+                for e in range(M_rowadr[i], last + 1):
+                    qH[w, e] = M[w, e]
+                k = dof_damping[row(w, dof_damping), i] + added(
+                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
+                )
+                growth = dof_dampingpoly[row(w, dof_dampingpoly), i] + added_poly(
+                    w, j, jnt_actuatorid[j], False,
+                    actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear,
+                )  # fmt: skip
+                qH[w, last] = qH[w, last] + h * poly_slope(k, growth, wp.abs(qvel[w, i]))
+                qacc_integrated[w, i] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
+            factor(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv)
+            solve(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv, qacc_integrated)
+
+    return dict(euler=euler)
+
+
+def _advance(real: Any) -> dict[str, wp.Kernel]:
+    t, turning = types(real), servo(real)
+    spatial, vec2 = t.spatial, t.vec2
+    place = moving(real).place
+    period, nearest, next_act = turning.period, turning.nearest, turning.next_act
+
+    @wp.kernel
+    def advance_act(
+        opt_timestep: wp.array(dtype=real), jnt_type: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
+        actuator_actadr: ints, actuator_actlimited: ints,
+        actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
+        actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
+        actuator_actrange: wp.array2d(dtype=vec2), actuator_length: wp.array2d(dtype=real),
+        act_dot: wp.array2d(dtype=real), act: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """Activations after the step."""
+        w = wp.tid()
+        for u in range(actuator_trntype.shape[0]):
+            a = actuator_actadr[u]
+            if a >= 0:
+                kind = actuator_dyntype[u]
+                tau = actuator_dynprm[row(w, actuator_dynprm), u, 0]
+                new = next_act(act[w, a], act_dot[w, a], kind, tau, actuator_actlimited[u] != 0,
+                               actuator_actrange[row(w, actuator_actrange), u],
+                               opt_timestep[row(w, opt_timestep)])  # fmt: skip
+                if kind == DYN_INTEGRATOR or kind == DYN_FILTER or kind == DYN_FILTEREXACT:
+                    full = period(w, u, actuator_trntype, actuator_trnid, actuator_dyntype, actuator_gaintype,
+                                  actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
+                                  actuator_gear)  # fmt: skip
+                    new = nearest(new, actuator_length[w, u], full)
+                act[w, a] = new
+
+    @wp.kernel
+    def advance(
+        opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
+        qacc_integrated: wp.array2d(dtype=real), qacc: wp.array2d(dtype=real), qacc_warmstart: wp.array2d(dtype=real),
+        qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
+    ):  # fmt: skip
+        """Velocities by the accelerations, then positions by the new velocities, and time."""
+        w = wp.tid()
+        h = opt_timestep[row(w, opt_timestep)]
+        for i in range(qvel.shape[1]):
+            qacc_warmstart[w, i] = qacc[w, i]
+            qvel[w, i] = qvel[w, i] + h * qacc_integrated[w, i]
+        place(w, jnt_type, jnt_qposadr, jnt_dofadr, qpos, qvel, h, qpos)
+        time[w] = time[w] + h
+
+    return dict(advance_act=advance_act, advance=advance)
