@@ -70,6 +70,7 @@ _HOMES = {
     "interop.torch_arrays": "to_torch from_torch dtype_to_torch dtype_from_torch device_to_torch device_from_torch "
                             "stream_to_torch stream_from_torch",
     "interop.jax_arrays": "to_jax from_jax dtype_to_jax dtype_from_jax device_to_jax device_from_jax",
+    "interop.jax_kernel": "jax_kernel JaxModulePreloadMode",
     "types.values": "transform_expand",
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "

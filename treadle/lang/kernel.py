@@ -172,6 +172,10 @@ class Kernel:
             self.plan = None
         return found
 
+    def add_overload(self, arg_types: dict[str, Any] | list[Any]) -> Kernel:
+        """The kernel with its types fixed; see :func:`overload`."""
+        return overload(self, arg_types)
+
     def in_blocks(self, size: int) -> Kernel:
         """This kernel, compiled for blocks of ``size`` threads."""
         if size == self.block:
@@ -333,11 +337,14 @@ def kernel(
             declared in a unique module again, alike in all that it reaches, is the one declared before.
         module_options: options for a "unique" module.
         gang_width: logical threads a SIMD gang for this kernel (beyond Warp).
-        launch_bounds, cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, entry_point_abi, grid_stride: for
-            NVIDIA GPUs; without effect on a CPU.
+        launch_bounds, cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, grid_stride: for NVIDIA GPUs; without
+            effect on a CPU.
+        entry_point_abi: "external_constant_params" for a kernel that another program gives its arguments, which
+            ``wp.launch`` refuses; it needs ``enable_backward=False``.
 
     Raises:
         KernelTypeError: ``f`` declares a return value.
+        KernelValueError: a name that is no identifier, or an unknown or unfit ``entry_point_abi``.
         ValueError, TypeError: ``module_options`` that do not exist, or without a unique module.
 
     >>> import treadle as wp
@@ -357,6 +364,8 @@ def kernel(
         "cluster_dim": cluster_dim, "entry_point_abi": entry_point_abi, "grid_stride": grid_stride,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
+    _check_name(name)
+    _check_entry(entry_point_abi, enable_backward)
     if module_options is not None:
         if module != "unique":
             raise KernelValueError(
@@ -381,6 +390,24 @@ def kernel(
         return made
 
     return declare if f is None else declare(f)
+
+
+EXTERNAL = "external_constant_params"  # the entry of a kernel whose arguments another program puts in place
+
+
+def _check_name(name: str | None) -> None:
+    if name is not None and not (name.isidentifier() and name.isascii()):
+        raise KernelValueError(
+            f"the name of a kernel must be a valid C++ identifier: {name!r} is none", hint="use letters, digits and _"
+        )
+
+
+def _check_entry(abi: str | None, backward: bool | None) -> None:
+    """Where a kernel finds its arguments is for code on GPUs, but what it excludes is told on every device."""
+    if abi not in (None, "warp", EXTERNAL):
+        raise KernelValueError(f"entry_point_abi is {abi!r}; it must be 'warp' or {EXTERNAL!r}")
+    if abi == EXTERNAL and backward is not False:
+        raise KernelValueError(f"entry_point_abi={abi!r} leaves no way to gradients: it requires enable_backward=False")
 
 
 _shared_kernels: dict[str, tuple[Kernel, list[Any]]] = {}  # those of unique modules, with what their digests rely on

@@ -136,8 +136,9 @@ ENV = words(
 )
 
 # A graph as native code runs it: `count` entries, one after the other. `scratch` bytes are each call's own; `spare` is
-# a block of them that the last call left. `listens`: it may last, so Ctrl-C should end it.
-GRAPH = words("env entries count scratch spare listens")
+# a block of them that the last call left. `listens`: it may last, so Ctrl-C should end it; `short`: other Python threads
+# need not run meanwhile.
+GRAPH = words("env entries count scratch spare listens short")
 
 # One entry of a graph (see ENTRY_KINDS). `code`: the kernel's entry, its program, the function to call, or the members
 # of a chain; `args`, of `nbytes`: the arguments, in which `nrelocs` addresses at `relocs` depend on the call. `target`:

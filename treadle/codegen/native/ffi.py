@@ -1,0 +1,180 @@
+"""Functions that XLA calls: a handler of its foreign function interface that makes one launch, without Python.
+
+What the launch is stands in a record (``types/records.TARGET``) that the variable ``@treadle_target`` points to; each
+target has a copy of the code and of that variable. The offsets of XLA's structures come from the headers that jaxlib
+ships, as ``layout["Structure.field"]``, enumerators and sizes among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...types.records import CLEARED, FAULT, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET
+from .text import Code
+
+ARGS_BYTES = 4096  # arguments are laid out on the stack
+
+# What the launch over a batch has as arguments: the target, the addresses of the buffers by move, and the launch.
+_BATCH = {"target": 0, "buffers": 8, "launch": 16}
+
+
+def ffi(layout: Mapping[str, int]) -> str:
+    """LLVM text of ``ptr @treadle_ffi(frame)``, an ``XLA_FFI_Handler``, and of ``@treadle_batch``, the entry of the
+    program that runs a launch for each element of a batch."""
+    return (
+        "@treadle_target = global ptr null\n"
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n" + _batch() + _execute(layout) + _handler(layout)
+    )
+
+
+def _handler(layout: Mapping[str, int]) -> str:
+    """XLA first asks of what version the handler is; then it calls at each stage of an execution."""
+    c = Code("treadle_ffi", "ptr", [("ptr", "frame")])
+    extension = c.load("ptr", "%frame", layout["XLA_FFI_CallFrame.extension_start"])
+    with c.if_(c.op("icmp ne", "ptr", extension, "null")):
+        kind = c.load("i32", extension, layout["XLA_FFI_Extension_Base.type"])
+        with c.if_(c.op("icmp eq", "i32", kind, layout["XLA_FFI_Extension_Metadata"])):
+            data = c.load("ptr", extension, layout["XLA_FFI_Metadata_Extension.metadata"])
+            version = c.at(data, layout["XLA_FFI_Metadata.api_version"])
+            for part in ("major", "minor"):
+                number = layout[f"XLA_FFI_API_{part.upper()}"]
+                c.store("i32", number, version, layout[f"XLA_FFI_Api_Version.{part}_version"])
+            c.store("i32", 0, data, layout["XLA_FFI_Metadata.traits"])
+            c.ret("null")
+    stage = c.load("i32", "%frame", layout["XLA_FFI_CallFrame.stage"])
+    with c.if_(c.op("icmp ne", "i32", stage, layout["XLA_FFI_ExecutionStage_EXECUTE"])):
+        c.ret("null")
+    c.ret(c.call("ptr", "@execute", ("ptr", "%frame")))
+    return c.text()
+
+
+def _execute(layout: Mapping[str, int]) -> str:
+    """``ptr @execute(frame)``: the launch; null, or XLA's error."""
+    c = Code("execute", "ptr", [("ptr", "frame")], "internal")
+    target = c.load("ptr", "@treadle_target")
+    args, buffers = c.stack(ARGS_BYTES), c.stack(8 * MAX_MOVES)
+    operands = c.load("ptr", c.at("%frame", layout["XLA_FFI_CallFrame.args"]), layout["XLA_FFI_Args.args"])
+    results = c.load("ptr", c.at("%frame", layout["XLA_FFI_CallFrame.rets"]), layout["XLA_FFI_Rets.rets"])
+    data = layout["XLA_FFI_Buffer.data"]
+    moves = c.load("ptr", target, TARGET["moves"])
+    batch = c.load("ptr", target, TARGET["batch"])
+    alone = c.op("icmp eq", "ptr", batch, "null")
+    with c.if_(alone):
+        _copy(c, args, c.load("ptr", target, TARGET["args"]), c.load("i64", target, TARGET["nbytes"]))
+    with c.for_(c.load("i64", target, TARGET["nmoves"])) as i:
+        move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
+        is_result = c.op("icmp ne", "i64", c.load("i64", move, MOVE["result"]), 0)
+        table = c.select(is_result, "ptr", results, operands)
+        buffer = c.load("ptr", table, c.op("mul", "i64", c.load("i64", move, MOVE["index"]), 8))
+        address = c.load("ptr", buffer, data)
+        c.store("ptr", address, buffers, c.op("mul", "i64", i, 8))
+        with c.if_(alone):
+            _put(c, move, args, address)
+    zeros = c.load("ptr", target, TARGET["zeros"])
+    with c.for_(c.load("i64", target, TARGET["nzeros"])) as i:
+        row = c.at(zeros, c.op("mul", "i64", i, CLEARED.size))
+        buffer = c.load("ptr", results, c.op("mul", "i64", c.load("i64", row, CLEARED["index"]), 8))
+        nbytes = c.load("i64", row, CLEARED["nbytes"])
+        c.line(f"call void @llvm.memset.p0.i64(ptr {c.load('ptr', buffer, data)}, i8 0, i64 {nbytes}, i1 false)")
+    launch, fault, log, shadow = c.stack(LAUNCH.size), c.stack(FAULT.size), c.stack(LOG.size), c.stack(LOG.size)
+    _copy(c, launch, c.load("ptr", target, TARGET["launch"]), LAUNCH.size)
+    c.store("i64", 0, fault, FAULT["state"])
+    for record in (log, shadow):
+        for name in LOG.at:
+            c.store("i64", 0, record, LOG[name])
+    for name, record in (("fault", fault), ("log", log), ("shadow", shadow)):
+        c.store("ptr", record, launch, LAUNCH[name])
+    program = c.load("ptr", target, TARGET["program"])
+    status = c.var("i32", 0)
+    with c.if_(alone):
+        status.set(_drive(c, target, program, args, launch))
+    with c.if_(c.op("xor", "i1", alone, "true")):
+        outer, whole = c.stack(LAUNCH.size), c.stack(24)
+        _copy(c, outer, launch, LAUNCH.size)
+        for name in ("size", "dim0"):
+            c.store("i64", c.load("i64", target, TARGET["count"]), outer, LAUNCH[name])
+        for name, value in (("target", target), ("buffers", buffers), ("launch", launch)):
+            c.store("ptr", value, whole, _BATCH[name])
+        status.set(_drive(c, target, batch, whole, outer))
+    failed = c.op("icmp ne", "i32", status.get(), 0)
+    faulty = c.op("icmp ne", "i64", c.load("i64", fault, FAULT["state"]), 0)
+    told = c.op("icmp ne", "ptr", c.load("ptr", log, LOG["data"]), "null")
+    shadowed = c.op("icmp ne", "ptr", c.load("ptr", shadow, LOG["data"]), "null")
+    eventful = c.op("or", "i1", c.op("or", "i1", failed, faulty), c.op("or", "i1", told, shadowed))
+    with c.if_(c.op("xor", "i1", eventful, "true")):
+        c.ret("null")
+    number = c.load("i64", target, TARGET["number"])
+    listed = (("i64", number), ("i32", status.get()), ("ptr", fault), ("ptr", log), ("ptr", shadow))
+    words = c.call("ptr", c.load("ptr", target, TARGET["report"]), *listed)
+    with c.if_(c.op("icmp eq", "ptr", words, "null")):
+        c.ret("null")
+    c.ret(_error(c, layout, words))
+    return c.text()
+
+
+def _error(c: Code, layout: Mapping[str, int], words: str) -> str:
+    """XLA's error with a message."""
+    record = c.stack(layout["XLA_FFI_Error_Create_Args"])
+    c.store("i64", layout["XLA_FFI_Error_Create_Args"], record, layout["XLA_FFI_Error_Create_Args.struct_size"])
+    c.store("ptr", "null", record, layout["XLA_FFI_Error_Create_Args.extension_start"])
+    c.store("ptr", words, record, layout["XLA_FFI_Error_Create_Args.message"])
+    c.store("i32", layout["XLA_FFI_Error_Code_INTERNAL"], record, layout["XLA_FFI_Error_Create_Args.errc"])
+    api = c.load("ptr", "%frame", layout["XLA_FFI_CallFrame.api"])
+    return c.call("ptr", c.load("ptr", api, layout["XLA_FFI_Api.XLA_FFI_Error_Create"]), ("ptr", record))
+
+
+def _put(c: Code, move: str, args: str, source: str) -> None:
+    """Write the address ``source``, or content from there, to its place in ``args``."""
+    place = c.at(args, c.load("i64", move, MOVE["offset"]))
+    nbytes = c.load("i64", move, MOVE["nbytes"])
+    by_value = c.op("icmp ne", "i64", nbytes, 0)
+    with c.if_(by_value):
+        _copy(c, place, source, nbytes)
+    with c.if_(c.op("xor", "i1", by_value, "true")):
+        c.store("ptr", source, place)
+
+
+def _batch() -> str:
+    """``i32 @treadle_batch(whole, outer, begin, end, priv)``: the launch for some elements of a batch."""
+    params = [("ptr", "whole"), ("ptr", "outer"), ("i64", "begin"), ("i64", "end"), ("ptr", "priv")]
+    c = Code("treadle_batch", "i32", params)
+    target, buffers, launch = (c.load("ptr", "%whole", at) for at in _BATCH.values())
+    args = c.stack(ARGS_BYTES)
+    moves, program = c.load("ptr", target, TARGET["moves"]), c.load("ptr", target, TARGET["program"])
+    nmoves, nbytes = c.load("i64", target, TARGET["nmoves"]), c.load("i64", target, TARGET["nbytes"])
+    _copy(c, args, c.load("ptr", target, TARGET["args"]), nbytes)
+    sizes = [c.load("i64", target, TARGET[f"size{k}"]) for k in range(MAX_LEVELS)]
+    with c.for_("%end", "%begin") as element:
+        places, rest = [], element
+        for size in reversed(sizes):
+            places.append(c.op("urem", "i64", rest, size))
+            rest = c.op("udiv", "i64", rest, size)
+        places.reverse()
+        with c.for_(nmoves) as i:
+            move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
+            offset = "0"
+            for k, place in enumerate(places):
+                step = c.op("mul", "i64", place, c.load("i64", move, MOVE[f"step{k}"]))
+                offset = c.op("add", "i64", offset, step)
+            start = c.load("ptr", buffers, c.op("mul", "i64", i, 8))
+            _put(c, move, args, c.value(f"getelementptr i8, ptr {start}, i64 {offset}"))
+        status = _drive(c, target, program, args, launch)
+        with c.if_(c.op("icmp ne", "i32", status, 0)):
+            c.ret(status)
+    c.ret(0)
+    return c.text()
+
+
+def _drive(c: Code, target: str, program: str, args: str, launch: str) -> str:
+    """Run a program by the driver; Python's lock is not held here."""
+    env = c.load("ptr", target, TARGET["env"])
+    drive = c.load("ptr", target, TARGET["drive"])
+    listed = (("ptr", env), ("ptr", program), ("ptr", args), ("ptr", launch), ("i32", 0))
+    return c.call("i32", drive, *listed)
+
+
+def _copy(c: Code, into: str, source: str, nbytes: str | int) -> None:
+    c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {into}, ptr {source}, i64 {nbytes}, i1 false)")
+
+

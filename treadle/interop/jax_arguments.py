@@ -1,0 +1,188 @@
+"""Arguments that JAX gives to a kernel or a function: checked against the annotations, turned into slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import LaunchError, LaunchTypeError
+from ..lang.kernel import bind_one
+from ..runtime.array import array
+from ..runtime.elements import Element, element_of
+from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, view
+from ..types.numpy_types import type_of_numpy
+from ..types.spelling import spell
+from .extras import jax
+from .jax_arrays import scalar_dtype, to_jax
+from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, VALUE, Slot
+
+
+class Signature:
+    """Parameters in order, of which the last ``num_outputs``, without those in ``in_out``, are only made.
+
+    Args:
+        what: the kernel or function in words, for messages.
+        names: of the parameters.
+        declared: their types; None where any type is taken.
+        num_outputs: how many results there are.
+        in_out: names of parameters that are operands and results, in the order given.
+
+    Raises:
+        ValueError: these do not go together.
+    """
+
+    def __init__(self, what: str, names: Sequence[str], declared: Sequence[Type | None], num_outputs: int,
+                 in_out: Sequence[str]):  # fmt: skip
+        self.what, self.names, self.declared, self.in_out = what, tuple(names), tuple(declared), tuple(in_out)
+        self.key = what.rpartition(" ")[2]
+        if len(set(in_out)) != len(in_out):
+            raise ValueError(f"in_out_argnames of {what} names an argument twice: {list(in_out)}")
+        for name in in_out:
+            if name not in names:
+                raise ValueError(f"in_out_argnames: {what} has no argument {name!r}; it has {', '.join(names)}")
+        made = num_outputs - len(in_out)
+        if num_outputs < 1 or made < 0 or made > len(names):
+            raise ValueError(
+                f"num_outputs of {what} is {num_outputs}; it counts the {len(in_out)} of in_out_argnames and those "
+                f"arguments at the end, of {len(names)}, that are only written"
+            )
+        self.inputs = self.names[: len(names) - made]
+        for name in in_out:
+            if name not in self.inputs:
+                raise ValueError(
+                    f"in_out_argnames: {name!r} of {what} is among the last {made} arguments, which are only written; "
+                    "arguments that are also read come before those"
+                )
+        for name, t in zip(self.names, self.declared, strict=True):
+            result = name in in_out or name not in self.inputs
+            if isinstance(t, Array) and (t.indexed or t.family != "array"):
+                raise LaunchTypeError(f"argument {name!r} of {what}: JAX has arrays only, no {t.family}")
+            if result and t is not None and not isinstance(t, Array):
+                raise LaunchTypeError(
+                    f"argument {name!r} of {what} is a result, so it must be an array, not {spell(t)}"
+                )
+
+    def bind(self, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
+        """Slot and operand (None for what is known) of each input.
+
+        Raises:
+            LaunchError: their number does not fit.
+            LaunchTypeError: a type or shape does not.
+        """
+        if len(args) != len(self.inputs):
+            listed = ", ".join(self.inputs)
+            raise LaunchError(f"{self.what} takes {len(self.inputs)} arguments ({listed}), {len(args)} were given")
+        found = []
+        for name, t, arg in zip(self.inputs, self.declared, args, strict=False):
+            role = INOUT if name in self.in_out else INPUT
+            where = f"argument {name!r} of {self.what}"
+            if isinstance(t, Array) or (t is None and getattr(arg, "shape", ())):
+                found.append(_array(name, t, arg, role, where))
+            elif isinstance(arg, jax().Array):
+                found.append(_value(name, t, arg, where))
+            else:
+                value, own = bind_one(arg, t, name, self.key)
+                found.append((Slot(name, own, STATIC, value=value), None))
+        return found
+
+    def outputs(self, bound: Sequence[tuple[Slot, Any]], shape_of: Callable[[str, Element, int], Any]) -> list[Slot]:
+        """The slots of what is only written. ``shape_of(name, element, ndim)``: the shape of its elements."""
+        made = []
+        for name, t in zip(self.names[len(self.inputs) :], self.declared[len(self.inputs) :], strict=True):
+            elem = t.elem if isinstance(t, Array) else None
+            arrays = [slot for slot, _ in bound if slot.role in (INPUT, INOUT)]
+            if elem is None:
+                if not arrays:
+                    raise LaunchTypeError(
+                        f"argument {name!r} of {self.what} has no element type",
+                        hint="annotate it as wp.array(dtype=…), or give the types by wp.overload",
+                    )
+                elem = arrays[0].type.elem
+            ndim = t.ndim if isinstance(t, Array) else arrays[0].type.ndim
+            e = element_of(elem)
+            shape = tuple(shape_of(name, e, ndim))
+            if e.inner and len(shape) == ndim + len(e.inner) and shape[ndim:] == e.inner:
+                shape = shape[:ndim]
+            if len(shape) != ndim:
+                raise LaunchError(
+                    f"argument {name!r} of {self.what} has {ndim} dimensions, its shape would be {shape}",
+                    hint=f"say its shape: output_dims={{{name!r}: …}}",
+                )
+            made.append(Slot(name, view(elem, ndim), OUTPUT, (*shape, *e.inner), scalar_dtype(_scalar(elem))))
+        return made
+
+
+def _scalar(t: Type) -> Scalar:
+    found = t.elem if isinstance(t, Vector | Matrix) else t
+    if not isinstance(found, Scalar):
+        raise LaunchTypeError(f"JAX has no dtype for {spell(t)}")
+    return found
+
+
+def _inner(t: Type) -> tuple[int, ...]:
+    return element_of(t).inner
+
+
+def _array(name: str, t: Type | None, arg: Any, role: str, where: str) -> tuple[Slot, Any]:
+    """Slot and operand of an array."""
+    if isinstance(arg, array):
+        arg = to_jax(arg)
+    if not isinstance(arg, jax().Array | np.ndarray):
+        wanted = spell(t) if t is not None else "an array"
+        raise LaunchTypeError(f"{where} must be {wanted}, an array of JAX, not {type(arg).__name__}")
+    elem, ndim = (t.elem, t.ndim) if isinstance(t, Array) else (None, arg.ndim)
+    if elem is None:
+        elem = type_of_numpy(arg.dtype)
+        if elem is None:
+            raise LaunchTypeError(f"{where}: no scalar type is like {arg.dtype}")
+    inner, dtype = _inner(elem), scalar_dtype(_scalar(elem))
+    if arg.dtype != dtype:
+        raise LaunchTypeError(f"{where} must hold {dtype}, not {arg.dtype}", hint=_wide(dtype, arg.dtype))
+    shape = tuple(arg.shape)
+    if len(shape) != ndim + len(inner) or shape[ndim:] != inner:
+        behind = f", then {inner} for the components of {spell(elem)}" if inner else ""
+        raise LaunchTypeError(f"{where} must have {ndim} dimensions{behind}, not the shape {shape}")
+    return Slot(name, view(elem, ndim), role, shape, dtype), arg
+
+
+def _wide(wanted: np.dtype, have: Any) -> str:
+    if wanted.itemsize == 8 and np.dtype(have).itemsize == 4 and not jax().config.jax_enable_x64:
+        return "JAX makes 32-bit arrays unless jax.config.update('jax_enable_x64', True) is called first"
+    return f"convert it: x.astype({wanted.name!r})"
+
+
+def _value(name: str, t: Type | None, arg: Any, where: str) -> tuple[Slot, Any]:
+    """Slot and operand of a number, vector or matrix that JAX computes."""
+    t = type_of_numpy(arg.dtype) if t is None else t
+    if isinstance(t, Struct | Indexed) or t is None:
+        raise LaunchTypeError(f"{where}: a {spell(t) if t else arg.dtype} cannot be computed by JAX")
+    dtype, inner = scalar_dtype(_scalar(t)), _inner(t)
+    if tuple(arg.shape) != inner:
+        raise LaunchTypeError(f"{where} must be {spell(t)}, of shape {inner}, not {tuple(arg.shape)}")
+    if arg.dtype != dtype:
+        if not jax().typeof(arg).weak_type:
+            raise LaunchTypeError(f"{where} must be {dtype}, not {arg.dtype}", hint=_wide(dtype, arg.dtype))
+        arg = arg.astype(dtype)
+    return Slot(name, t, VALUE, inner, dtype), arg
+
+
+def dims_of(given: Any, what: str) -> tuple[int, ...]:
+    """A shape given as an int or a sequence of them."""
+    try:
+        return (given.__index__(),) if hasattr(given, "__index__") else tuple([n.__index__() for n in given])
+    except (TypeError, AttributeError):
+        raise LaunchTypeError(f"{what} is an int or a sequence of ints, not {given!r}") from None
+
+
+def output_shape(name: str, output_dims: Any) -> tuple[int, ...] | None:
+    """What ``output_dims`` say of a result: a shape for all, or shapes by name; None where they say nothing.
+
+    Raises:
+        LaunchTypeError: no ints.
+    """
+    if output_dims is None:
+        return None
+    given = output_dims.get(name) if isinstance(output_dims, Mapping) else output_dims
+    return None if given is None else dims_of(given, f"output_dims of {name!r}")

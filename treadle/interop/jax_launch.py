@@ -1,0 +1,303 @@
+"""One launch as a function of JAX's arrays: what its operands and results are, and the targets that XLA calls for it,
+for its tangents and for its adjoint."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..base.errors import KernelValueError
+from ..lang.jvp import Doubled
+from ..lang.plan import Plan, plan_of
+from ..lang.struct import zero_of
+from ..runtime.adopt import dense_strides
+from ..runtime.array_views import product
+from ..runtime.elements import element_of
+from ..runtime.launch import Program
+from ..runtime.packing import packer
+from ..types.core import Type, View
+from ..types.layout import has_floats, has_tangent
+from ..types.records import MAX_LEVELS
+from .xla import Move, register
+
+INPUT, INOUT, OUTPUT, VALUE, STATIC = "input", "inout", "output", "value", "static"
+
+
+class Slot(NamedTuple):
+    """One parameter of the kernel: an array that is read (``input``), also written (``inout``) or made (``output``), a
+    value that JAX computes, or one that is known (``static``). ``shape`` and ``dtype``: as JAX has it."""
+
+    name: str
+    type: Type
+    role: str
+    shape: tuple[int, ...] = ()
+    dtype: Any = None
+    value: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole."""
+        return product(self.shape) * self.dtype.itemsize
+
+    @property
+    def floats(self) -> bool:
+        """Whether it has a derivative."""
+        return has_floats(self.type.elem if isinstance(self.type, View) else self.type)
+
+
+class Level(NamedTuple):
+    """One axis of a batch, which ``jax.vmap`` made: its extent, and which operands have it."""
+
+    size: int
+    flags: tuple[bool, ...]
+
+
+class Lowered(NamedTuple):
+    """A target: its ``name``; shape and dtype of all ``results``, the first ``kept`` of which are those of the function
+    and the others memory to work in; the operands that become results."""
+
+    name: str
+    results: tuple[tuple[tuple[int, ...], Any], ...]
+    kept: int
+    aliases: dict[int, int]
+
+
+class Call:
+    """A launch of ``kernel`` over a grid of ``dims``, with its parameters. Calls that are alike are one object."""
+
+    def __init__(
+        self, kernel: Any, dims: tuple[int, ...], slots: tuple[Slot, ...], effect: bool = False, batches: bool = True
+    ):
+        self.kernel, self.dims, self.slots, self.effect, self.batches = kernel, dims, slots, effect, batches
+        self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT, VALUE)])
+        self.results = tuple([s for s in slots if s.role in (INOUT, OUTPUT)])
+        self.place = {s.name: k for k, s in enumerate(self.operands)}
+        self.types = tuple([s.type for s in slots])
+        self.float_results = tuple([s for s in self.results if s.floats])
+        self._made: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return self.kernel.key
+
+    # What is known of the kernel ----------------------------------------------------------------------------------
+
+    @cached_property
+    def program(self) -> Program:
+        """The code; what the kernel may not do to its arrays is refused.
+
+        Raises:
+            IndexOutOfRange: an index that is the same in every launch leaves its array.
+            KernelValueError: the kernel writes to what is no result.
+        """
+        return self.kernel.overload(self.types).variant(self.dims).program
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Which arrays the kernel reads and writes."""
+        plan = plan_of(self.kernel, self.kernel.overload(self.types), self.program)
+        for site in plan.writes:
+            slot = self.slots[site.k]
+            if slot.role == INPUT:
+                raise KernelValueError(
+                    f"kernel {self.kernel.key} writes to its argument {slot.name!r}, an input: JAX's arrays are values "
+                    "that nobody changes",
+                    hint=f"in_out_argnames=[{slot.name!r}] makes it an input and a result",
+                )
+        return plan
+
+    def covered(self, slot: Slot) -> bool:
+        """Whether the launch stores to all of an output, and reads nothing of it before."""
+        for site in self.plan.sites:
+            if self.slots[site.k] is slot and not site.fields:
+                axes = site.covers
+                outer = slot.shape[: slot.type.ndim]
+                return not site.loads and axes is not None and len(axes) == len(self.dims) and all(
+                    self.dims[axis] >= extent for axis, extent in zip(axes, outer, strict=True))  # fmt: skip
+        return False
+
+    # Targets ------------------------------------------------------------------------------------------------------
+
+    def launch(self, batch: tuple[Level, ...]) -> Lowered:
+        """The launch itself: operands to results."""
+        key = "launch", batch
+        if key not in self._made:
+            made = _Assembly(self, self.program, batch)
+            for slot, offset in zip(self.slots, self.program.offsets, strict=False):
+                made.put(slot, offset, made.data_of(slot, covered=slot.role == OUTPUT and self.covered(slot)))
+            self._made[key] = made.lowered(len(self.results))
+        return self._made[key]
+
+    def tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        """Operands, and tangents of the ``active`` ones, to tangents of the results that have floats."""
+        key = "tangent", active, batch
+        if key not in self._made:
+            self._made[key] = self._tangent(active, batch)
+        return self._made[key]
+
+    def _tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        names = tuple(sorted([self.operands[k].name for k in active]))
+        overload = self.kernel.overload(self.types)
+        doubled = overload.doubled.get(names)
+        if doubled is None:
+            doubled = overload.doubled[names] = Doubled(self.kernel, overload, names)
+        program = doubled.variant(self.dims).program
+        needed = set(program.entry.meta["tangents"])
+        made = _Assembly(self, program, batch)
+        behind = {self.operands[k].name: len(self.operands) + n for n, k in enumerate(active)}
+        moving = [s for s in self.slots if has_tangent(s.type)]
+        tangents = {}
+        for slot in self.float_results:  # what is returned comes first
+            clear = slot.role == INOUT or slot.name not in needed or not self.covered(slot)
+            tangents[slot.name] = made.result(slot, clear, behind.get(slot.name))
+        for slot, offset in zip(self.slots, program.offsets, strict=False):
+            made.put(slot, offset, made.data_of(slot, covered=slot.role == OUTPUT and self.covered(slot)))
+        for slot, offset in zip(moving, program.offsets[len(self.slots) :], strict=True):
+            source = tangents.get(slot.name)
+            if source is None and slot.name in behind:
+                source = (False, behind[slot.name])
+            if isinstance(slot.type, View):
+                made.view(slot, offset, source if slot.name in needed else None)
+            elif source is not None:
+                made.move(source, offset, slot, slot.type.size)
+            else:
+                made.static(offset, slot.type, zero_of(slot.type))
+        return made.lowered(len(self.float_results))
+
+    def adjoint_program(self, active: tuple[int, ...]) -> Program:
+        """The adjoint, for gradients of the ``active`` operands."""
+        arrays = {self.operands[k].name for k in active} | {s.name for s in self.float_results}
+        names = tuple([site.name for site in self.plan.sites if site.floats and site.name in arrays])
+        return self.kernel.overload(self.types).adjoint(self.dims, names).program
+
+    def winners(self, active: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Results of which the adjoint must see what the launch left; and those of them that it only looks at."""
+        meta = self.adjoint_program(active).entry.meta
+        seen = {self.slots[path[0]].name for path in meta["seen"]}
+        winners = {self.slots[path[0]].name for path in meta["winners"]}
+        names = tuple([s.name for s in self.results if s.name in winners | seen])
+        return names, tuple([name for name in names if name in seen - winners])
+
+    def adjoint(self, active: tuple[int, ...], given: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        """Operands, what the launch left in the winners, and cotangents of the ``given`` results with floats, to
+        gradients of the ``active`` operands, each with all axes of the batch."""
+        key = "adjoint", active, given, batch
+        if key not in self._made:
+            self._made[key] = self._adjoint(active, given, batch)
+        return self._made[key]
+
+    def _adjoint(self, active: tuple[int, ...], given: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        program = self.adjoint_program(active)
+        winners, _ = self.winners(active)
+        touched = {self.slots[fact["path"][0]].name for fact in program.entry.meta["touched"]["arrays"]}
+        made = _Assembly(self, program, batch)
+        first = len(self.operands)
+        after = {name: first + n for n, name in enumerate(winners)}
+        cotangents = {self.float_results[k].name: first + len(winners) + n for n, k in enumerate(given)}
+        grads: dict[str, tuple[bool, int]] = {}
+        for k in active:
+            slot = self.operands[k]
+            grads[slot.name] = made.result(slot, True, cotangents.get(slot.name))
+        for slot in self.float_results:
+            if slot.name not in grads:
+                grads[slot.name] = made.result(slot, True, cotangents.get(slot.name))
+        for slot, offset in zip(self.slots, program.offsets, strict=True):
+            if slot.role in (INOUT, OUTPUT):
+                source = None
+                if slot.name in touched:
+                    source = made.result(slot, True, after.get(slot.name, self.place.get(slot.name)))
+            else:
+                source = made.data_of(slot)
+            made.put(slot, offset, source, grads.get(slot.name))
+        return made.lowered(len(active))
+
+
+class _Assembly:
+    """The arguments of a target, being put together."""
+
+    def __init__(self, call: Call, program: Program, batch: tuple[Level, ...]):
+        self.call, self.program = call, program
+        self.levels = merged(batch)
+        self.packed = bytearray(program.args_size)
+        self.moves: list[Move] = []
+        self.cleared: list[tuple[int, int]] = []
+        self.results: list[tuple[tuple[int, ...], Any]] = []
+        self.aliases: dict[int, int] = {}
+        self.sizes = tuple([level.size for level in batch])
+
+    def result(self, slot: Slot, clear: bool, alias: int | None = None) -> tuple[bool, int]:
+        """A new result like ``slot``: it begins as operand ``alias``, or cleared, or as memory is."""
+        index = len(self.results)
+        self.results.append(((*self.sizes, *slot.shape), slot.dtype))
+        if alias is not None:
+            self.aliases[alias] = index
+        elif clear:
+            self.cleared.append((index, product(self.sizes) * slot.nbytes))
+        return True, index
+
+    def data_of(self, slot: Slot, covered: bool = False) -> tuple[bool, int] | None:
+        """Where the data of a parameter lies: in an operand, or in a result that is made here."""
+        if slot.role in (INPUT, VALUE):
+            return False, self.call.place[slot.name]
+        if slot.role == STATIC:
+            return None
+        return self.result(slot, not covered, self.call.place.get(slot.name))
+
+    def put(self, slot: Slot, offset: int, source: tuple[bool, int] | None, grad: Any = None) -> None:
+        """Let a parameter be what ``source`` says, with its gradient."""
+        if isinstance(slot.type, View):
+            self.view(slot, offset, source, grad)
+        elif source is None:
+            self.static(offset, slot.type, slot.value)
+        else:
+            self.move(source, offset, slot, slot.type.size)
+
+    def static(self, offset: int, t: Type, value: Any) -> None:
+        """A value that is known."""
+        packer(t)(self.packed, offset, value)
+
+    def view(self, slot: Slot, offset: int, source: tuple[bool, int] | None, grad: Any = None) -> None:
+        """An array, dense as XLA has all of them."""
+        t = slot.type
+        e, shape = element_of(t.elem), slot.shape[: t.ndim]
+        strides = dense_strides(shape, e.size)
+        struct.pack_into(f"<QQ{2 * t.ndim + 1}q", self.packed, offset, 0, 0, *shape, *strides, e.component)
+        for place, at in ((source, offset), (grad, offset + 8)):
+            if place is not None:
+                self.move(place, at, slot)
+
+    def move(self, source: tuple[bool, int], offset: int, slot: Slot, nbytes: int = 0) -> None:
+        """The buffer ``source`` goes to ``offset``."""
+        is_result, index = source
+        step, steps = slot.nbytes, []
+        for level in reversed(self.levels):
+            has = is_result or level.flags[index]
+            steps.append(step if has else 0)
+            step *= level.size if has else 1
+        self.moves.append(Move(is_result, index, offset, nbytes, tuple(reversed(steps))))
+
+    def lowered(self, kept: int) -> Lowered:
+        """The target."""
+        self.program.check_own(self.packed, self.call.dims)
+        self.call.plan  # noqa: B018, it refuses what the kernel may not do
+        sizes = tuple([level.size for level in self.levels])
+        name = register(self.program, bytes(self.packed), self.call.dims, self.moves, self.cleared, sizes)
+        return Lowered(name, tuple(self.results), kept, self.aliases)
+
+
+def merged(batch: Sequence[Level]) -> tuple[Level, ...]:
+    """The axes of a batch, those that the same operands have taken together.
+
+    Raises:
+        NotImplementedError: more of them are left than the handler knows.
+    """
+    found: list[Level] = []
+    for level in batch:
+        if found and found[-1].flags == level.flags:
+            found[-1] = Level(found[-1].size * level.size, level.flags)
+        else:
+            found.append(level)
+    if len(found) > MAX_LEVELS:
+        raise NotImplementedError(f"a launch under {len(found)} vmaps of different operands; {MAX_LEVELS} are possible")
+    return (*found,)

@@ -1,0 +1,316 @@
+"""Launches as primitives of JAX: what JAX must know to trace, differentiate, batch and compile them.
+
+There are three: ``launch``; ``tangent``, which is linear in the tangents of operands; and ``adjoint``, its transpose.
+So ``jax.jvp`` runs the kernel and its tangent program, ``jax.grad`` the kernel and its adjoint, and ``jax.vmap`` gives
+each of them one more axis, over which the machine code repeats the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..base.errors import KernelGradientError
+from .extras import jax
+from .jax_launch import INOUT, VALUE, Call, Level, Lowered, Slot
+
+
+class Primitives(NamedTuple):
+    """The three primitives."""
+
+    launch: Any
+    tangent: Any
+    adjoint: Any
+
+
+@cache
+def primitives() -> Primitives:
+    """The primitives, made when first needed."""
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir, xla
+
+    made = Primitives(*[Primitive(f"treadle_{name}") for name in Primitives._fields])
+    for p, shapes, lower, fixed in (
+        (made.launch, _launch_shapes, _launch_lowered, _launch_fixed),
+        (made.tangent, _tangent_shapes, _tangent_lowered, _tangent_fixed),
+        (made.adjoint, _adjoint_shapes, _adjoint_lowered, _adjoint_fixed),
+    ):
+        p.multiple_results = True
+        p.def_impl(_implementation(xla, p))
+        p.def_abstract_eval(_abstract(shapes))
+        mlir.register_lowering(p, _lowering(lower), platform="cpu")
+        batching.primitive_batchers[p] = _batcher(p, fixed)
+    ad.primitive_jvps[made.launch] = _launch_jvp
+    ad.primitive_jvps[made.tangent] = _tangent_jvp
+    ad.primitive_transposes[made.tangent] = _tangent_transpose
+    ad.primitive_jvps[made.adjoint] = _adjoint_jvp
+    return made
+
+
+def _implementation(xla: Any, p: Any) -> Callable[..., Any]:
+    def run(*operands: Any, **params: Any) -> Any:
+        return xla.apply_primitive(p, *operands, **params)
+
+    return run
+
+
+# Shapes --------------------------------------------------------------------------------------------------------------
+
+
+def _launch_shapes(call: Call) -> Sequence[Slot]:
+    return call.results
+
+
+def _tangent_shapes(call: Call, active: tuple[int, ...]) -> Sequence[Slot]:
+    return call.float_results
+
+
+def _adjoint_shapes(call: Call, active: tuple[int, ...], given: tuple[int, ...]) -> Sequence[Slot]:
+    return [call.operands[k] for k in active]
+
+
+def _abstract(shapes: Callable[..., Sequence[Slot]]) -> Callable[..., Any]:
+    def evaluate(*avals: Any, batch: tuple[Level, ...], **params: Any) -> list[Any]:
+        sizes = [level.size for level in batch]
+        return [_aval((*sizes, *slot.shape), slot.dtype, avals) for slot in shapes(**params)]
+
+    return evaluate
+
+
+def _aval(shape: tuple[int, ...], dtype: Any, like: Sequence[Any]) -> Any:
+    """JAX's type of an array, which varies over the axes of a mesh as those in ``like`` do."""
+    shaped = jax().core.ShapedArray
+    for aval in like[:1]:
+        if getattr(aval, "mat", None) is not None:
+            return shaped(shape, dtype, manual_axis_type=aval.mat)
+        if getattr(aval, "vma", None):
+            return shaped(shape, dtype, vma=aval.vma)
+    return shaped(shape, dtype)
+
+
+def varying_alike(operands: list[Any]) -> list[Any]:
+    """The operands, all of them varying over each axis of a mesh that one of them varies over."""
+    axes = [_varying(x) for x in operands]
+    every = frozenset().union(*axes)
+    if all(each == every for each in axes):
+        return operands
+    return [x if each == every else _cast(x, tuple(sorted(every - each, key=str))) for x, each in zip(operands, axes)]
+
+
+def _varying(x: Any) -> frozenset:
+    t = jax().typeof(x)
+    return getattr(getattr(t, "mat", None), "varying", None) or getattr(t, "vma", None) or frozenset()
+
+
+def _cast(x: Any, axes: tuple[Any, ...]) -> Any:
+    lax = jax().lax
+    return lax.pcast(x, axes, to="varying") if hasattr(lax, "pcast") else lax.pvary(x, axes)
+
+
+# Compiling -----------------------------------------------------------------------------------------------------------
+
+
+def _launch_lowered(batch: tuple[Level, ...], call: Call) -> Lowered:
+    return call.launch(batch)
+
+
+def _tangent_lowered(batch: tuple[Level, ...], call: Call, active: tuple[int, ...]) -> Lowered:
+    return call.tangent(active, batch)
+
+
+def _adjoint_lowered(batch: tuple[Level, ...], call: Call, active: tuple[int, ...], given: tuple[int, ...]) -> Lowered:
+    return call.adjoint(active, given, batch)
+
+
+def _lowering(lower: Callable[..., Lowered]) -> Callable[..., Any]:
+    def rule(ctx: Any, *operands: Any, batch: tuple[Level, ...], call: Call, **params: Any) -> Any:
+        made = lower(batch, call, **params)
+        every = [*ctx.avals_out]
+        every += [jax().core.ShapedArray(shape, dtype) for shape, dtype in made.results[made.kept :]]
+        write = jax().ffi.ffi_lowering(made.name, operand_output_aliases=made.aliases, has_side_effect=call.effect)
+        return write(ctx.replace(avals_out=every), *operands)[: made.kept]
+
+    return rule
+
+
+# Batches -------------------------------------------------------------------------------------------------------------
+# Operands that become results need every axis of the batch, as results have them.
+
+
+def _launch_fixed(call: Call) -> list[int]:
+    return [k for k, slot in enumerate(call.operands) if slot.role == INOUT]
+
+
+def _tangent_fixed(call: Call, active: tuple[int, ...]) -> list[int]:
+    own = _launch_fixed(call)
+    return [*own, *[len(call.operands) + n for n, k in enumerate(active) if k in own]]
+
+
+def _adjoint_fixed(call: Call, active: tuple[int, ...], given: tuple[int, ...]) -> list[int]:
+    first = len(call.operands)
+    return [*_launch_fixed(call), *range(first, first + len(call.winners(active)[0]) + len(given))]
+
+
+def _batcher(p: Any, fixed: Callable[..., list[int]]) -> Callable[..., Any]:
+    def rule(operands: Sequence[Any], axes: Sequence[int | None], *, batch: tuple[Level, ...], **params: Any) -> Any:
+        if not params["call"].batches:
+            raise NotImplementedError(f"vmap over kernel {params['call'].kernel.key}, whose vmap_method is None")
+        size = next(x.shape[axis] for x, axis in zip(operands, axes) if axis is not None)
+        all_of = {*fixed(**params)}
+        moved, flags = [], []
+        for k, (x, axis) in enumerate(zip(operands, axes)):
+            if axis is None and k in all_of:
+                x, axis = jax().numpy.broadcast_to(x, (size, *x.shape)), 0
+            moved.append(x if axis is None else jax().numpy.moveaxis(x, axis, 0))
+            flags.append(axis is not None)
+        made = p.bind(*moved, batch=(Level(size, tuple(flags)), *batch), **params)
+        return made, [0] * len(made)
+
+    return rule
+
+
+def _flagged(batch: tuple[Level, ...], pick: Callable[[tuple[bool, ...]], list[bool]]) -> tuple[Level, ...]:
+    return tuple([Level(level.size, tuple(pick(level.flags))) for level in batch])
+
+
+# Derivatives ---------------------------------------------------------------------------------------------------------
+
+
+def _zero(x: Any) -> Any:
+    from jax.interpreters import ad
+
+    return ad.Zero(jax().typeof(x).to_tangent_aval())
+
+
+def _is_zero(x: Any) -> bool:
+    from jax.interpreters import ad
+
+    return type(x) is ad.Zero
+
+
+def _launch_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, batch: tuple[Level, ...]) -> Any:
+    made = primitives()
+    results = made.launch.bind(*primals, call=call, batch=batch)
+    active = tuple([k for k, t in enumerate(tangents) if not _is_zero(t)])
+    if not active or not call.float_results:
+        return results, [_zero(x) for x in results]
+    more = _flagged(batch, lambda flags: [*flags, *[flags[k] for k in active]])
+    moved = iter(made.tangent.bind(*primals, *[tangents[k] for k in active], call=call, active=active, batch=more))
+    return results, [next(moved) if slot.floats else _zero(x) for slot, x in zip(call.results, results)]
+
+
+def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    """A tangent program is linear in its tangents; of what it is at other operands there is no derivative."""
+    call, active = params["call"], params["active"]
+    first = len(call.operands)
+    if any(not _is_zero(t) for t in tangents[:first]):
+        raise KernelGradientError(
+            f"JAX asks for the second derivative of kernel {call.kernel.key} in forward mode",
+            hint="take it of the gradient: jax.jvp of jax.grad, or jax.jacfwd(jax.grad(f))",
+        )
+    p = primitives().tangent
+    results = p.bind(*primals, **params)
+    live = [n for n in range(len(active)) if not _is_zero(tangents[first + n])]
+    if not live:
+        return results, [_zero(x) for x in results]
+    batch = _flagged(params["batch"], lambda flags: [*flags[:first], *[flags[first + n] for n in live]])
+    moved = p.bind(*primals[:first], *[tangents[first + n] for n in live], call=call, batch=batch,
+                   active=tuple([active[n] for n in live]))  # fmt: skip
+    return results, moved
+
+
+def _tangent_transpose(
+    cotangents: Sequence[Any], *operands: Any, call: Call, active: tuple[int, ...], batch: tuple[Level, ...]
+) -> list[Any]:
+    first = len(call.operands)
+    primals, none = operands[:first], [None] * first
+    given = tuple([k for k, ct in enumerate(cotangents) if not _is_zero(ct)])
+    if not given:
+        return [*none, *[_zero_like(x) for x in operands[first:]]]
+    cts = {call.float_results[k].name: cotangents[k] for k in given}
+    arrays = tuple([k for k in active if call.operands[k].role != VALUE])
+    grads = dict(zip(arrays, _adjoint(primals, cts, call, arrays, batch))) if arrays else {}
+    for k in active:
+        if k not in grads:
+            grads[k] = _value_gradient(primals, cts, call, k, batch)
+    summed = []
+    for n, k in enumerate(active):  # an operand that all elements of a batch share has the sum of their gradients
+        axes = tuple([at for at, level in enumerate(batch) if not level.flags[first + n]])
+        summed.append(jax().numpy.sum(grads[k], axis=axes) if axes else grads[k])
+    return [*none, *summed]
+
+
+def _zero_like(x: Any) -> Any:
+    from jax.interpreters import ad
+
+    return ad.Zero(x.aval)
+
+
+def _adjoint(
+    primals: Sequence[Any], cts: dict[str, Any], call: Call, active: tuple[int, ...], batch: tuple[Level, ...]
+) -> list[Any]:
+    """Gradients of the arrays at ``active``, with all axes of the batch.
+
+    Where a result holds the least or greatest of many values, the adjoint must see what the launch left; the cotangent
+    of elements that it did not change belongs to what was there before.
+    """
+    made, jnp = primitives(), jax().numpy
+    first, sizes = len(call.operands), tuple([level.size for level in batch])
+    own = _flagged(batch, lambda flags: [*flags[:first]])
+    winners, seen = call.winners(active)
+    after, kept = [], {}
+    if winners:
+        primals = [jnp.broadcast_to(x, (*sizes, *slot.shape)) if slot.role == INOUT else x
+                   for x, slot in zip(primals, call.operands)]  # fmt: skip
+        own = _flagged(own, lambda flags: [f or s.role == INOUT for f, s in zip(flags, call.operands)])
+        left = dict(zip([s.name for s in call.results], made.launch.bind(*primals, call=call, batch=own)))
+        after = [left[name] for name in winners]
+        for name in winners:
+            if name in cts and name not in seen:
+                before = primals[call.place[name]] if name in call.place else jnp.zeros_like(left[name])
+                same = before == left[name]
+                kept[name] = jnp.where(same, cts[name], 0)
+                cts = {**cts, name: jnp.where(same, 0, cts[name])}
+    given = tuple([k for k, slot in enumerate(call.float_results) if slot.name in cts])
+    values = [cts[call.float_results[k].name] for k in given]
+    fixed = [slot.role == INOUT for slot in call.operands]
+    primals = [jnp.broadcast_to(x, (*sizes, *slot.shape)) if f else x
+               for x, slot, f in zip(primals, call.operands, fixed)]  # fmt: skip
+    more = _flagged(own, lambda flags: [*[a or b for a, b in zip(flags, fixed)], *[True] * (len(after) + len(values))])
+    grads = made.adjoint.bind(*varying_alike([*primals, *after, *values]), call=call, active=active, given=given,
+                              batch=more)  # fmt: skip
+    names = [call.operands[k].name for k in active]
+    return [grad + kept[name] if name in kept else grad for name, grad in zip(names, grads)]
+
+
+def _value_gradient(primals: Sequence[Any], cts: dict[str, Any], call: Call, k: int, batch: tuple[Level, ...]) -> Any:
+    """The gradient of a number, vector or matrix of all threads, by forward mode: each component is a direction."""
+    jnp, first = jax().numpy, len(call.operands)
+    slot, sizes = call.operands[k], tuple([level.size for level in batch])
+    flags = _flagged(batch, lambda flags: [*flags[:first], False])
+    found = []
+    for direction in jnp.eye(max(_count(slot), 1), dtype=slot.dtype):
+        moved = primitives().tangent.bind(
+            *primals, direction.reshape(slot.shape), call=call, active=(k,), batch=flags)  # fmt: skip
+        total = jnp.zeros(sizes, slot.dtype)
+        for result, t in zip(call.float_results, moved):
+            if result.name in cts:
+                inner = tuple(range(len(sizes), t.ndim))
+                total = total + jnp.sum(t * cts[result.name], axis=inner).astype(slot.dtype)
+        found.append(total)
+    return jnp.stack(found, axis=-1).reshape((*sizes, *slot.shape))
+
+
+def _count(slot: Slot) -> int:
+    count = 1
+    for extent in slot.shape:
+        count *= extent
+    return count
+
+
+def _adjoint_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, **params: Any) -> Any:
+    raise KernelGradientError(
+        f"JAX asks for the second derivative of kernel {call.kernel.key}",
+        hint="wp.hvp and tapes know second derivatives; jax.checkpoint needs none",
+    )
