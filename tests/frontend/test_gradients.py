@@ -140,7 +140,7 @@ def test_wrong_uses_of_adjoint_are_told():
     assert "'n' is int32" in refused(integer, [i32, f32], [f32]).message
     assert "wp.adjoint[v][…]" in refused(element, [view(f32, 1)], [f32]).hint
     wrong = refused(kind, [VEC3], [f32])
-    assert "wp.adjoint[v] is vec3f" in wrong.message and isinstance(wrong, KernelTypeError)
+    assert "wp.adjoint[v] expects value of type vec3f" in wrong.message and isinstance(wrong, KernelTypeError)
     assert "is a gradient function and returns nothing" in refused(returns, [f32], [f32]).message
 
 
