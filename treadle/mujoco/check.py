@@ -101,7 +101,8 @@ def compare_fields(m: Model, d: Data, mjm: mujoco.MjModel, states: list[mujoco.M
         worst, where = 0.0, 0
         for world, mjd in enumerate(states):
             theirs = of_mujoco(m, mjm, mjd, row.name)
-            e = error(np.reshape(ours[world], -1), np.reshape(theirs, -1))
+            mine = ours[world][: len(theirs)] if row.shape[1:] == ("nwrappoint",) else ours[world]
+            e = error(np.reshape(mine, -1), np.reshape(theirs, -1))
             if not e <= worst:
                 worst, where = e, world
         lines.append(Line(row.stage or row.role, row.name, worst, where))
@@ -111,6 +112,8 @@ def compare_fields(m: Model, d: Data, mjm: mujoco.MjModel, states: list[mujoco.M
 def of_mujoco(m: Model, mjm: mujoco.MjModel, mjd: mujoco.MjData, name: str) -> np.ndarray:
     """A field of MuJoCo's data, in the shape in which ours has it."""
     values = np.asarray(getattr(mjd, name), dtype=float)
+    if name in ("wrap_obj", "wrap_xpos"):
+        return values.reshape(m.sizes["nwrappoint"], 3 if name == "wrap_xpos" else 1)[: int(mjd.ten_wrapnum.sum())]
     if name == "actuator_moment":  # MuJoCo packs rows as they come, we have a fixed pattern
         dense = np.zeros((m.nout, m.nv))
         mujoco.mju_sparse2dense(dense, mjd.actuator_moment, mjd.moment_rownnz, mjd.moment_rowadr, mjd.moment_colind)

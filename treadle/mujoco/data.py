@@ -53,6 +53,12 @@ class Data(Fields):
     light_xdir = derived("light_frames", "vec3", "nworld nlight", "directions of lights")
     ten_length = derived("tendon", "real", "nworld ntendon", "lengths of tendons, m")
     ten_J = derived("tendon", "real", "nworld nJten", "how they change with each degree of freedom (``ten_J_colind``)")
+    ten_wrapadr = derived("tendon", "int", "nworld ntendon", "first point of each tendon's path")
+    ten_wrapnum = derived("tendon", "int", "nworld ntendon", "number of points")
+    wrap_obj = derived(
+        "tendon", "int", "nworld nwrappoint", "geom of each point; -1 for a site, -2 for a pulley"
+    )
+    wrap_xpos = derived("tendon", "vec3", "nworld nwrappoint", "points of tendons' paths, m")
     crb = derived("crb", "inertia", "nworld nbody", "inertia of composite bodies")
     M = derived("crb", "real", "nworld nC", "mass matrix: of each row the columns that are ancestors")
     qLD = derived("factor_m", "real", "nworld nC", "its factor L' D L")

@@ -10,7 +10,7 @@ import numpy as np
 import treadle as wp
 from treadle.mujoco import refuse
 from treadle.mujoco.fields import Field, Fields, constant
-from treadle.mujoco.structure import Structure, actuator_columns, fits
+from treadle.mujoco.structure import Structure, actuator_columns, dof_ancestors, fits
 
 SIZES = (
     "nq", "nv", "nu", "na", "nactuator", "nout", "nbody", "njnt", "ngeom", "nsite", "ncam", "nlight", "nmocap", "nkey",
@@ -92,6 +92,8 @@ class Model(Fields):
     body_inertia = constant("vec3", "* nbody", "principal moments of inertia, kg m²")
     body_invweight0 = constant("vec2", "* nbody", "mean inverse inertia in the reference pose: translation, rotation")
     body_gravcomp = constant("real", "* nbody", "force against gravity in units of the body's weight")
+
+    body_isdofancestor = constant("int", "nbody nv", "whether a degree of freedom moves the body")
 
     jnt_type = constant("int", "njnt", "mjtJoint")
     jnt_qposadr = constant("int", "njnt", "index in qpos")
@@ -273,10 +275,11 @@ class Model(Fields):
         self.meaninertia = float(mjm.stat.meaninertia)
         self.structure = Structure.of(mjm)
         self.fits = fits(mjm)
+        self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
-        columns = actuator_columns(mjm)
+        own = {**actuator_columns(mjm), "body_isdofancestor": dof_ancestors(mjm)}
         for row in Model.rows():
-            self.fill(row, columns[row.name] if row.name in columns else getattr(mjm, row.name))
+            self.fill(row, own[row.name] if row.name in own else getattr(mjm, row.name))
 
     EXTRAS = (  # 0 in most models, and a step then need not look at them
         "body_gravcomp", "jnt_stiffnesspoly", "dof_dampingpoly", "tendon_armature",
@@ -337,9 +340,13 @@ class Model(Fields):
 
 
 def sizes_of(mjm: mujoco.MjModel) -> dict[str, int]:
-    """The sizes that shapes of fields name: MuJoCo's, and ``nJmom``, of the actuators' moments as we keep them."""
+    """The sizes that shapes of fields name: MuJoCo's, and two of our own.
+
+    They are ``nJmom``, elements of the actuators' moments as we keep them, and ``nwrappoint``, most points of paths.
+    """
     sizes = {name: int(getattr(mjm, name)) for name in SIZES}
-    return {**sizes, "nJmom": int(actuator_columns(mjm)["moment_rownnz"].sum())}
+    moments = int(actuator_columns(mjm)["moment_rownnz"].sum())
+    return {**sizes, "nJmom": moments, "nwrappoint": 2 * mjm.nwrap}
 
 
 def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:

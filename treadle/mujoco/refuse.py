@@ -74,7 +74,8 @@ REFUSALS = (
     Refusal("geom", "adhesion", _nonzero("geom_adhesion")),
     Refusal("geom", "surfacevel", _nonzero("geom_surfacevel")),
     Refusal("geom", "fluidshape", lambda m: m.geom_fluid[:, 0] > 0),
-    Refusal("actuator", "transmission", _not_in("actuator_trntype", TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT)),
+    Refusal("actuator", "transmission", _not_in("actuator_trntype", TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT,
+                                                TRN.mjTRN_TENDON, TRN.mjTRN_SITE, TRN.mjTRN_SLIDERCRANK)),
     Refusal("actuator", "dyntype", _not_in("actuator_dyntype", DYN.mjDYN_NONE, DYN.mjDYN_INTEGRATOR,
                                            DYN.mjDYN_FILTER, DYN.mjDYN_FILTEREXACT, DYN.mjDYN_MUSCLE)),
     Refusal("actuator", "gaintype", _not_in("actuator_gaintype", GAIN.mjGAIN_FIXED, GAIN.mjGAIN_AFFINE,
@@ -86,7 +87,6 @@ REFUSALS = (
     Refusal("actuator", "plugin", lambda m: m.actuator_plugin >= 0),
     Refusal("actuator", "number of controls", _other("actuator_ctrlnum", 1)),
     Refusal("actuator", "number of outputs", _other("actuator_outnum", 1)),
-    Refusal("tendon", "tendon", _present("ntendon")),
     Refusal("flex", "flex", _present("nflex")),
 )  # fmt: skip
 

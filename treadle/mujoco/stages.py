@@ -13,6 +13,8 @@ import mujoco
 import treadle as wp
 from treadle.lang.tape import recording
 from treadle.mujoco import acceleration, actuation, frames, integrators, passive, position, transmission, velocity
+from treadle.mujoco import tendon as tendons
+from treadle.mujoco.constants import TRN_SITE, TRN_SLIDERCRANK
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model, Option
 from treadle.mujoco.straight import step_kernel
@@ -48,6 +50,14 @@ def _uses(*names: str) -> Callable[[Model], bool]:
     return lambda m: not m.uses.isdisjoint(names)
 
 
+def _drives(*kinds: int) -> Callable[[Model], bool]:
+    return lambda m: not m.transmissions.isdisjoint(kinds)
+
+
+def _carries_rotors(m: Model) -> bool:
+    return m.ntendon > 0 and not m.uses.isdisjoint(("tendon_armature", "actuator_armature"))
+
+
 # The order is that of MuJoCo's mj_forward. A stage that is not here is not computed; `refuse` refuses what needs it.
 TABLE = (
     Stage("position", "kinematics", position.kernels),
@@ -56,29 +66,36 @@ TABLE = (
     Stage("position", "com_pos", position.kernels),
     Stage("position", "camera_frames", frames.kernels, _has("ncam")),
     Stage("position", "light_frames", frames.kernels, _has("nlight")),
+    Stage("position", "tendon", tendons.kernels, _has("ntendon")),
     Stage("position", "crb", position.kernels),
+    Stage("position", "tendon_armature", position.kernels, _carries_rotors),
     Stage("position", "factor_m", position.kernels),
     # collision
     # make_constraint
     Stage("position", "transmission", transmission.kernels),
+    Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
     # sensors of positions
+    Stage("velocity", "tendon_vel", tendons.kernels, _has("ntendon")),
     Stage("velocity", "actuator_vel", transmission.kernels),
     Stage("velocity", "com_vel", velocity.kernels),
     Stage("velocity", "joint_springs", passive.kernels),
     Stage("velocity", "joint_dampers", passive.kernels),
+    Stage("velocity", "tendon_springs", passive.kernels, _has("ntendon")),
     Stage("velocity", "gravity_compensation", passive.kernels, _uses("body_gravcomp")),
     Stage("velocity", "passive", passive.kernels),
     Stage("velocity", "rne", velocity.kernels),
     # sensors of velocities
     Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
+    Stage("acceleration", "tendon_force_limits", actuation.kernels, _has("ntendon")),
     Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
     Stage("acceleration", "fwd_acceleration", acceleration.kernels),
     # solve
     # sensors of accelerations
 )
 STAGES = {stage.name: stage for stage in TABLE}
-PASSIVE = ("joint_springs", "joint_dampers", "gravity_compensation", "passive")
+PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "passive")
+ACTUATION = ("act_dynamics", "fwd_actuation", "tendon_force_limits", "actuator_forces_on_joints")
 ADVANCE = {
     "euler": integrators.kernels,
     "advance_act": integrators.kernels,
@@ -213,9 +230,19 @@ def com_pos(m: Model, d: Data) -> None:
     _run(("com_pos",), m, d)
 
 
+def tendon(m: Model, d: Data) -> None:
+    """Lengths of tendons, their Jacobian and their paths: ``ten_length ten_J ten_wrap… wrap_…``."""
+    _run(("tendon",), m, d)
+
+
 def crb(m: Model, d: Data) -> None:
-    """The mass matrix ``M``, by composite rigid bodies."""
+    """The mass matrix ``M``, by composite rigid bodies, and with the rotors of joints."""
     _run(("crb",), m, d)
+
+
+def tendon_armature(m: Model, d: Data) -> None:
+    """Add to ``M`` the rotors of tendons."""
+    _run(("tendon_armature",), m, d)
 
 
 def factor_m(m: Model, d: Data) -> None:
@@ -225,7 +252,7 @@ def factor_m(m: Model, d: Data) -> None:
 
 def transmission(m: Model, d: Data) -> None:
     """``actuator_length actuator_moment``."""
-    _run(("transmission",), m, d)
+    _run(("transmission", "site_transmission"), m, d)
 
 
 def com_vel(m: Model, d: Data) -> None:
@@ -255,7 +282,7 @@ def fwd_velocity(m: Model, d: Data) -> None:
 
 def fwd_actuation(m: Model, d: Data) -> None:
     """``act_dot actuator_force qfrc_actuator`` from ``ctrl`` and ``act``."""
-    _run(("act_dynamics", "fwd_actuation", "actuator_forces_on_joints"), m, d)
+    _run(ACTUATION, m, d)
 
 
 def fwd_acceleration(m: Model, d: Data) -> None:

@@ -131,6 +131,14 @@ def actuator_columns(mjm: mujoco.MjModel) -> dict[str, np.ndarray]:
     }
 
 
+def dof_ancestors(mjm: mujoco.MjModel) -> np.ndarray:
+    """For each body and degree of freedom, whether that moves the body: 1 or 0."""
+    found = np.zeros((mjm.nbody, mjm.nv), dtype=np.int32)
+    for b in range(mjm.nbody):
+        found[b, chain(mjm, b)] = 1
+    return found
+
+
 def _columns(mjm: mujoco.MjModel, u: int) -> list[int]:
     trn, joint = mujoco.mjtTrn, mujoco.mjtJoint
     kind, (first, second) = trn(mjm.actuator_trntype[u]), mjm.actuator_trnid[u]
