@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -507,3 +509,30 @@ def test_threads_that_share_an_index_all_count():
     wp.launch(accumulate, dim=3, inputs=[out])
     wp.launch(accumulate, dim=(3, 100), inputs=[out])
     assert out.list() == [101.0, 101.0, 101.0]
+
+
+def test_errors_of_wrong_kernels_do_not_hold_them():
+    def wrong():
+        @wp.kernel(module=wp.Module("of its own"))
+        def of_nothing(a: wp.array(dtype=float)):
+            a[0] = "nothing"
+
+        return of_nothing
+
+    a, made, errors, gone = wp.zeros(1, dtype=float), [], [], []
+    for run in (
+        lambda: wp.launch(made.pop(), dim=1, inputs=[a]),
+        lambda: wp.launch_tiled(made.pop(), dim=1, inputs=[a], block_dim=32),
+        lambda: wp.load_module(made.pop().module),
+    ):
+        made.append(wrong())
+        gone.append(weakref.ref(made[0]))
+        module = made[0].module
+        with pytest.raises(wp.KernelTypeError) as caught:
+            run()
+        ours = [entry.path.name for entry in caught.traceback if "treadle" in entry.path.parts]
+        assert ours in (["launch.py"], ["tiles.py", "launch.py"], ["module.py", "module.py"])
+        errors.append(caught.value)
+        module.kernels.clear()  # as another kernel of its name does
+    gc.collect()
+    assert [each() for each in gone] == [None] * 3

@@ -35,8 +35,14 @@ class KernelTypeError(KernelError, TypeError):
     """Operand or argument types that do not fit. Mend: cast explicitly, as in ``float(n)``."""
 
 
-class KernelNameError(KernelError, NameError):
-    """A name that is not defined where the kernel reads it. Mend: define it, or capture it before the first launch."""
+class KernelNameError(KernelError, NameError, KeyError):
+    """A name that is not defined where the kernel reads it. Mend: define it, or capture it before the first launch.
+
+    A NameError, as in Python, and a KeyError, as programs for Warp expect.
+    """
+
+    def __str__(self) -> str:  # KeyError would print the message as a quoted key
+        return Exception.__str__(self)
 
 
 class KernelAttributeError(KernelError, AttributeError):
@@ -117,6 +123,15 @@ class ManyErrors(TreadleError):
         self.errors = errors
         Exception.__init__(self, "\n\n".join(str(e) for e in errors))
         self.message, self.span, self.hint = errors[0].message, errors[0].span, errors[0].hint
+
+
+def alone(error: BaseException) -> BaseException:
+    """``error`` and its causes without the frames in which they arose. Those of the compiler tell nothing of a wrong
+    program, and whoever holds the error, as interactive shells do, would hold the kernels in their variables too."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__, each = None, each.__cause__ or each.__context__
+    return error
 
 
 class InternalError(TreadleError):

@@ -198,6 +198,11 @@ class Kernel:
             one.overloads.clear()
             one.fast = one.plan = None
 
+    def forget_failed(self) -> None:
+        """Drop overloads of which nothing could be compiled: a kernel that is replaced by a right one goes at once."""
+        for types in [t for t, o in self.overloads.items() if not o.variants]:
+            del self.overloads[types]
+
     def declared_variants(self) -> list[Any]:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""
         for types in self.stated:

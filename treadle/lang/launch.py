@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.config import config
-from ..base.errors import LaunchError, LaunchTypeError
+from ..base.errors import KernelError, LaunchError, LaunchTypeError, alone
 from ..base.logs import log_info
 from ..runtime import fast, watch
 from ..runtime.device import Device, get_device
 from ..runtime.launch import Program, normal_dims
 from .blocks import in_blocks
-from .kernel import KERNELS, Kernel
+from .kernel import EXTERNAL, KERNELS, Kernel
 
 _watchers = watch.watchers  # tapes
 _usual: Device | None = None  # the CPU, once known: launches on it need no look-up
@@ -99,7 +99,13 @@ def launch(
         from .adjoint_launch import launch_adjoint
 
         return launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
-    return _launch(kernel, dim, [*inputs, *outputs], device, checked, record_tape)
+    try:
+        return _launch(kernel, dim, [*inputs, *outputs], device, checked, record_tape)
+    except KernelError as error:
+        wrong = alone(error)
+    kernel.forget_failed()
+    del kernel
+    raise wrong
 
 
 def bound(
@@ -111,6 +117,9 @@ def bound(
             f"wp.launch takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel"
         )
     where = get_device(device)
+    if kernel.options.get("entry_point_abi") == EXTERNAL:
+        what = f"kernel {kernel.key} gets its arguments from another program (entry_point_abi)"
+        raise LaunchError(f"{what} and cannot be launched with wp.launch")
     dims = normal_dims(dim, kernel.key)
     values, types = kernel.bind(args)
     for p, value in zip(kernel.parameters, values, strict=True):

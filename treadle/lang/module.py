@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..base.config import config
-from ..base.errors import KernelValueError, LaunchError, LaunchTypeError, TreadleError
+from ..base.errors import KernelValueError, LaunchError, LaunchTypeError, TreadleError, alone
 from ..base.logs import log_warning
 from .blocks import for_blocks, loaded
 
@@ -187,7 +187,11 @@ def load_kernels(kernels: list[Kernel], max_workers: int | None = None) -> None:
             errors.append(error)
     errors += prepare(overloads, max_workers)
     if errors:
-        raise errors[0]
+        first = alone(errors[0])
+        for kernel in kernels:
+            kernel.forget_failed()
+        del kernels, kernel, overloads, errors
+        raise first
 
 
 def load_module(
@@ -219,8 +223,8 @@ def load_module(
     if not any(m.kernels or m.functions or m.structs for m in own + inside):
         what = "does not contain any Warp kernels, functions, or structs"
         raise LaunchError(f"module {name!r} {what}: there is nothing to compile")
-    kernels = [k for m in own + inside * recursive for k in m.kernels.values()]
-    load_kernels(for_blocks(kernels, block_dim), max_workers)
+    chosen = own + inside * recursive
+    load_kernels(for_blocks([k for m in chosen for k in m.kernels.values()], block_dim), max_workers)
 
 
 def force_load(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..base.errors import LaunchError
+from ..base.errors import KernelError, LaunchError
 from ..types.tile_annotations import StackAnnotation, TileAnnotation, tile_spelt
 from .blocks import effective
 from .host import Builtin
@@ -47,7 +47,11 @@ def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = 
     threads = effective(kwargs["block_dim"])
     asked = indices(kernel) if threads == 1 and isinstance(kernel, Kernel) else None
     lanes = () if asked is not None and asked <= len(grid) else (threads,)  # in a block of one nobody needs its number
-    return launch(kernel, (*grid, *lanes), inputs, *args, **kwargs)
+    try:
+        return launch(kernel, (*grid, *lanes), inputs, *args, **kwargs)
+    except KernelError:
+        del kernel  # see `alone`
+        raise
 
 
 _asked: WeakKeyDictionary[Kernel, int | None] = WeakKeyDictionary()
