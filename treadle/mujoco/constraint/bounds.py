@@ -78,7 +78,7 @@ def _friction(real: Any) -> dict[str, wp.Kernel]:
                     of_dof(w, n, i, real(1.0), efc_J)
                     solref, solimp = dof_solref[row(w, dof_solref), i], dof_solimp[row(w, dof_solimp), i]
                     weight = dof_invweight0[row(w, dof_invweight0), i]
-                    known = spec(zero, zero, zero, weight, loss, zero, zero, solref, solimp)
+                    known = spec(zero, zero, zero, weight, loss, zero, solref, solimp)
                     put(w, n, FRICTION_DOF, i, 1, known, efc_type, efc_id, efc_dim, efc_spec)
                     n = n + 1
             for j in range(tendon_frictionloss.shape[1]):
@@ -88,7 +88,7 @@ def _friction(real: Any) -> dict[str, wp.Kernel]:
                     solref = tendon_solref_fri[row(w, tendon_solref_fri), j]
                     solimp = tendon_solimp_fri[row(w, tendon_solimp_fri), j]
                     weight = tendon_invweight0[row(w, tendon_invweight0), j]
-                    known = spec(zero, zero, zero, weight, loss, zero, zero, solref, solimp)
+                    known = spec(zero, zero, zero, weight, loss, zero, solref, solimp)
                     put(w, n, FRICTION_TENDON, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
                     n = n + 1
         nrow[w] = n
@@ -146,7 +146,7 @@ def _limits(real: Any) -> dict[str, wp.Kernel]:
                             if n < efc_J.shape[1]:
                                 efc_J[w, n, i + 1] = -axis[1]
                                 efc_J[w, n, i + 2] = -axis[2]
-                            known = spec(dist, dist, margin, weight, zero, zero, zero, solref, solimp)
+                            known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
                             put(w, n, LIMIT_JOINT, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
                             n = n + 1
                     else:
@@ -155,7 +155,7 @@ def _limits(real: Any) -> dict[str, wp.Kernel]:
                             dist = sign * (qpos[w, jnt_qposadr[j]] - bounds[side])
                             if dist < margin:
                                 of_dof(w, n, i, sign, efc_J)
-                                known = spec(dist, dist, margin, weight, zero, zero, zero, solref, solimp)
+                                known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
                                 put(w, n, LIMIT_JOINT, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
                                 n = n + 1
             for j in range(tendon_limited.shape[0]):
@@ -169,7 +169,7 @@ def _limits(real: Any) -> dict[str, wp.Kernel]:
                         dist = sign * (ten_length[w, j] - bounds[side])
                         if dist < margin:
                             of_tendon(w, n, j, sign, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J)
-                            known = spec(dist, dist, margin, weight, zero, zero, zero, solref, solimp)
+                            known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
                             put(w, n, LIMIT_TENDON, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
                             n = n + 1
         nrow[w] = n

@@ -93,25 +93,23 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
                     if n < room:
                         contact_efc_address[w, c] = n
                     if dim == 1:
-                        known = spec(dist, dist, margin, weight, zero, zero, zero, solref, solimp)
+                        known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
                         put(w, n, FRICTIONLESS, c, 1, known, efc_type, efc_id, efc_dim, efc_spec)
                         n = n + 1
                     elif elliptic:
-                        known = spec(dist, dist, margin, weight, zero, zero, friction[0], solref, solimp)
+                        known = spec(dist, dist, margin, weight, zero, friction[0], solref, solimp)
                         put(w, n, ELLIPTIC, c, dim, known, efc_type, efc_id, efc_dim, efc_spec)
                         sliding = contact_solreffriction[w, c]
                         if sliding[0] == zero and sliding[1] == zero:
                             sliding = solref
                         for s in range(1, 6):
                             if s < dim:
-                                known = spec(
-                                    zero, dist - margin, zero, weight, zero, zero, friction[s - 1], sliding, solimp
-                                )
+                                known = spec(zero, dist - margin, zero, weight, zero, friction[s - 1], sliding, solimp)
                                 put(w, n + s, ELLIPTIC, c, 0, known, efc_type, efc_id, efc_dim, efc_spec)
                         n = n + dim
                     else:
                         weight = weight + friction[0] * friction[0] * weight
-                        known = spec(dist, dist, margin, weight, zero, zero, friction[0], solref, solimp)
+                        known = spec(dist, dist, margin, weight, zero, friction[0], solref, solimp)
                         for s in range(10):
                             if s < 2 * (dim - 1):
                                 first = 0

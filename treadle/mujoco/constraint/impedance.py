@@ -28,7 +28,6 @@ from treadle.mujoco.constraint.rows import (
     MARGIN,
     NORM,
     POS,
-    SHIFT,
     SOLIMP,
     SOLREF,
     spec_type,
@@ -111,21 +110,19 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         nrow[wp.tid()] = 0
 
     @wp.kernel
-    def reference(
+    def impedance_rows(
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), opt_impratio: wp.array(dtype=real),
-        nrow: ints, efc_type: ints2, efc_dim: ints2, efc_spec: wp.array2d(dtype=numbers), efc_J: wp.array3d(dtype=real),
-        qvel: wp.array2d(dtype=real),
+        nrow: ints, efc_type: ints2, efc_dim: ints2, efc_spec: wp.array2d(dtype=numbers),
         efc_pos: wp.array2d(dtype=real), efc_margin: wp.array2d(dtype=real), efc_frictionloss: wp.array2d(dtype=real),
         efc_friction: wp.array2d(dtype=real), efc_KBIP: wp.array2d(dtype=vec4), efc_diagA: wp.array2d(dtype=real),
-        efc_R: wp.array2d(dtype=real), efc_D: wp.array2d(dtype=real), efc_vel: wp.array2d(dtype=real),
-        efc_aref: wp.array2d(dtype=real), ne: ints, nf: ints, nl: ints, nefc: ints,
+        efc_R: wp.array2d(dtype=real), efc_D: wp.array2d(dtype=real), ne: ints, nf: ints, nl: ints, nefc: ints,
     ):  # fmt: skip
-        """All that follows from a row's parameters, its Jacobian and velocities."""
+        """All that follows from what writers left of the rows."""
         w = wp.tid()
         zero, one = real(0.0), real(1.0)
         h, impratio = opt_timestep[row(w, opt_timestep)], wp.max(real(MINVAL), opt_impratio[row(w, opt_impratio)])
         count = wp.min(nrow[w], efc_type.shape[1])
-        equalities, frictions, limits = 0, 0, 0
+        equalities, frictions, limits = int(0), int(0), int(0)
         shared = zero  # what rows of a contact take over from its first one
         for i in range(count):
             kind, dim, known = efc_type[w, i], efc_dim[w, i], efc_spec[w, i]
@@ -149,9 +146,6 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
                 else:
                     r = shared / (mu * mu)
 
-            vel = zero
-            for c in range(qvel.shape[1]):
-                vel = vel + efc_J[w, i, c] * qvel[w, c]
             efc_pos[w, i] = known[POS]
             efc_margin[w, i] = known[MARGIN]
             efc_frictionloss[w, i] = known[LOSS]
@@ -160,8 +154,6 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
             efc_R[w, i] = r
             efc_D[w, i] = one / r
             efc_diagA[w, i] = r * imp / (one - imp)
-            efc_vel[w, i] = vel
-            efc_aref[w, i] = -b * vel - k * imp * (known[POS] - known[MARGIN]) - known[SHIFT]
             if kind == EQUALITY:
                 equalities = equalities + 1
             elif kind == FRICTION_DOF or kind == FRICTION_TENDON:
@@ -173,4 +165,20 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         nl[w] = limits
         nefc[w] = count
 
-    return dict(begin_rows=begin_rows, reference=reference)
+    @wp.kernel
+    def reference(
+        nefc: ints, efc_J: wp.array3d(dtype=real), qvel: wp.array2d(dtype=real), efc_pos: wp.array2d(dtype=real),
+        efc_margin: wp.array2d(dtype=real), efc_KBIP: wp.array2d(dtype=vec4), efc_vel: wp.array2d(dtype=real),
+        efc_aref: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """Velocities of constraints, and the acceleration of a damped spring that pulls each where it should be."""
+        w = wp.tid()
+        for i in range(nefc[w]):
+            vel = real(0.0)
+            for k in range(qvel.shape[1]):
+                vel = vel + efc_J[w, i, k] * qvel[w, k]
+            soft = efc_KBIP[w, i]
+            efc_vel[w, i] = vel
+            efc_aref[w, i] = -soft[1] * vel - soft[0] * soft[2] * (efc_pos[w, i] - efc_margin[w, i])
+
+    return dict(begin_rows=begin_rows, impedance=impedance_rows, reference=reference)

@@ -16,22 +16,21 @@ from treadle.mujoco.algebra import types
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
 
-SPEC = 14  # numbers that a writer leaves of a row, in the order of `spec` below
+SPEC = 13  # numbers that a writer leaves of a row, in the order of `spec` below
 
 POS = wp.constant(0)
 NORM = wp.constant(1)
 MARGIN = wp.constant(2)
 DIAG = wp.constant(3)
 LOSS = wp.constant(4)
-SHIFT = wp.constant(5)
-FRICTION = wp.constant(6)
-SOLREF = wp.constant(7)
-SOLIMP = wp.constant(9)
+FRICTION = wp.constant(5)
+SOLREF = wp.constant(6)
+SOLIMP = wp.constant(8)
 
 
 @cache
 def spec_type(real: Any) -> Any:
-    """The type of what a writer leaves of a row: 14 numbers."""
+    """The type of what a writer leaves of a row: 13 numbers."""
     return wp.types.vector(length=SPEC, dtype=real)
 
 
@@ -43,16 +42,15 @@ def writers(real: Any) -> SimpleNamespace:
 
     @wp.func
     def spec(
-        pos: real, norm: real, margin: real, diag: real, loss: real, shift: real, friction: real,
-        solref: vec2, solimp: vec5,
+        pos: real, norm: real, margin: real, diag: real, loss: real, friction: real, solref: vec2, solimp: vec5,
     ):  # fmt: skip
         """What is known of a row.
 
         Its position, the position that impedance looks at, its margin, the inverse mass that it feels, dry friction, a
-        shift of the reference acceleration, a friction coefficient, and the parameters of softness.
+        friction coefficient, and the parameters of softness.
         """
         return numbers(
-            pos, norm, margin, diag, loss, shift, friction,
+            pos, norm, margin, diag, loss, friction,
             solref[0], solref[1], solimp[0], solimp[1], solimp[2], solimp[3], solimp[4],
         )  # fmt: skip
 
