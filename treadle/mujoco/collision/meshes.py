@@ -1,0 +1,123 @@
+"""The convex hulls of meshes: vertices, neighbours, and the polygons of the surface, as MuJoCo's compiler found them.
+
+Vertices inside a hull are left out; a vertex's number counts within its hull. A mesh that no geom collides with has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from treadle.mujoco.collision.pairs import MESH
+
+
+@dataclass(frozen=True)
+class Hulls:
+    """All hulls one after the other; ``first`` and ``count`` say for each geom which vertices are its mesh's.
+
+    ``vert`` (n, 3); the neighbours of vertex i are ``edge[edgeadr[i] : edgeadr[i + 1]]``, the polygons that meet in it
+    ``map[mapadr[i] : mapadr[i + 1]]``; polygon p has the normal ``polynormal[p]`` and, counterclockwise as seen from
+    outside, the vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``.
+    """
+
+    first: np.ndarray
+    count: np.ndarray
+    vert: np.ndarray
+    edgeadr: np.ndarray
+    edge: np.ndarray
+    mapadr: np.ndarray
+    map: np.ndarray
+    polynormal: np.ndarray
+    polyadr: np.ndarray
+    polyvert: np.ndarray
+
+    @property
+    def corners(self) -> int:
+        """The most vertices that a polygon has, and polygons that meet in a vertex."""
+        return int(max(np.diff(self.polyadr).max(initial=0), np.diff(self.mapadr).max(initial=0)))
+
+    @classmethod
+    def of(cls, mjm: mujoco.MjModel) -> Hulls:
+        """The hulls of all meshes of geoms."""
+        made: dict[int, tuple[int, int]] = {}
+        parts = _Parts()
+        first, count = np.zeros(mjm.ngeom, np.int32), np.zeros(mjm.ngeom, np.int32)
+        for g in np.flatnonzero((mjm.geom_type == MESH) & (mjm.geom_contype | mjm.geom_conaffinity != 0) | _paired(mjm)):
+            mesh = int(mjm.geom_dataid[g])
+            if mjm.geom_type[g] == MESH and mesh >= 0:
+                if mesh not in made:
+                    made[mesh] = parts.add(mjm, mesh)
+                first[g], count[g] = made[mesh]
+        return cls(first, count, *parts.joined())
+
+
+def _paired(mjm: mujoco.MjModel) -> np.ndarray:
+    """Which geoms explicit pairs name."""
+    found = np.zeros(mjm.ngeom, bool)
+    found[mjm.pair_geom1] = found[mjm.pair_geom2] = True
+    return found
+
+
+class _Parts:
+    """Tables that grow hull by hull."""
+
+    def __init__(self) -> None:
+        self.vert: list[np.ndarray] = []
+        self.edges: list[list[int]] = []
+        self.maps: list[list[int]] = []
+        self.normals: list[np.ndarray] = []
+        self.polygons: list[list[int]] = []
+
+    def add(self, mjm: mujoco.MjModel, mesh: int) -> tuple[int, int]:
+        """Append the hull of a mesh; gives its first vertex and their number."""
+        begin, polygons = len(self.edges), len(self.polygons)
+        points = mjm.mesh_vert[mjm.mesh_vertadr[mesh] :][: mjm.mesh_vertnum[mesh]]
+        kept, neighbours = _graph(mjm, mesh)
+        number = np.full(len(points), -1)
+        number[kept] = np.arange(len(kept))
+        self.vert.append(points[kept])
+        self.edges += neighbours
+        adr = mjm.mesh_polyadr[mesh]
+        for p in range(adr, adr + mjm.mesh_polynum[mesh]):
+            corners = mjm.mesh_polyvert[mjm.mesh_polyvertadr[p] :][: mjm.mesh_polyvertnum[p]]
+            self.polygons.append([int(k) for k in number[corners]])
+            self.normals.append(mjm.mesh_polynormal[p])
+        for v in kept:
+            at = mjm.mesh_vertadr[mesh] + v
+            faces = mjm.mesh_polymap[mjm.mesh_polymapadr[at] :][: mjm.mesh_polymapnum[at]]
+            self.maps.append([polygons + int(p) for p in faces])
+        return begin, len(kept)
+
+    def joined(self) -> tuple[np.ndarray, ...]:
+        """``vert edgeadr edge mapadr map polynormal polyadr polyvert``, none of them empty."""
+        vert = np.concatenate(self.vert) if self.vert else np.zeros((1, 3))
+        normals = np.array(self.normals) if self.normals else np.zeros((1, 3))
+        return (vert, *_ragged(self.edges), *_ragged(self.maps), normals, *_ragged(self.polygons))
+
+
+def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, list[list[int]]]:
+    """The vertices on a mesh's hull, and of each the numbers of its neighbours; without a graph all vertices."""
+    adr = mjm.mesh_graphadr[mesh]
+    if adr < 0:
+        count = int(mjm.mesh_vertnum[mesh])
+        return np.arange(count), [[k for k in range(count) if k != v] for v in range(count)]
+    count = int(mjm.mesh_graph[adr])
+    edgeadr = mjm.mesh_graph[adr + 2 :][:count]
+    kept = mjm.mesh_graph[adr + 2 + count :][:count]
+    edges = mjm.mesh_graph[adr + 2 + 2 * count :]
+    neighbours = []
+    for start in edgeadr:
+        end = start
+        while edges[end] >= 0:
+            end += 1
+        neighbours.append([int(k) for k in edges[start:end]])
+    return np.array(kept), neighbours
+
+
+def _ragged(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Where each list begins (and the last one ends), and all of them one after the other."""
+    ends = np.cumsum([0, *map(len, lists)]).astype(np.int32)
+    flat = np.array([k for part in lists for k in part] or [0], np.int32)
+    return ends, flat
