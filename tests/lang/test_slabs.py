@@ -66,6 +66,6 @@ def test_pieces_are_exchanged():
         piece = Bytes(0, memory.ctypes.data, n, memory)
         memory[...] = second = rng.integers(0, 256, n, np.uint8)
         piece.swap()
-        assert (memory == first).all() and piece.data == second.tobytes() and piece.nbytes == n
+        assert (memory == first).all() and ctypes.string_at(piece.at, n) == second.tobytes() and piece.nbytes == n
         piece.swap()
         assert (memory == second).all()

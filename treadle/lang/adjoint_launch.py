@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.errors import KernelGradientError, LaunchError
 from ..runtime.array import array
+from .contents import copied, put_value
 from .launch import bound, ready
 from .plan import Plan, Site, plan_of
 from .reverse import Pass, Reverse, with_field
@@ -37,7 +38,7 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
         if grad is not None:
             values[site.k] = _with_gradient(site, values[site.k], grad)
             given.append((site, grad))
-    results = [(grad, grad.numpy().copy()) for site, grad in given if site.writes and not site.loads]
+    results = [(grad, copied(grad)) for site, grad in given if site.writes and not site.loads]
     reverse, _ = Pass.choose(plan, dims, values)
     grads = [a._grad for a in [site.of(values) for site in plan.floats] if a is not None and a._grad is not None]
     try:
@@ -45,8 +46,8 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
             with changing(grads):
                 _run(plan, reverse, dims, values, program.command(packed, dims, values))
     finally:
-        for grad, rows in results:
-            grad.numpy()[...] = rows
+        for grad, content in results:
+            put_value(grad, content)
 
 
 def _padded(adjoints: Sequence[Any], count: int, what: str) -> list[Any]:
@@ -74,16 +75,16 @@ def _with_gradient(site: Site, value: Any, grad: array) -> Any:
 def _run(plan: Plan, reverse: Reverse, dims: tuple[int, ...], values: list[Any], forward: Any) -> None:
     """The adjoint, on arrays that then hold again what they held; after a run of the kernel where winners of atomic
     minima and maxima must be known."""
-    before = [(a, a.numpy().copy()) for a in plan.written(values)]
+    before = [(a, copied(a)) for a in plan.written(values)]
 
     def restore() -> None:
-        for a, rows in before:
-            a.numpy()[...] = rows
+        for a, content in before:
+            put_value(a, content)
 
     try:
         if reverse.winners:
             forward()
-            after = [site.of(values).numpy().copy() for site in reverse.winners]
+            after = [copied(site.of(values)) for site in reverse.winners]
             restore()
             reverse.run_with_winners(dims, values, after)
         else:

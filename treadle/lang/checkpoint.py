@@ -19,12 +19,13 @@ from ..runtime.array import array
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
 from ..runtime.writes import put_rows, put_value
+from .contents import Aside
 from .host_writes import Function, HostWrite, Kept
 from .parts import span_of
 from .plan import Plan
 from .recorder import Recorder
 from .reverse import Pass, written_by
-from .undo import Bytes, Log, copied, grid, overwrite
+from .undo import Bytes, Log, grid
 
 MOST_SLOTS = 400  # each may be a level of recursion
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -80,7 +81,7 @@ class Segment:
         for piece in later.saved:
             low = piece.address
             for first, last in self.covered.outside(low, low + piece.nbytes):
-                self.keep(Bytes(0, first, last - first, piece.owner, piece.data[first - low : last - low]))
+                self.keep(Bytes(0, first, last - first, piece.owner, source=piece.at + first - low))
         for low, high in later.covered:
             self.covered.add(low, high)
         for low, high in later.written:
@@ -277,15 +278,15 @@ class ScheduledPass(Pass):
 
     def undo(self, segment: Segment, end: int, undone: list[Segment], slots: int | None) -> None:
         """Bring memory to the start of ``segment``, and go back through it."""
-        aside = [(low, copied(low, high)) for begin, stop in segment.written
+        aside = [Aside(low, high - low) for begin, stop in segment.written
                  for low, high in segment.covered.outside(begin, stop)]  # fmt: skip
         segment.undo()
         undone.append(segment)
         try:
             self.process(segment.start, end, segment.covered, slots)
         finally:
-            for low, data in aside:  # what the segment was the first to touch
-                overwrite(low, data)
+            for bytes_ in aside:  # what the segment was the first to touch
+                bytes_.put_back()
 
     def process(self, first: int, end: int, base: Ranges, slots: int | None) -> None:
         """Go back through operations ``first`` to ``end`` with memory as it was before them, which it is again

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelGradientError
+from ..runtime import capture, operators
 from ..runtime.array import array
 from ..runtime.copies import put_elements, read, write
-from ..runtime.writes import put_selected
+from ..runtime.writes import put_selected, put_zeros
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values, bits_of
+from .contents import copied, put_value
 
 GradientOf = Callable[[array], "array | None"]
 
@@ -24,15 +26,15 @@ class Kept:
     __slots__ = ("contents",)
 
     def __init__(self, written: list[array] | None = None):
-        self.contents = [(a, a.numpy().copy()) for a in written or ()]
+        self.contents = [(a, copied(a)) for a in written or ()]
 
     @property
     def nbytes(self) -> int:
-        return sum([rows.nbytes for _, rows in self.contents])
+        return sum([content.nbytes for _, content in self.contents])
 
     def run(self) -> None:
-        for a, rows in self.contents:
-            a.numpy()[...] = rows
+        for a, content in self.contents:
+            put_value(a, content)
 
     def arrays(self) -> list[array]:
         return [a for a, _ in self.contents]
@@ -71,20 +73,28 @@ class HostWrite:
             return
         if self.perform is put_elements:
             _, to, begin, count = self.args
-            if into is not None:
-                flow = read(grad, to, count).copy()
-                write(grad, to, np.zeros((), flow.dtype), count)
-                rows = np.array(read(into, begin, count))
-                add(rows, flow, into._element.type)
-                write(into, begin, rows, count)
-            else:
-                write(grad, to, np.zeros((), grad._element.dtype), count)
-            return
-        rows = grad.numpy()
-        flow = rows.copy() if into is not None else None
-        rows[...] = np.zeros((), rows.dtype)
+            part = elements(grad, to, count)
+            source = None if into is None else elements(into, begin, count)
+            if part is None or (into is not None and source is None):
+                self.scattered(grad, into)
+                return
+            grad, into = part, source
+        flow = copied(grad) if into is not None else None
+        put_zeros(grad)
         if into is not None and flow is not None:
             add_all(into, flow)
+
+    def scattered(self, grad: array, into: array | None) -> None:
+        """The same of a number of elements that strides forbid to show as an array."""
+        _, to, begin, count = self.args
+        if into is not None:
+            flow = read(grad, to, count).copy()
+            write(grad, to, np.zeros((), flow.dtype), count)
+            rows = np.array(read(into, begin, count))
+            add(rows, flow, into._element.type)
+            write(into, begin, rows, count)
+        else:
+            write(grad, to, np.zeros((), grad._element.dtype), count)
 
     def selected(self, grad: array, into: array | None) -> None:
         """The same where indices say which elements were written, and which were read."""
@@ -119,15 +129,26 @@ class Function(Kept):
         self.call()
 
 
-def add_all(into: array, flow: np.ndarray) -> None:
-    """Add the gradient ``flow`` of a copy to that of its source, whose shape or element type may be another."""
-    rows = into.numpy()
-    if flow.shape != rows.shape:
-        if flow.size != rows.size:
-            raise KernelGradientError(f"a copy of shape {rows.shape} to shape {flow.shape} has no gradient here",
-                                      hint="copy between arrays of the same size")  # fmt: skip
-        flow = flow.reshape(rows.shape)
-    add(rows, flow, into._element.type)
+def elements(a: array, first: int, count: int) -> array | None:
+    """A view of ``count`` elements from number ``first`` on, in row-major order, where there is such a view."""
+    if a.ndim == 1:
+        return a._view((count,), a.strides, first * a.strides[0])
+    return a._view((count,), (a._element.size,), first * a._element.size) if a.is_contiguous else None
+
+
+def add_all(into: array, flow: array) -> None:
+    """Add the gradient ``flow`` of a copy, a dense array, to that of its source, whose shape or element type may be
+    another."""
+    rows, given = into._raw(), flow._raw()
+    if given.size != rows.size:
+        raise KernelGradientError(f"a copy of shape {into.shape} to shape {flow.shape} has no gradient here",
+                                  hint="copy between arrays of the same size")  # fmt: skip
+    if capture.recording():
+        if flow.shape != into.shape or flow._element.type is not into._element.type:
+            into, flow = into.flatten(), flow.flatten().view(into.dtype)
+        operators.perform("add", (into, flow), into)
+    else:
+        add(rows, given.reshape(rows.shape), into._element.type)
 
 
 def add(rows: np.ndarray, flow: np.ndarray, t: Type, at: Any = Ellipsis) -> None:

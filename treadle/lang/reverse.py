@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelGradientError
-from ..runtime import fast
+from ..runtime import capture, fast
 from ..runtime.array import array, build, graded_late
 from ..runtime.indexed import indexedarray
 from ..runtime.launch import normal_dims
-from ..runtime.memory import allocate
 from ..runtime.ranges import Ranges
 from ..runtime.writes import gapless
 from ..types.core import Indexed, Struct
-from .host_writes import HostWrite, add
+from .contents import Aside, copied, put_value
+from .host_writes import HostWrite, add_all
 from .parts import span_of
 from .plan import Plan, Site
 from .undo import FOREIGN, Log
@@ -82,22 +82,22 @@ class Reverse:
             fast.add(self.quick, program, alone=True)
         program.command(program.pack(args), dims, args)()
 
-    def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[np.ndarray]) -> None:
+    def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[array]) -> None:
         """As :meth:`run`, with ``after``, the content that the launch left, in the arrays of ``winners``. The gradient
         of elements that it did not change stays: it belongs to the content from before."""
         aside, arrays = [], [site.of(args) for site in self.winners]
-        befores = [a.numpy().copy() for a in arrays]
+        befores = [copied(a) for a in arrays]
         try:
             for site, a, before, now in zip(self.winners, arrays, befores, after, strict=True):
-                a.numpy()[...] = now
+                put_value(a, now)
                 if a._grad is not None and site not in self.seen:
-                    aside += _set_aside(a._grad.numpy(), before, now)
+                    aside += _set_aside(a._grad.numpy(), before.numpy(), now.numpy())
             self.run(dim, args)
         finally:
             for rows, same, values in aside:
                 rows[same] += values
             for a, before in zip(arrays, befores, strict=True):
-                a.numpy()[...] = before
+                put_value(a, before)
 
 
 def _set_aside(grad: np.ndarray, before: np.ndarray, after: np.ndarray) -> list[tuple]:
@@ -140,7 +140,7 @@ class Hidden:
             known = self.ranges.nbytes
             self.follow(ops, likes, done)
             self.round_off(bare)
-        self.blocks = {low: allocate(high - low, True) for low, high in self.ranges}
+        self.blocks = {low: capture.zeros(high - low) for low, high in self.ranges}
 
     def follow(self, ops: list[Any], likes: list[Any], done: dict[Any, int]) -> None:
         """Carry dependence on an input with a gradient from what each of ``ops`` reads to what it writes."""
@@ -206,7 +206,7 @@ class Hidden:
                 return owner._grad._address + a._address - owner._address
         around = self.ranges.around(low)
         if around is not None and high <= around[1]:
-            return self.blocks[around[0]][2] + a._address - around[0]
+            return self.blocks[around[0]][1] + a._address - around[0]
         if self.knows(a):
             raise KernelGradientError(
                 f"{a!r} lies partly over an array that has a gradient", hint="give both a gradient, or make it a view"
@@ -243,9 +243,9 @@ def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
         near = [b for b in near if span_of(b)[1] > span_of(a)[0]]
         for b in near:
             apart = a._grad._address - a._address != b._grad._address - b._address
-            if apart and np.shares_memory(a.numpy(), b.numpy()):
-                written = [c.numpy() for op in ops for c in written_by(op)]
-                if any(np.shares_memory(c, a.numpy()) and np.shares_memory(c, b.numpy()) for c in written):
+            if apart and np.shares_memory(a._raw(), b._raw()):
+                written = [c._raw() for op in ops for c in written_by(op)]
+                if any(np.shares_memory(c, a._raw()) and np.shares_memory(c, b._raw()) for c in written):
                     raise KernelGradientError(
                         f"{a!r} and {b!r} show the same memory, which is written, but each has a gradient of its own",
                         hint="make one a view of the other after that got its gradient",
@@ -264,7 +264,7 @@ def refuse_own_gradients(ops: list[Any], late: set[int]) -> None:
         used = [a for a in [site.of(args) for site in plan.floats if site.loads] if a is not None]
         for a in used:
             grad = reads.get(id(a._grad._memory)) if a._grad is not None else None
-            if grad is not None and np.shares_memory(grad.numpy(), a._grad.numpy()):
+            if grad is not None and np.shares_memory(grad._raw(), a._grad._raw()):
                 raise KernelGradientError(
                     f"kernel {plan.kernel.key} uses an array whose gradient an earlier launch on the tape has read: "
                     "the backward pass would change it first",
@@ -464,12 +464,12 @@ class Pass:
     def run_carefully(self, k: int, pieces: list[Any]) -> None:
         """Launch ``k``, whose adjoint writes to its arrays again, or must see what the launch left in them."""
         reverse, dim, args = self.steps[k]
-        after = [site.of(args).numpy().copy() for site in reverse.winners]
-        befores = [piece.data for piece in pieces]
+        after = [copied(site.of(args)) for site in reverse.winners]
+        befores = [Aside(piece.at, piece.nbytes) for piece in pieces]
         for piece in reversed(pieces):
             piece.swap()
         unsaved = [site.of(args) for site in reverse.unsaved]
-        aside = [(a, a.numpy().copy()) for a in unsaved if a is not None]
+        aside = [(a, copied(a)) for a in unsaved if a is not None]
         try:
             if self.log.sums is not None:
                 self.verify(k)
@@ -478,8 +478,8 @@ class Pass:
             else:
                 reverse.run(dim, args)
         finally:
-            for a, rows in aside:
-                a.numpy()[...] = rows
+            for a, content in aside:
+                put_value(a, content)
             for piece, before in zip(reversed(pieces), reversed(befores), strict=True):
                 piece.put(before)
 
@@ -487,7 +487,7 @@ class Pass:
         """Keep a copy of gradients that operation ``k`` is about to use up, of arrays that ask for it."""
         for a in written_by(self.log.ops[k]):
             if a.retain_grad and id(a) not in retained:
-                retained[id(a)] = a._grad, a._grad.numpy().copy()
+                retained[id(a)] = a._grad, copied(a._grad)
 
 
 def written_by(op: Any) -> list[array]:
@@ -600,6 +600,6 @@ def gradients_of(struct: Any) -> Any:
     return made
 
 
-def add_back(grad: array, rows: np.ndarray) -> None:
-    """Add ``rows`` to ``grad``."""
-    add(grad.numpy(), rows, grad._element.type)
+def add_back(grad: array, content: array) -> None:
+    """Add ``content`` to ``grad``."""
+    add_all(grad, content)

@@ -16,11 +16,12 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import ArrayError, KernelGradientError
-from ..runtime import fast, watch
+from ..runtime import capture, fast, watch
 from ..runtime.array import array
 from ..runtime.writes import put_zeros
 from ..types.core import Scalar
 from .checkpoint import recorder_for
+from .contents import copied, put_value
 from .overwrites import warn_of_launch, warn_of_write
 from .plan import Plan, plan_for
 from .recorder import Recorder
@@ -176,7 +177,7 @@ class Tape:
         seeds = {id(a) for a in (loss, *grads) if a is not None}
         if seeds:
             aside = [(a.grad, _take(a.grad)) for a in passing.leftovers() if id(a) not in seeds]
-            if not self._used:
+            if not self._used and not capture.recording():
                 self._warn_of_leaves()
         if loss is not None:
             loss.grad.fill_(1.0)
@@ -184,11 +185,11 @@ class Tape:
             a.grad.assign(grad)
         self._used = True
         passing.run(retained if array._retains else None)
-        for grad, rows in retained.values():
-            grad.numpy()[...] = rows
+        for grad, content in retained.values():
+            put_value(grad, content)
         passing.mark_leftovers()
-        for grad, rows in aside:
-            add_back(grad, rows)
+        for grad, content in aside:
+            add_back(grad, content)
 
     def _warn_of_leaves(self) -> None:
         for a, site, plan in self._recorder.inputs:
@@ -299,11 +300,11 @@ def _check_loss(loss: array) -> None:
         raise KernelGradientError("the loss keeps no gradient", hint="make it with requires_grad=True")
 
 
-def _take(grad: array) -> Any:
+def _take(grad: array) -> array:
     """What stands in ``grad``, which is zero then."""
-    rows = grad.numpy().copy()
+    content = copied(grad)
     grad.zero_()
-    return rows
+    return content
 
 
 def recording() -> bool:
@@ -375,7 +376,7 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     go the slow way."""
     args = [*inputs, *outputs]
     plan = kernel.plan or plan_for(kernel, args)
-    if plan is None:
+    if plan is None or capture.active:
         return NotImplemented
     tape = _current if record else None
     recorder = tape._recorder if tape is not None else None

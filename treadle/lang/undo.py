@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..runtime import capture
 from ..runtime.array import array
 from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
-from ..runtime.runs import Runs, exchange
+from ..runtime.runs import Runs, exchange, move
 from ..runtime.writes import gapless
+from .contents import Aside
 from .parts import Part, span_of, whole
 from .plan import Plan, Site
 from .slabs import room
@@ -37,24 +39,25 @@ class Bytes:
 
     __slots__ = ("address", "at", "nbytes", "owner", "position", "slab")
 
-    def __init__(self, position: int, address: int, nbytes: int, owner: Any, data: bytes | None = None):
-        """``data``: the bytes, if they are not those that lie there now."""
+    def __init__(
+        self, position: int, address: int, nbytes: int, owner: Any, data: bytes | None = None, source: int | None = None
+    ):
+        """``data``, or the address ``source`` of them: the bytes, if they are not those that lie there now."""
         self.position, self.address, self.nbytes, self.owner = position, address, nbytes, owner
         self.at, self.slab = room(nbytes)
-        _memmove(self.at, address if data is None else data, nbytes)
-
-    @property
-    def data(self) -> bytes:
-        """A copy of the bytes that are kept."""
-        return _string_at(self.at, self.nbytes)
+        if data is None and capture.active:
+            _keep_owner(owner)
+            move(self.at, address if source is None else source, nbytes, self.slab)
+        else:
+            _memmove(self.at, data or source or address, nbytes)
 
     def swap(self) -> None:
         """Exchange them with what lies there now."""
-        exchange(self.address, self.at, self.nbytes)
+        exchange(self.address, self.at, self.nbytes, self.slab)
 
-    def put(self, data: bytes) -> None:
-        """Write ``data`` there."""
-        _memmove(self.address, data, len(data))
+    def put(self, kept: Aside) -> None:
+        """Write a copy of what was kept there."""
+        move(self.address, kept.at, self.nbytes, kept.slab)
 
     @property
     def rows(self) -> list[tuple[int, int, int, int]]:
@@ -70,21 +73,26 @@ class Scattered:
     def __init__(self, position: int, runs: Runs, owner: Any):
         self.position, self.runs, self.nbytes, self.owner = position, runs, runs.nbytes, owner
         self.at, self.slab = room(runs.nbytes)
-        runs.keep(self.at)
-
-    @property
-    def data(self) -> bytes:
-        return _string_at(self.at, self.nbytes)
+        if capture.active:
+            _keep_owner(owner)
+        runs.keep(self.at, self.slab)
 
     def swap(self) -> None:
-        self.runs.swap(self.at)
+        self.runs.swap(self.at, self.slab)
 
-    def put(self, data: bytes) -> None:
-        self.runs.put(data)
+    def put(self, kept: Aside) -> None:
+        self.runs.put(kept.at, kept.slab)
 
     @property
     def rows(self) -> list[tuple[int, int, int, int]]:
         return self.runs.rows
+
+
+def _keep_owner(owner: Any) -> None:
+    """Let a graph that is being captured keep an array, or those among the arguments of a launch."""
+    now = capture.here()
+    if now is not None:
+        now.keep(owner if isinstance(owner, list | tuple) else [owner])
 
 
 class Cell:
@@ -255,7 +263,7 @@ class Log:
                 self.saved.append(Scattered(len(self.ops), runs, owner))
             return
         for begin, end in self.watched.within(low, high):
-            if sure or end - begin <= SMALL:
+            if sure or end - begin <= SMALL or capture.recording():  # a graph cannot look what has changed
                 self.saved.append(Bytes(len(self.ops), begin, end - begin, owner))
                 if not keeps:
                     self.forget(owner, begin, end)
@@ -376,16 +384,6 @@ def _apart(pieces: list[Any]) -> bool:
         spans += [(min([row[0] for row in rows]), max([at + (n - 1) * step + size for at, size, n, step in rows]))]
     spans.sort()
     return all([end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])])
-
-
-def copied(low: int, high: int) -> bytes:
-    """The bytes in memory from address ``low`` up to ``high``."""
-    return _string_at(low, high - low)
-
-
-def overwrite(address: int, data: bytes) -> None:
-    """Put ``data`` in memory at ``address``."""
-    _memmove(address, data, len(data))
 
 
 def grid(dim: Any) -> tuple[int, ...]:

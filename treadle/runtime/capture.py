@@ -12,14 +12,16 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import CaptureError
 from . import native
 from .memory import allocate
-from .runs import Runs
+
+if TYPE_CHECKING:
+    from .runs import Runs
 
 active = 0  # captures under way in this process; most programs never have one
 _captures: dict[int, Capture] = {}  # by thread
@@ -127,7 +129,7 @@ class Capture:
     def include(self, graph: Any) -> None:
         """Write down all that another graph has."""
         self.body += graph.entries
-        self.kept[id(graph)] = graph
+        self.hold(graph)
 
     @contextmanager
     def inside(self) -> Iterator[list[Any]]:
@@ -145,7 +147,7 @@ class Capture:
         for thing in things:
             for memory in _memories(thing):
                 if not isinstance(memory, Captured):
-                    self.kept[id(memory)] = memory
+                    self.hold(memory)
 
     def own(self, made: tuple[Any, int, int], nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Take over memory that was just allocated for an array; if ``zeroed``, every replay does so again."""
@@ -166,10 +168,14 @@ class Capture:
             self.call("zero", (address, 0, nbytes), (0,), nbytes)
         return address
 
+    def hold(self, thing: Any) -> None:
+        """Hold whatever keeps memory alive."""
+        self.kept[id(thing)] = thing
+
     def constant(self, rows: np.ndarray) -> np.ndarray:
         """``rows`` as they are now, for all replays."""
         held = np.array(rows)
-        self.kept[id(held)] = held
+        self.hold(held)
         return held
 
 
@@ -194,6 +200,20 @@ def _memories(thing: Any) -> Iterator[Any]:
 def here() -> Capture | None:
     """The capture of this thread, if it has one. Ask only where :data:`active` is not 0."""
     return _captures.get(threading.get_ident())
+
+
+def zeros(nbytes: int) -> tuple[Any, int]:
+    """Memory of zeros that no array owns: what keeps it, and its address."""
+    now = here() if active else None
+    if now is not None:
+        return None, now.room(nbytes, zeroed=True)
+    buffer, _, address = allocate(nbytes, True)
+    return buffer, address
+
+
+def recording() -> bool:
+    """Whether this thread's operations are written down."""
+    return active > 0 and here() is not None
 
 
 def begin(device: Any) -> Capture:
@@ -242,7 +262,7 @@ def suspended() -> Iterator[None]:
 
 def refuse(what: str, hint: str = "") -> None:
     """Raise CaptureError if this thread captures."""
-    if active and here() is not None:
+    if recording():
         raise CaptureError(
             f"{what} cannot be captured: operations are deferred until wp.capture_launch, so there is nothing to read",
             hint=hint or "read it before the capture, or after the graph was launched",

@@ -14,10 +14,26 @@ import sys
 import weakref
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.errors import TreadleError
-from ..types.core import SCALARS, Bucketed, Indexed, Matrix, Scalar, Vector, View, b1, bf16, f16, f32, i32, vector
+from ..types.core import (
+    SCALARS,
+    Bucketed,
+    Indexed,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    View,
+    b1,
+    bf16,
+    f16,
+    f32,
+    i32,
+    vector,
+)
 from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
 from ..types.values import class_of
 from . import native
@@ -28,7 +44,7 @@ from .launch import Program, table
 MAX_PROGRAMS = 16
 Launcher = Callable[[Any, Any, Any], Any]
 
-_METH_FASTCALL = 0x0080
+_METH_FASTCALL, _METH_NOARGS = 0x0080, 0x0004
 _REPORT = struct.Struct(f"<{len(REPORT.at)}q")
 
 
@@ -57,26 +73,43 @@ class _State:
 _states: weakref.WeakKeyDictionary[Any, _State] = weakref.WeakKeyDictionary()
 _programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
 _keys = itertools.count(1)
-_method: _MethodDef | None = None
+_methods: dict[int, _MethodDef] = {}  # by address of their code
 
 
 def launcher() -> Launcher:
     """A new launcher that knows no program yet. ``launch(dim, inputs, outputs)`` gives None when the launch is done,
     NotImplemented where nothing was done, or a report for :func:`error`."""
-    global _method
     if not usable():
         return lambda dim, inputs, outputs: NotImplemented
-    driver = native.driver()
-    if _method is None:
-        library = native.helper("launcher", lambda: native.room().launcher_binary())
-        _fill(driver.env)
-        # Neither the code nor the definition may ever go: Python reads the latter while it frees a launcher.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-        _method = _MethodDef(b"launch", library.addresses["treadle_launch"], _METH_FASTCALL, b"Launch a kernel.")
-    state = _State(driver.env.address)
-    made = _new_function()(ctypes.addressof(_method), struct.pack("<Q", state.record.address), None)
+    state = _State(native.driver().env.address)
+    made = _callable(_library().addresses["treadle_launch"], state.record.address, _METH_FASTCALL)
     _states[made] = state
     return made
+
+
+@cache
+def _library() -> native.Library:
+    """The code of launchers; it stays for ever, as Python frees them when it likes."""
+    library = native.helper("launcher", lambda: native.room().launcher_binary())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+    _fill(native.driver().env)
+    return library
+
+
+def without_arguments(code: int, context: int) -> Callable[[], Any] | None:
+    """A Python callable for the native function at address ``code``, which is given bytes that hold ``context``; None
+    where this interpreter keeps its objects in another way. The code must stay for ever."""
+    if not usable():
+        return None
+    _library()
+    return _callable(code, context, _METH_NOARGS)
+
+
+def _callable(code: int, context: int, kind: int) -> Any:
+    method = _methods.get(code)  # Python reads it while it frees the callable, so it stays
+    if method is None:
+        method = _methods[code] = _MethodDef(b"launch", code, kind, b"Launch a kernel or a graph.")
+    return _new_function()(ctypes.addressof(method), struct.pack("<Q", context), None)
 
 
 @cache
@@ -121,28 +154,72 @@ _BUFFERED = tuple(t for t in SCALARS if t not in (b1, f16, bf16))  # host vector
 
 
 def _parameters(program: Program, exact: Collection[int]) -> list[tuple[int, ...]] | None:
-    """The rows of the program's parameter table, or None where the launcher cannot pack its arguments."""
+    """The rows of the program's parameter table, or None where the launcher cannot pack its arguments.
+
+    Rows of the parts of structs and indexed arrays stand behind those of all parameters, level by level.
+    """
     if program.args_size > ARGS_BYTES:
         return None
     rows: list[tuple[int, ...]] = []
-    behind: list[tuple[int, ...]] = []  # of the arrays in indexed ones
-    for place, (t, offset) in enumerate(zip(program.signature, program.offsets, strict=True)):
-        if isinstance(t, View):
-            rows.append((PARAM_KINDS["view"], offset, id(t), t.ndim))
-        elif place in exact and isinstance(t, Scalar) and t not in _USUAL:
+    parts = [_Part(t, offset, place in exact) for place, (t, offset) in
+             enumerate(zip(program.signature, program.offsets, strict=True))]  # fmt: skip
+    for part in parts:  # grows meanwhile
+        row = _number(part) if isinstance(part.type, Scalar) else _whole(part)
+        inner = _parts_of(part) if row is None else ()
+        if inner is None or (row is None and not inner):
             return None
-        elif t in SCALARS and t is not f16 and t is not bf16:
-            rows.append((PARAM_KINDS[t.name], offset, id(_USUAL[t]) if place in exact else 0, 0))
-        elif isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
-            rows.append((PARAM_KINDS["composite"], offset, id(class_of(t)), t.size))
-        elif isinstance(t, Indexed) and not isinstance(t, Bucketed):
-            first = len(program.signature) + len(behind) - len(rows)
-            rows.append((PARAM_KINDS["indexed"], first * PARAM.size, id(t), len(t.fields)))
-            behind += [(PARAM_KINDS["view"], offset + at, id(part), part.ndim)
-                       for (_, part), at in zip(t.fields, t.offsets, strict=True)]  # fmt: skip
-        else:
-            return None
-    return rows + behind
+        if inner:
+            name, what = ("struct", class_of(part.type)) if _is_struct(part.type) else ("indexed", part.type)
+            row = (PARAM_KINDS[name], (len(parts) - len(rows)) * PARAM.size, id(what), len(inner), 0)
+            parts += inner
+        rows.append((*row, part.slot))
+    return rows
+
+
+class _Part(NamedTuple):
+    """A parameter, or a part of one. ``exact``: a Python number only of the class that means its type. ``none``: None
+    stands for no array. ``slot``: where an instance of the struct around it holds it."""
+
+    type: Type
+    offset: int
+    exact: bool = False
+    none: bool = False
+    slot: int = 0
+
+
+def _is_struct(t: Type) -> bool:
+    """Whether ``t`` is a struct of the user's."""
+    return isinstance(t, Struct) and not isinstance(t, Indexed)
+
+
+def _number(part: _Part) -> tuple[int, ...] | None:
+    t = part.type
+    if t not in SCALARS or t is f16 or t is bf16 or (part.exact and t not in _USUAL):
+        return None
+    return PARAM_KINDS[t.name], part.offset, id(_USUAL[t]) if part.exact else 0, 0, id(class_of(t))
+
+
+def _whole(part: _Part) -> tuple[int, ...] | None:
+    """The row of an array, vector or matrix; None for others."""
+    t = part.type
+    if isinstance(t, View):
+        return PARAM_KINDS["view"], part.offset, id(t), t.ndim, part.none
+    if isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
+        return PARAM_KINDS["composite"], part.offset, id(class_of(t)), t.size, 0
+    return None
+
+
+def _parts_of(part: _Part) -> list[_Part] | None:
+    """The fields of a struct or the arrays of an indexed one; None for others."""
+    t = part.type
+    if isinstance(t, Indexed):
+        found = [_Part(inner, part.offset + at) for (_, inner), at in zip(t.fields, t.offsets, strict=True)]
+        return None if isinstance(t, Bucketed) or part.slot else found
+    if not _is_struct(t):
+        return None
+    cls = class_of(t)  # a field without an array has the type that was declared
+    return [_Part(inner, part.offset + at, none=inner is declared, slot=_slot_offset(cls, name))
+            for (name, inner), at, (_, declared) in zip(t.fields, t.offsets, cls.__treadle_type__.fields, strict=True)]  # fmt: skip
 
 
 def _fill(env: Memory) -> None:
@@ -160,6 +237,7 @@ def _fill(env: Memory) -> None:
     }.items():  # fmt: skip
         env[name] = native.symbol_address(function)
     env["type_offset"], env["parts_offset"] = (_slot_offset(indexedarray, name) for name in ("type", "_parts"))
+    env["value_offset"] = _slot_offset(class_of(f32), "value")
     env["desc_offset"], env["data_offset"] = (
         _slot_offset(array, "_desc"),
         _slot_offset(class_of(vector(3, f32)), "_data"),
@@ -196,7 +274,7 @@ def _layout_holds() -> bool:
     places = zeros(1, dtype=int)
     parts = indexedarray(zeros(1), places)
     number, text, pair, items = 2.5, b"treadle!", (None, True), [False, None, True]
-    probe, host = zeros(1), class_of(vector(3, f32))(1.0, 2.0, 3.0)
+    probe, host, single = zeros(1), class_of(vector(3, f32))(1.0, 2.0, 3.0), class_of(f32)(2.5)
     return (
         all(_word(id(x) + TYPE) == id(type(x)) for x in (number, text, pair, items, probe, 7, None))
         and ctypes.c_double.from_address(id(number) + FLOAT).value == number
@@ -205,6 +283,8 @@ def _layout_holds() -> bool:
         and (_word(id(items) + SIZE), _word(_word(id(items) + ITEMS) + 16)) == (3, id(True))
         and 0 < _slot_offset(array, "_desc") < array.__basicsize__
         and _word(id(probe) + _slot_offset(array, "_desc")) == id(probe._desc)
+        and 0 < _slot_offset(type(single), "value") < type(single).__basicsize__
+        and _word(id(single) + _slot_offset(type(single), "value")) == id(single.value)
         and 0 < _slot_offset(indexedarray, "_parts") < indexedarray.__basicsize__
         and _word(id(parts) + _slot_offset(indexedarray, "_parts")) == id(parts._parts)
         and _word(id(parts) + _slot_offset(indexedarray, "type")) == id(parts.type)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from array import array as words
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ..base.errors import CaptureError, LaunchError
 from ..types.core import View
 from ..types.layout import leaves
 from ..types.records import ARGS_BYTES, ENTRY, ENTRY_KINDS, GRAPH, RELOC, REPLAY, SCRATCH, SELF, STOPPED, Memory
-from . import capture, native, prints
+from . import fast, native, prints
 from .array_views import product
 from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop
 from .launch import WORTH_WORKERS, Program
@@ -33,13 +33,12 @@ _ALIGN = 64
 
 
 class Functions(NamedTuple):
-    """The native functions that graphs are made of: ``replay`` gives up Python's lock, ``quick`` keeps it; ``calls``
-    has the addresses of those that entries call, by name."""
+    """The native functions that graphs are made of: ``address`` of the replay, ``replay`` as Python calls it where it
+    must; ``launch``, the address of what Python calls otherwise; ``calls``, of what entries call, by name."""
 
-    library: Any
     address: int
+    launch: int
     replay: Any
-    quick: Any
     calls: dict[str, int]
 
 
@@ -50,12 +49,12 @@ def functions() -> Functions:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # other native code may hold their addresses
     pieces = native.helper("pieces", lambda: native.room().pieces_binary())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pieces))
-    address = library.addresses["treadle_replay"]
+    address, launch = (library.addresses[name] for name in ("treadle_replay", "treadle_launch_graph"))
     calls = {name: library.addresses[f"treadle_{name}"] for name in ("move", "zero", "spread")}
     calls |= {name: pieces.addresses[f"treadle_{name}"] for name in ("exchange", "keep", "put", "swap")}
     native.driver().env["print_log"] = ctypes.cast(_print_log, ctypes.c_void_p).value or 0
-    kind = ctypes.c_int32, *[ctypes.c_void_p] * 3
-    return Functions(library, address, ctypes.CFUNCTYPE(*kind)(address), ctypes.PYFUNCTYPE(*kind)(address), calls)
+    replay = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
+    return Functions(address, launch, replay, calls)
 
 
 _tables: weakref.WeakValueDictionary[int, Table] = weakref.WeakValueDictionary()  # by address
@@ -102,15 +101,12 @@ class Graph:
             IndexOutOfRange, KernelAssertionError, …: what a kernel reported.
             KeyboardInterrupt: Ctrl-C ended it.
         """
-        table = self._table
-        if table is None:
-            table = self._table = Table(self)
-            found = functions()
-            self._run = found.quick if table.short else found.replay
-        report = _Report()
-        status = self._run(table.address, None, report)
-        if status:
-            raise self.error(status, bytes(report), table)
+        if self._run is None:
+            self._table = Table(self)
+            self._run = self._table.callable()
+        failed = self._run()
+        if failed is not None:
+            raise self.error(failed[0], failed[8:], self._table)
 
     def native(self, inputs: Sequence[Any] = ()) -> Native:
         """The graph for other native code.
@@ -164,6 +160,20 @@ class Table:
     def short(self) -> bool:
         """Whether a call is over before other Python threads would notice."""
         return self.work < WORTH_WORKERS and not self.loops
+
+    def callable(self) -> Callable[[], bytes | None]:
+        """What runs the table; it gives None where all is done, else the answer and the report."""
+        found = functions()
+        made = fast.without_arguments(found.launch, self.address)
+        if made is not None:
+            return made
+
+        def run() -> bytes | None:
+            report = _Report()
+            status = found.replay(self.address, None, report)
+            return bytes([status, *bytes(7), *bytes(report)]) if status else None
+
+        return run
 
     # ---- rows
 
@@ -268,7 +278,7 @@ class Table:
         record = self._record = Memory(GRAPH)
         record["env"], record["entries"] = native.driver().env.address, table.buffer_info()[0]
         record["count"], record["scratch"] = len(self._rows), self.scratch
-        record["listens"] = self.loops or self.work > LASTING
+        record["listens"], record["short"] = self.loops or self.work > LASTING, self.short
         self.address = record.address
         del self._rows, self._blobs, self._relocs, self._own
         _tables[self.address] = self
@@ -326,6 +336,3 @@ def every(entries: list[Entry]) -> Iterator[Entry]:
             yield from every(entry.on_false)
         elif isinstance(entry, Loop):
             yield from every(entry.body)
-
-
-__all__ = ["Graph", "Native", "Table", "capture", "every", "functions", "pointers_of"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array as words
 from collections.abc import Iterable
+from ctypes import memmove
 from functools import cache
 from typing import Any, NamedTuple
 
-from . import native
+from . import capture, native
 from .loader import Library
 
 Axis = tuple[int, int]  # extent and stride in bytes of one dimension
@@ -34,9 +35,22 @@ def _functions() -> _Functions:
     return _Functions(library, exchange(at["treadle_exchange"]), *tables)
 
 
-def exchange(here: int, there: int, nbytes: int) -> None:
-    """Exchange the ``nbytes`` bytes at two addresses, which must not overlap."""
-    _functions().exchange(here, there, nbytes)
+def exchange(here: int, there: int, nbytes: int, owner: Any = None) -> None:
+    """Exchange the ``nbytes`` bytes at two addresses, which must not overlap. ``owner`` keeps those at ``there``."""
+    if capture.active and (now := capture.here()) is not None:
+        now.hold(owner)
+        now.call("exchange", (here, there, nbytes), (0, 1), nbytes)
+    else:
+        _functions().exchange(here, there, nbytes)
+
+
+def move(into: int, source: int, nbytes: int, owner: Any = None) -> None:
+    """Copy ``nbytes`` bytes. ``owner`` keeps the memory that no array has."""
+    if capture.active and (now := capture.here()) is not None:
+        now.hold(owner)
+        now.move(into, source, nbytes)
+    else:
+        memmove(into, source, nbytes)
 
 
 class Runs:
@@ -55,17 +69,24 @@ class Runs:
         """Whether they are one run."""
         return len(self.rows) == 1 and self.rows[0][2] == 1
 
-    def keep(self, aside: int) -> None:
-        """Copy the bytes to address ``aside``, one run after the other."""
-        _functions().keep(self._at[1], self._count, aside)
+    def keep(self, aside: int, owner: Any = None) -> None:
+        """Copy the bytes to address ``aside``, which ``owner`` keeps, one run after the other."""
+        self._do("keep", aside, owner)
 
-    def put(self, aside: int) -> None:
+    def put(self, aside: int, owner: Any = None) -> None:
         """Copy back what lies there."""
-        _functions().put(self._at[1], self._count, aside)
+        self._do("put", aside, owner)
 
-    def swap(self, aside: int) -> None:
+    def swap(self, aside: int, owner: Any = None) -> None:
         """Exchange both."""
-        _functions().swap(self._at[1], self._count, aside)
+        self._do("swap", aside, owner)
+
+    def _do(self, what: str, aside: int, owner: Any = None) -> None:
+        if capture.active and (now := capture.here()) is not None:
+            now.hold(owner)
+            now.runs(what, self, aside)
+        else:
+            getattr(_functions(), what)(self._at[1], self._count, aside)
 
 
 def runs(address: int, axes: Iterable[Axis], size: int) -> Runs | None:

@@ -108,11 +108,12 @@ UPDATED_KINDS = {"data": 0, "grad": 1, "beside": 2}
 OWN = words("extent axis index")
 
 # A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, and of views the
-# type's id and rank, of host vectors and matrices ("composite") their class and bytes; of indexed arrays the type's id
-# and the number of arrays that they are made of, which have rows of their own, `offset` bytes behind this one. Of
-# numbers `view` is the only class of Python's that will do, or 0.
-PARAM = words("kind offset view ndim")
-_KINDS = "view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite indexed"
+# type's id and rank, of host vectors and matrices ("composite") their class and bytes. Of indexed arrays and structs the
+# type's id or the class, and the number of parts, which have rows of their own, `offset` bytes behind this one; `slot`
+# is where the instance of a struct holds the part. Of numbers `view` is the only class of Python's that will do, or 0.
+# `other`: of numbers the class of treadle's that will do as well, of views whether None stands for a null one.
+PARAM = words("kind offset view ndim other slot")
+_KINDS = "view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite indexed struct"
 PARAM_KINDS = {name: i for i, name in enumerate(_KINDS.split())}
 
 ARGS_BYTES = 8192  # a native launcher packs arguments on its stack; more of them go the slow way
@@ -130,7 +131,7 @@ REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 ENV = words(
     "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
     "stop none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
-    "indexed_type type_offset parts_offset "
+    "indexed_type type_offset parts_offset value_offset "
     "as_long_long bytes_from check_signals set_none keyboard_interrupt incref "
     "capturing listen unlisten run_tasks try_lock unlock print_log"
 )
@@ -163,14 +164,17 @@ SPREAD = words(
     + " ".join(f"{what}{k}" for what in ("extent", "into_step", "source_step") for k in range(MAX_AXES))
 )
 
-# What one target of XLA's foreign functions does: a launch. `args`, of `nbytes`: the arguments, in which `nmoves`
-# places (at `moves`) depend on the call; the bytes of `nzeros` results (at `zeros`) are cleared before. `launch`: what
-# a kernel is told of it. The launch is repeated for each of the `count` elements of a batch, of size0 × size1 × …, by
-# `batch`, a program whose threads are the elements; null where there is none. `report`: the function that says in words
-# what happened, which is told the target's `number`.
+# What one target of XLA's foreign functions does: a launch of `program`, or what `work` says where that is not null: an
+# `i32 function(context, buffers, words)`. `args`, of `nbytes`: the arguments of the launch, in which `nmoves` places
+# (at `moves`) depend on the call; those are the buffers of the function. The bytes of `nzeros` results (at `zeros`) are
+# cleared before. `launch`: what a kernel is told of it. All is repeated for each of the `count` elements of a batch, of
+# size0 × size1 × …, by `batch`, a program whose threads are the elements; null where there is none. `report`: the
+# function that says in words what happened, which is told the target's `number`. `busy`: calls under way.
 TARGET = words(
-    "env drive program args nbytes moves nmoves zeros nzeros launch batch count size0 size1 size2 size3 report number"
+    "env drive program args nbytes moves nmoves zeros nzeros launch batch count size0 size1 size2 size3 report number "
+    "work busy"
 )
+WORK = words("function context")
 MAX_LEVELS, MAX_MOVES = 4, 128
 
 # Where the address of a buffer goes, `offset` bytes into the arguments, or, where `nbytes` is not 0, so many bytes of

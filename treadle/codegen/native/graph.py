@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ...types.records import (
     ARGS_BYTES,
+    BYTES,
     ENTRY,
     ENTRY_KINDS,
     ENV,
@@ -21,7 +22,6 @@ from ...types.records import (
     LOG,
     MAX_AXES,
     MAX_DIMS,
-    PROGRAM,
     RELOC,
     REPLAY,
     SELF,
@@ -49,7 +49,8 @@ def graph() -> str:
     reported a fault, which ``report`` tells (``REPLAY``); 2 where Ctrl-C ended the replay; 3 where memory for scratch
     cannot be had.
     """
-    return _DECLARE + _move() + _zero() + _spread() + _settle() + _run_chunk() + _run_chain() + _replay()
+    steps = _settle() + _run_chunk() + _run_chain() + _replay()
+    return _DECLARE + _move() + _zero() + _spread() + steps + _launch_graph()
 
 
 NO_MEMORY = 3
@@ -120,8 +121,6 @@ def _settle() -> str:
     """``@settle(entry, table, scratch, buffer)``: the entry's arguments with the addresses of this call."""
     c = Code("settle", "ptr", [("ptr", "item"), ("ptr", "table"), ("ptr", "scratch"), ("ptr", "buffer")], "internal")
     args, nrelocs = c.load("ptr", "%item", ENTRY["args"]), c.load("i64", "%item", ENTRY["nrelocs"])
-    with c.if_(c.op("icmp eq", "i64", nrelocs, 0)):
-        c.ret(args)
     nbytes, relocs = c.load("i64", "%item", ENTRY["nbytes"]), c.load("ptr", "%item", ENTRY["relocs"])
     c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {args}, i64 {nbytes}, i1 false)")
     with c.for_(nrelocs) as i:
@@ -250,8 +249,12 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
         loop.leave_if(c.op("icmp uge", "i64", k, count))
         number.set(c.op("add", "i64", k, 1))
         entry = c.at(entries, c.op("mul", "i64", k, ENTRY.size))
-        args = c.call("ptr", "@settle", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch), ("ptr", buffer))
         kind, code = c.load("i64", entry, ENTRY["kind"]), c.load("ptr", entry, ENTRY["code"])
+        settled = c.var("ptr", c.load("ptr", entry, ENTRY["args"]))
+        with c.if_(c.op("icmp ne", "i64", c.load("i64", entry, ENTRY["nrelocs"]), 0)):
+            given = ("ptr", entry), ("ptr", "%table"), ("ptr", scratch), ("ptr", buffer)
+            settled.set(c.call("ptr", "@settle", *given))
+        args = settled.get()
 
         def is_(name: str) -> str:
             return c.op("icmp eq", "i64", kind, ENTRY_KINDS[name])
@@ -291,6 +294,32 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
             loop.leave()
 
 
+def _launch_graph() -> str:
+    """``@treadle_launch_graph(self, none)``: what Python calls; ``self`` holds the address of the graph.
+
+    None where all is done, else a bytes object with the answer of ``@treadle_replay`` and its report.
+    """
+    c = Code("treadle_launch_graph", "ptr", [("ptr", "self"), ("ptr", "none")])
+    graph, report = c.load("ptr", "%self", BYTES), c.stack(8 + REPLAY.size)
+    env = c.load("ptr", graph, GRAPH["env"])
+    given = ("ptr", graph), ("ptr", "null"), ("ptr", c.at(report, 8))
+    status = c.var("i32", 0)
+    short = c.op("icmp ne", "i64", c.load("i64", graph, GRAPH["short"]), 0)
+    with c.if_(short):
+        status.set(c.call("i32", "@treadle_replay", *given))
+    with c.if_(c.op("xor", "i1", short, "true")):
+        state = c.call("ptr", c.load("ptr", env, ENV["save_thread"]))
+        status.set(c.call("i32", "@treadle_replay", *given))
+        c.call("void", c.load("ptr", env, ENV["restore_thread"]), ("ptr", state))
+    with c.if_(c.op("icmp ne", "i32", status.get(), 0)):
+        c.store("i64", c.cast("zext", "i32", status.get(), "i64"), report)
+        c.ret(c.call("ptr", c.load("ptr", env, ENV["bytes_from"]), ("ptr", report), ("i64", 8 + REPLAY.size)))
+    nothing = c.load("ptr", env, ENV["none"])
+    c.call("void", c.load("ptr", env, ENV["incref"]), ("ptr", nothing))
+    c.ret(nothing)
+    return c.text()
+
+
 def _poll(c: Code, stop: str, status: Var) -> None:
     """Ctrl-C ends a loop between its rounds."""
     with c.if_(c.op("icmp ne", "i32", c.atomic_load("i32", stop, 0, "monotonic"), 0)):
@@ -310,6 +339,3 @@ def _after_launch(c: Code, env: str, entry: str, number: str, log: str, shadow: 
     with c.if_(c.op("icmp ne", "ptr", c.load("ptr", shadow), "null")):
         c.call("void", free, ("ptr", c.load("ptr", shadow)))
         c.line(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 0, i64 {LOG.size}, i1 false)")
-
-
-__all__ = ["MAX_AXES", "MOST_CHAINED", "NO_MEMORY", "PROGRAM", "graph"]
