@@ -15,7 +15,7 @@ from treadle.mujoco.constraint.kinds import (
     NO_FRICTIONLOSS,
     NO_LIMIT,
 )
-from treadle.mujoco.constraint.rows import spec_type, writers
+from treadle.mujoco.constraint.rows import writers
 
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
@@ -54,7 +54,7 @@ def _jacobian(real: Any) -> tuple[wp.Function, wp.Function]:
 
 def _friction(real: Any) -> dict[str, wp.Kernel]:
     t, write = types(real), writers(real)
-    vec2, vec5, numbers, spec, put = t.vec2, t.vec5, spec_type(real), write.spec, write.put
+    vec2, vec5, numbers, spec, put = t.vec2, t.vec5, t.spec, write.spec, write.put
     of_dof, of_tendon = _jacobian(real)
 
     @wp.kernel
@@ -98,7 +98,7 @@ def _friction(real: Any) -> dict[str, wp.Kernel]:
 
 def _limits(real: Any) -> dict[str, wp.Kernel]:
     t, write = types(real), writers(real)
-    vec2, vec3, vec5, numbers, spec, put = t.vec2, t.vec3, t.vec5, spec_type(real), write.spec, write.put
+    vec2, vec3, vec5, numbers, spec, put = t.vec2, t.vec3, t.vec5, t.spec, write.spec, write.put
     of_dof, of_tendon = _jacobian(real)
 
     @wp.func

@@ -7,7 +7,7 @@ import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constraint.jacobian import jacobians
 from treadle.mujoco.constraint.kinds import CONE_ELLIPTIC, ELLIPTIC, FRICTIONLESS, NO_CONTACT, PYRAMIDAL
-from treadle.mujoco.constraint.rows import spec_type, writers
+from treadle.mujoco.constraint.rows import writers
 
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
@@ -17,7 +17,7 @@ ints2 = wp.array2d(dtype=int)
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
     t, a, write = types(real), algebra(real), writers(real)
-    vec2, vec3, vec5, mat33, spatial, numbers = t.vec2, t.vec3, t.vec5, t.mat33, t.spatial, spec_type(real)
+    vec2, vec3, vec5, mat33, spatial, numbers = t.vec2, t.vec3, t.vec5, t.mat33, t.spatial, t.spec
     rotation, at_point, spec, put = a.rotation, jacobians(real).at_point, write.spec, write.put
 
     @wp.func

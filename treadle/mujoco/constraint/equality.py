@@ -8,7 +8,7 @@ import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constraint.jacobian import jacobians
 from treadle.mujoco.constraint.kinds import CONNECT, EQUALITY, JOINT, SITE, WELD
-from treadle.mujoco.constraint.rows import spec_type, writers
+from treadle.mujoco.constraint.rows import writers
 
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
@@ -104,7 +104,7 @@ def _frames(real: Any) -> wp.Function:
 def _spatial(real: Any) -> wp.Function:
     """The kernel function that writes the rows of a connect or a weld and gives the new cursor."""
     t, write, turning = types(real), writers(real), _turning(real)
-    vec2, vec3, vec5, quat, spatial, numbers = t.vec2, t.vec3, t.vec5, t.quat, t.spatial, spec_type(real)
+    vec2, vec3, vec5, quat, spatial, numbers = t.vec2, t.vec3, t.vec5, t.quat, t.spatial, t.spec
     rotation, at_point = algebra(real).rotation, jacobians(real).at_point
     spec, put, twist, turned = write.spec, write.put, turning.twist, turning.turned
 
@@ -190,7 +190,7 @@ def _equality(real: Any) -> wp.Kernel:
     t, write, coupled, spatial_rows, frames = types(real), writers(real), _coupled(real), _spatial(real), _frames(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     numbers, spec, put, polynomial, tendon_pair = (
-        spec_type(real), write.spec, write.put, coupled.polynomial, coupled.tendon_pair,
+        t.spec, write.spec, write.put, coupled.polynomial, coupled.tendon_pair,
     )  # fmt: skip
 
     @wp.kernel

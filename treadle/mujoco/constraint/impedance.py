@@ -30,7 +30,6 @@ from treadle.mujoco.constraint.rows import (
     POS,
     SOLIMP,
     SOLREF,
-    spec_type,
 )
 
 ints = wp.array(dtype=int)
@@ -40,7 +39,7 @@ ints2 = wp.array2d(dtype=int)
 @cache
 def _softness(real: Any) -> tuple[wp.Function, wp.Function]:
     """Kernel functions for impedance with its derivative, and for stiffness and damping, from a row's parameters."""
-    numbers = spec_type(real)
+    numbers = types(real).spec
 
     @wp.func
     def impedance(known: numbers):
@@ -100,8 +99,8 @@ def _softness(real: Any) -> tuple[wp.Function, wp.Function]:
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    t, numbers = types(real), spec_type(real)
-    vec4 = t.vec4
+    t = types(real)
+    vec4, numbers = t.vec4, t.spec
     impedance, stiffness = _softness(real)
 
     @wp.kernel

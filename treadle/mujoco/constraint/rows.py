@@ -16,8 +16,7 @@ from treadle.mujoco.algebra import types
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
 
-SPEC = 13  # numbers that a writer leaves of a row, in the order of `spec` below
-
+# numbers that a writer leaves of a row, in the order of `spec` below
 POS = wp.constant(0)
 NORM = wp.constant(1)
 MARGIN = wp.constant(2)
@@ -29,16 +28,10 @@ SOLIMP = wp.constant(8)
 
 
 @cache
-def spec_type(real: Any) -> Any:
-    """The type of what a writer leaves of a row: 13 numbers."""
-    return wp.types.vector(length=SPEC, dtype=real)
-
-
-@cache
 def writers(real: Any) -> SimpleNamespace:
     """The kernel functions ``spec`` and ``put`` for one precision."""
     t = types(real)
-    vec2, vec5, numbers = t.vec2, t.vec5, spec_type(real)
+    vec2, vec5, numbers = t.vec2, t.vec5, t.spec
 
     @wp.func
     def spec(

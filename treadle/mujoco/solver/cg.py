@@ -31,7 +31,7 @@ def _cg(real: Any) -> wp.Kernel:
     @wp.kernel
     def cg(
         opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real), opt_iterations: int,
-        opt_ls_iterations: int, stat_meaninertia: wp.array(dtype=real), M_rownnz: ints, M_rowadr: ints, M_colind: ints,
+        opt_ls_iterations: int, meaninertia: real, M_rownnz: ints, M_rowadr: ints, M_colind: ints,
         nefc: ints, M: wp.array2d(dtype=real), qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
         efc_type: ints2, efc_dim: ints2,
         efc_J: wp.array3d(dtype=real), efc_D: wp.array2d(dtype=real), efc_frictionloss: wp.array2d(dtype=real),
@@ -46,7 +46,7 @@ def _cg(real: Any) -> wp.Kernel:
         w = wp.tid()
         nv, n = M_rownnz.shape[0], nefc[w]
         tolerance = opt_tolerance[row(w, opt_tolerance)]
-        scale = real(1.0) / (stat_meaninertia[row(w, stat_meaninertia)] * real(wp.max(nv, 1)))
+        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
         for c in range(nv):
             solver_p[w, c] = real(0.0)
             solver_last[w, c] = real(0.0)

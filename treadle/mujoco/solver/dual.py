@@ -11,7 +11,18 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row
-from treadle.mujoco.constraint.kinds import ELLIPTIC, FRICTION_DOF, FRICTION_TENDON, MINVAL, PYRAMIDAL
+from treadle.mujoco.constraint.kinds import (
+    CONE,
+    ELLIPTIC,
+    FRICTION_DOF,
+    FRICTION_TENDON,
+    LINEARNEG,
+    LINEARPOS,
+    MINVAL,
+    PYRAMIDAL,
+    QUADRATIC,
+    SATISFIED,
+)
 from treadle.mujoco.factor import factorisation
 from treadle.mujoco.solver.cost import costs
 from treadle.mujoco.solver.disc import disc
@@ -23,7 +34,8 @@ ints2 = wp.array2d(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {"dual_rows": _dual_rows(real), "pgs": _pgs(real), "noslip": _noslip(real)}
+    made = (_dual_rows(real), _pgs(real), _noslip(real), _dual_states(real))
+    return dict(zip(("dual_rows", "pgs", "noslip", "dual_states"), made))
 
 
 def _dual_rows(real: Any) -> wp.Kernel:
@@ -131,7 +143,7 @@ def _pgs(real: Any) -> wp.Kernel:
     @wp.func
     def sweep_contact(
         w: int, i: int, dim: int, J: cube, Y: cube, efc_R: matrix, efc_b: matrix, efc_friction: matrix,
-        efc_frictions: vec6, efc_force: matrix, x: matrix,
+        efc_force: matrix, x: matrix,
     ):  # fmt: skip
         """Improve the force of an elliptic contact; gives by how much the cost falls."""
         a = block(w, i, dim, J, Y)
@@ -142,7 +154,7 @@ def _pgs(real: Any) -> wp.Kernel:
             if j < dim:
                 residual[j] = residual[j] + product(w, i + j, J, x)
         force = along_ray(a, old, residual)
-        force = on_disc(a, force, residual + a * (force - old), efc_frictions, dim)
+        force = on_disc(a, force, residual + a * (force - old), gather(w, i, dim, efc_friction), dim)
         delta = force - old
         gain = -wp.dot(delta, residual + real(0.5) * (a * delta))
         if gain > real(0.0):
@@ -154,18 +166,17 @@ def _pgs(real: Any) -> wp.Kernel:
 
     @wp.kernel
     def pgs(
-        opt_tolerance: wp.array(dtype=real), opt_iterations: int, stat_meaninertia: wp.array(dtype=real),
+        opt_tolerance: wp.array(dtype=real), opt_iterations: int, meaninertia: real,
         nefc: ints, efc_type: ints2, efc_dim: ints2, efc_J: wp.array3d(dtype=real), efc_Y: wp.array3d(dtype=real),
         efc_A: wp.array2d(dtype=real), efc_R: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real),
         efc_frictionloss: wp.array2d(dtype=real), efc_friction: wp.array2d(dtype=real),
-        opt_impratio: wp.array(dtype=real), efc_force: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real),
-        solver_niter: ints,
+        efc_force: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real), solver_niter: ints,
     ):  # fmt: skip
         """Projected Gauss-Seidel: sweeps over all rows and contacts until they gain too little."""
         w = wp.tid()
         nv, n = efc_J.shape[2], nefc[w]
         tolerance = opt_tolerance[row(w, opt_tolerance)]
-        scale = real(1.0) / (stat_meaninertia[row(w, stat_meaninertia)] * real(wp.max(nv, 1)))
+        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
 
         # a start that is worse than none is dropped
         cost = real(0.0)
@@ -194,9 +205,8 @@ def _pgs(real: Any) -> wp.Kernel:
                     push(w, i, delta, efc_Y, solver_x)
                     gain = gain - delta * (residual + real(0.5) * bend * delta)
                 elif dim > 0:
-                    frictions = gather(w, i, dim, efc_friction)
                     gain = gain + sweep_contact(
-                        w, i, dim, efc_J, efc_Y, efc_R, efc_b, efc_friction, frictions, efc_force, solver_x
+                        w, i, dim, efc_J, efc_Y, efc_R, efc_b, efc_friction, efc_force, solver_x
                     )
             count = count + 1
             running = scale * gain >= tolerance
@@ -252,17 +262,17 @@ def _noslip(real: Any) -> wp.Kernel:
 
     @wp.kernel
     def noslip(
-        opt_noslip_tolerance: wp.array(dtype=real), opt_noslip_iterations: int, stat_meaninertia: wp.array(dtype=real),
+        opt_noslip_tolerance: wp.array(dtype=real), opt_noslip_iterations: int, meaninertia: real,
         nefc: ints, efc_type: ints2, efc_dim: ints2, efc_J: wp.array3d(dtype=real), efc_Y: wp.array3d(dtype=real),
         efc_A: wp.array2d(dtype=real), efc_R: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real),
         efc_frictionloss: wp.array2d(dtype=real), efc_friction: wp.array2d(dtype=real),
-        efc_force: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real),
+        efc_force: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real), solver_niter: ints,
     ):  # fmt: skip
         """Sweeps over dry friction and the friction of contacts as if they were hard: without R."""
         w = wp.tid()
         nv, n = efc_J.shape[2], nefc[w]
         tolerance = opt_noslip_tolerance[row(w, opt_noslip_tolerance)]
-        scale = real(1.0) / (stat_meaninertia[row(w, stat_meaninertia)] * real(wp.max(nv, 1)))
+        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
         gain = real(0.0)
         for i in range(n):  # the cost has changed by what R contributed
             gain = gain + real(0.5) * efc_R[w, i] * efc_force[w, i] * efc_force[w, i]
@@ -286,11 +296,50 @@ def _noslip(real: Any) -> wp.Kernel:
                         gain = gain + sweep_edges(w, i, efc_J, efc_Y, efc_A, efc_b, efc_force, solver_x)
                     edges = edges - 1
                 elif kind == ELLIPTIC and dim > 0:
-                    gain = gain + sweep_cone(
-                        w, i, dim, efc_J, efc_Y, efc_b, efc_friction, efc_force, solver_x
-                    )
+                    gain = gain + sweep_cone(w, i, dim, efc_J, efc_Y, efc_b, efc_friction, efc_force, solver_x)
             count = count + 1
             running = scale * gain >= tolerance
             gain = real(0.0)
+        solver_niter[w] = solver_niter[w] + count
 
     return noslip
+
+
+def _dual_states(real: Any) -> wp.Kernel:
+    bounds = costs(real).bounds
+
+    @wp.kernel
+    def dual_states(
+        nefc: ints, efc_type: ints2, efc_dim: ints2, efc_frictionloss: wp.array2d(dtype=real),
+        efc_friction: wp.array2d(dtype=real), efc_force: wp.array2d(dtype=real), efc_state: ints2,
+    ):  # fmt: skip
+        """States as forces show them: at a bound or between; of an elliptic contact, on the cone's surface or inside."""
+        w = wp.tid()
+        shared = SATISFIED
+        for i in range(nefc[w]):
+            force, dim = efc_force[w, i], efc_dim[w, i]
+            state = QUADRATIC
+            if efc_type[w, i] == ELLIPTIC:
+                if dim > 0:
+                    square = real(0.0)
+                    for j in range(1, 6):
+                        if j < dim:
+                            part = efc_force[w, i + j] / efc_friction[w, i + j]
+                            square = square + part * part
+                    shared = SATISFIED
+                    if force > real(0.0):
+                        shared = QUADRATIC
+                        if square > real(1.0 - 1e-6) * force * force:
+                            shared = CONE
+                state = shared
+            else:
+                low, high = bounds(efc_type[w, i], efc_frictionloss[w, i])
+                if force <= low:
+                    state = SATISFIED
+                    if low < real(0.0):
+                        state = LINEARPOS
+                elif force >= high:
+                    state = LINEARNEG
+            efc_state[w, i] = state
+
+    return dual_states

@@ -135,7 +135,7 @@ def _newton(real: Any) -> wp.Kernel:
     @wp.kernel
     def newton(
         opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real), opt_iterations: int,
-        opt_ls_iterations: int, stat_meaninertia: wp.array(dtype=real), M_rownnz: ints, M_rowadr: ints, M_colind: ints,
+        opt_ls_iterations: int, meaninertia: real, M_rownnz: ints, M_rowadr: ints, M_colind: ints,
         nefc: ints, M: wp.array2d(dtype=real), efc_type: ints2, efc_dim: ints2,
         efc_J: wp.array3d(dtype=real), efc_D: wp.array2d(dtype=real), efc_frictionloss: wp.array2d(dtype=real),
         efc_friction: wp.array2d(dtype=real), efc_force: wp.array2d(dtype=real), efc_state: ints2,
@@ -149,7 +149,7 @@ def _newton(real: Any) -> wp.Kernel:
         w = wp.tid()
         nv, n = M_rownnz.shape[0], nefc[w]
         tolerance = opt_tolerance[row(w, opt_tolerance)]
-        scale = real(1.0) / (stat_meaninertia[row(w, stat_meaninertia)] * real(wp.max(nv, 1)))
+        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
         cost, changed = evaluate(
             w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
             row_weight, row_scale, row_share,

@@ -1,0 +1,59 @@
+"""How many contacts and rows of constraints a world may have: computed from the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from treadle.mujoco.collision.pairs import Pairs
+
+SMALL = 64  # contacts for which there is room in any case, if pairs can make them
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a model can need at most.
+
+    Attributes:
+        contacts: contacts of a world. All pairs touching at once would be more by far in large scenes, so there it is 16
+            for each geom; a world that has more is marked, and the list grows.
+        fixed: rows of equality constraints, dry friction and limits.
+        of_contact: rows of a contact.
+    """
+
+    contacts: int
+    fixed: int
+    of_contact: int
+
+    @classmethod
+    def of(cls, mjm: mujoco.MjModel) -> Capacity:
+        """The capacity for a compiled model."""
+        pairs = Pairs.of(mjm)
+        dims = [*mjm.geom_condim, *mjm.pair_dim, 1]
+        most = int(max(dims))
+        elliptic = mjm.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+        contacts = min(pairs.most(), SMALL + 16 * mjm.ngeom)
+        return cls(contacts, _fixed_rows(mjm), most if elliptic else max(1, 2 * (most - 1)))
+
+    def sizes(self, nconmax: int | None = None, njmax: int | None = None) -> dict[str, int]:
+        """Sizes of arrays for contacts and rows; what the user says goes before what was computed."""
+        contacts = self.contacts if nconmax is None else int(nconmax)
+        rows = self.fixed + self.of_contact * contacts if njmax is None else int(njmax)
+        if min(contacts, rows) < 0:
+            raise ValueError(f"nconmax and njmax are at least 0, not {nconmax} and {njmax}")
+        return {"nconmax": contacts, "njmax": rows}
+
+
+def _fixed_rows(mjm: mujoco.MjModel) -> int:
+    kinds = {mujoco.mjtEq.mjEQ_CONNECT: 3, mujoco.mjtEq.mjEQ_WELD: 6}
+    rows = sum(kinds.get(mujoco.mjtEq(int(kind)), 1) for kind in mjm.eq_type)
+    rows += mjm.nv + mjm.ntendon  # dry friction may be set later, so there is room for that of all
+    for limited, bounds, margin in (
+        (mjm.jnt_limited, mjm.jnt_range, mjm.jnt_margin),
+        (mjm.tendon_limited, mjm.tendon_range, mjm.tendon_margin),
+    ):
+        both = bounds[:, 1] - bounds[:, 0] < 2 * np.asarray(margin)  # both ends can be within their margin
+        rows += int(np.sum(np.asarray(limited, bool) * (1 + both)))
+    return int(rows)
