@@ -28,6 +28,7 @@ _HOMES = {
     "lang.launch": "launch",
     "lang.recorded": "Launch",
     "lang.graph": "ScopedCapture CaptureMode capture_begin capture_end capture_launch capture_if capture_while",
+    "lang.graph_dot": "capture_debug_dot_print",
     "runtime.graph": "Graph",
     "lang.tiles": "launch_tiled tile tile_stack",
     "lang.mapping": "map",
@@ -71,6 +72,7 @@ _HOMES = {
                             "stream_to_torch stream_from_torch",
     "interop.jax_arrays": "to_jax from_jax dtype_to_jax dtype_from_jax device_to_jax device_from_jax",
     "interop.jax_kernel": "jax_kernel JaxModulePreloadMode",
+    "interop.jax_callable": "jax_callable JaxCallableGraphMode clear_jax_callable_graph_cache",
     "types.values": "transform_expand",
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "

@@ -14,9 +14,7 @@ _FEATURES: dict[str, str] = {
     f"textures are {_LATER}": "Texture Texture1D Texture2D Texture3D TextureAddressMode TextureFilterMode "
                               "TextureResourceFlags texture_sample",
     "images shared with OpenGL need a GPU": "GLTextureResource RegisteredGLBuffer",
-    f"captured graphs of launches are {_LATER}": "ScopedCapture CaptureMode Graph capture_*",
-    f"functions of JAX made of kernels are {_LATER}": "jax_* JaxCallableGraphMode JaxModulePreloadMode "
-                                                      "clear_jax_callable_graph_cache",
+    "graphs are not written to files": "capture_save capture_load capture_load_from_bytes",
     "exchange with Paddle is not planned": "to_paddle from_paddle dtype_to_paddle dtype_from_paddle device_to_paddle "
                                            "device_from_paddle stream_from_paddle",
     f"wp.load_module compiles now and the cache keeps the code; compilation to other places is {_LATER}":

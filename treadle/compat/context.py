@@ -17,6 +17,7 @@ _ROOMS = {
     "types.inquiry": "type_repr",
     "lang.host": "builtin_functions",
     "lang.recorded": "Launch LaunchBounds=Bounds",
+    "lang.graph": "capture_pause capture_resume _is_graph_capture_allocation_supported=allocates",
     "lang.blocks": "_resolve_launch_block_dim=effective_on",
     "runtime.launch": "_canonicalize_dim=normal_dims",
 }  # fmt: skip

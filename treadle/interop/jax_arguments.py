@@ -11,6 +11,7 @@ from ..base.errors import LaunchError, LaunchTypeError
 from ..lang.kernel import bind_one
 from ..runtime.array import array
 from ..runtime.elements import Element, element_of
+from ..runtime.packing import packer
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, view
 from ..types.numpy_types import type_of_numpy
 from ..types.spelling import spell
@@ -28,20 +29,24 @@ class Signature:
         declared: their types; None where any type is taken.
         num_outputs: how many results there are.
         in_out: names of parameters that are operands and results, in the order given.
+        traced: whether numbers, vectors and matrices may be computed by JAX.
 
     Raises:
         ValueError: these do not go together.
     """
 
     def __init__(self, what: str, names: Sequence[str], declared: Sequence[Type | None], num_outputs: int,
-                 in_out: Sequence[str]):  # fmt: skip
+                 in_out: Sequence[str], traced: bool = True):  # fmt: skip
+        self.traced = traced
         self.what, self.names, self.declared, self.in_out = what, tuple(names), tuple(declared), tuple(in_out)
         self.key = what.rpartition(" ")[2]
         if len(set(in_out)) != len(in_out):
-            raise ValueError(f"in_out_argnames of {what} names an argument twice: {list(in_out)}")
+            raise ValueError(f"in_out_argnames of {what} must not contain duplicate names: {list(in_out)}")
         for name in in_out:
             if name not in names:
-                raise ValueError(f"in_out_argnames: {what} has no argument {name!r}; it has {', '.join(names)}")
+                raise ValueError(
+                    f"in_out_argnames: {name!r} did not match any function argument names of {what}: {', '.join(names)}"
+                )
         made = num_outputs - len(in_out)
         if num_outputs < 1 or made < 0 or made > len(names):
             raise ValueError(
@@ -52,8 +57,8 @@ class Signature:
         for name in in_out:
             if name not in self.inputs:
                 raise ValueError(
-                    f"in_out_argnames: {name!r} of {what} is among the last {made} arguments, which are only written; "
-                    "arguments that are also read come before those"
+                    f"in_out arguments should be placed before output-only arguments: {name!r} of {what} is among the "
+                    f"last {made}, which are only written"
                 )
         for name, t in zip(self.names, self.declared, strict=True):
             result = name in in_out or name not in self.inputs
@@ -80,6 +85,11 @@ class Signature:
             where = f"argument {name!r} of {self.what}"
             if isinstance(t, Array) or (t is None and getattr(arg, "shape", ())):
                 found.append(_array(name, t, arg, role, where))
+            elif isinstance(arg, jax().Array) and not self.traced:
+                raise LaunchTypeError(
+                    f"{where} must be known while JAX traces, not computed by it",
+                    hint="pass a Python number, or name it in static_argnums or static_argnames of jax.jit",
+                )
             elif isinstance(arg, jax().Array):
                 found.append(_value(name, t, arg, where))
             else:
@@ -186,3 +196,12 @@ def output_shape(name: str, output_dims: Any) -> tuple[int, ...] | None:
         return None
     given = output_dims.get(name) if isinstance(output_dims, Mapping) else output_dims
     return None if given is None else dims_of(given, f"output_dims of {name!r}")
+
+
+def packed_value(slot: Slot) -> bytes:
+    """A known value as kernels read it; empty of others."""
+    if slot.role != STATIC:
+        return b""
+    packed = bytearray(max(slot.type.size, 8))
+    packer(slot.type)(packed, 0, slot.value)
+    return bytes(packed)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+import treadle as wp
+
 from ..base.errors import ArrayError
-from ..runtime import device as devices
 from ..runtime.adopt import adopt
 from ..runtime.array import array
-from ..runtime.device import Device, get_device
+from ..runtime.device import Device
 from ..runtime.dlpack import from_dlpack
 from ..runtime.elements import Element, element, element_of
 from ..types.core import SCALARS, Scalar, Struct, bf16
@@ -49,14 +50,22 @@ def dtype_from_jax(jax_dtype: Any) -> Any:
     return element_of(t).cls
 
 
+def current_device() -> Any:
+    """The device of this process that JAX computes on where none is named."""
+    found = jax().config.jax_default_device
+    if found is None or isinstance(found, str):
+        return jax().local_devices(backend=found)[0]
+    return found
+
+
 def device_to_jax(warp_device: Any = None) -> Any:
     """JAX's device of this process for a device.
 
     Raises:
         RuntimeError: JAX has none.
     """
-    where = get_device(warp_device)
-    return jax().local_devices(backend="cpu")[0] if where.is_cpu else _cuda_device(where)
+    where = wp.get_device(warp_device)
+    return _cuda_device(where) if where.is_cuda else jax().local_devices(backend="cpu")[0]
 
 
 def _cuda_device(where: Device) -> Any:
@@ -73,12 +82,12 @@ def device_from_jax(jax_device: Any) -> Device:
         RuntimeError: it belongs to another process, or there is no such device here.
     """
     if jax_device.platform == "cpu":
-        return get_device("cpu")
+        return wp.get_device("cpu")
     if jax_device.platform not in ("gpu", "cuda"):
         raise RuntimeError(f"no device is like JAX's {jax_device}")
     if jax_device.process_index != jax().process_index():
         raise RuntimeError(f"JAX's {jax_device} belongs to process {jax_device.process_index}, not to this one")
-    return devices.get_cuda_device(jax_device.local_hardware_id)
+    return wp.get_cuda_device(jax_device.local_hardware_id)
 
 
 @cache

@@ -14,10 +14,9 @@ from ..lang.blocks import in_blocks
 from ..lang.kernel import Kernel
 from ..runtime.elements import Element
 from ..runtime.launch import normal_dims
-from ..runtime.packing import packer
 from .extras import jax
-from .jax_arguments import Signature, dims_of, output_shape
-from .jax_launch import INOUT, INPUT, STATIC, Call, Slot
+from .jax_arguments import Signature, dims_of, output_shape, packed_value
+from .jax_launch import INOUT, INPUT, Call, Slot
 from .jax_primitives import primitives, varying_alike
 
 VMAP_METHODS = ("broadcast_all", "expand_dims", "sequential", "sequential_unrolled", "legacy_vectorized", None)
@@ -96,7 +95,7 @@ def jax_kernel(
             raise ValueError(f"block_dim must be positive, not {block_dim}")
     in_out = tuple(in_out_argnames or ())
     launch = None if launch_dims is None else dims_of(launch_dims, "launch_dims")
-    shapes = _frozen(output_dims)
+    shapes = frozen_dims(output_dims)
     key = (num_outputs, vmap_method, launch, shapes, in_out, bool(has_side_effect), block_dim, bool(enable_backward))
     made = _kernels.setdefault(kernel, {})
     if key not in made:
@@ -107,7 +106,8 @@ def jax_kernel(
 _kernels: weakref.WeakKeyDictionary[Kernel, dict[Any, JaxKernel]] = weakref.WeakKeyDictionary()
 
 
-def _frozen(output_dims: Any) -> Any:
+def frozen_dims(output_dims: Any) -> Any:
+    """Shapes of results as a key."""
     if isinstance(output_dims, dict):
         return tuple(sorted([(name, dims_of(dims, "output_dims")) for name, dims in output_dims.items()]))
     return None if output_dims is None else dims_of(output_dims, "output_dims")
@@ -170,19 +170,10 @@ class JaxKernel:
 
     def _call(self, dims: tuple[int, ...], slots: tuple[Slot, ...], vmap_method: str | None) -> Call:
         """The call; like ones are one object, which JAX compares by identity."""
-        facts = [(s.type, s.role, s.shape, s.dtype, _bytes(s)) for s in slots]
+        facts = [(s.type, s.role, s.shape, s.dtype, packed_value(s)) for s in slots]
         key = (dims, *facts, vmap_method is None, config.mode, config.enable_cpu_blocks)
         found = self._calls.get(key)
         if found is None:
             kernel = in_blocks(self.kernel, self.block_dim)
             found = self._calls[key] = Call(kernel, dims, slots, self.has_side_effect, vmap_method is not None)
         return found
-
-
-def _bytes(slot: Slot) -> bytes:
-    """A known value as kernels read it."""
-    if slot.role != STATIC:
-        return b""
-    packed = bytearray(max(slot.type.size, 8))
-    packer(slot.type)(packed, 0, slot.value)
-    return bytes(packed)

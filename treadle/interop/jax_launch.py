@@ -4,7 +4,6 @@ for its tangents and for its adjoint."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,8 +18,7 @@ from ..runtime.launch import Program
 from ..runtime.packing import packer
 from ..types.core import Type, View
 from ..types.layout import has_floats, has_tangent
-from ..types.records import MAX_LEVELS
-from .xla import Move, register
+from .xla import Buffers, Level, register_launch
 
 INPUT, INOUT, OUTPUT, VALUE, STATIC = "input", "inout", "output", "value", "static"
 
@@ -47,13 +45,6 @@ class Slot(NamedTuple):
         return has_floats(self.type.elem if isinstance(self.type, View) else self.type)
 
 
-class Level(NamedTuple):
-    """One axis of a batch, which ``jax.vmap`` made: its extent, and which operands have it."""
-
-    size: int
-    flags: tuple[bool, ...]
-
-
 class Lowered(NamedTuple):
     """A target: its ``name``; shape and dtype of all ``results``, the first ``kept`` of which are those of the function
     and the others memory to work in; the operands that become results."""
@@ -71,6 +62,7 @@ class Call:
         self, kernel: Any, dims: tuple[int, ...], slots: tuple[Slot, ...], effect: bool = False, batches: bool = True
     ):
         self.kernel, self.dims, self.slots, self.effect, self.batches = kernel, dims, slots, effect, batches
+        self.key = kernel.key
         self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT, VALUE)])
         self.results = tuple([s for s in slots if s.role in (INOUT, OUTPUT)])
         self.place = {s.name: k for k, s in enumerate(self.operands)}
@@ -150,7 +142,7 @@ class Call:
         tangents = {}
         for slot in self.float_results:  # what is returned comes first
             clear = slot.role == INOUT or slot.name not in needed or not self.covered(slot)
-            tangents[slot.name] = made.result(slot, clear, behind.get(slot.name))
+            tangents[slot.name] = made.like(slot, clear, behind.get(slot.name))
         for slot, offset in zip(self.slots, program.offsets, strict=False):
             made.put(slot, offset, made.data_of(slot, covered=slot.role == OUTPUT and self.covered(slot)))
         for slot, offset in zip(moving, program.offsets[len(self.slots) :], strict=True):
@@ -160,7 +152,7 @@ class Call:
             if isinstance(slot.type, View):
                 made.view(slot, offset, source if slot.name in needed else None)
             elif source is not None:
-                made.move(source, offset, slot, slot.type.size)
+                made.move(source, slot.nbytes, offset, slot.type.size)
             else:
                 made.static(offset, slot.type, zero_of(slot.type))
         return made.lowered(len(self.float_results))
@@ -198,43 +190,32 @@ class Call:
         grads: dict[str, tuple[bool, int]] = {}
         for k in active:
             slot = self.operands[k]
-            grads[slot.name] = made.result(slot, True, cotangents.get(slot.name))
+            grads[slot.name] = made.like(slot, True, cotangents.get(slot.name))
         for slot in self.float_results:
             if slot.name not in grads:
-                grads[slot.name] = made.result(slot, True, cotangents.get(slot.name))
+                grads[slot.name] = made.like(slot, True, cotangents.get(slot.name))
         for slot, offset in zip(self.slots, program.offsets, strict=True):
             if slot.role in (INOUT, OUTPUT):
                 source = None
                 if slot.name in touched:
-                    source = made.result(slot, True, after.get(slot.name, self.place.get(slot.name)))
+                    source = made.like(slot, True, after.get(slot.name, self.place.get(slot.name)))
             else:
                 source = made.data_of(slot)
             made.put(slot, offset, source, grads.get(slot.name))
         return made.lowered(len(active))
 
 
-class _Assembly:
-    """The arguments of a target, being put together."""
+class _Assembly(Buffers):
+    """The arguments of a launch, being put together."""
 
     def __init__(self, call: Call, program: Program, batch: tuple[Level, ...]):
+        super().__init__(batch)
         self.call, self.program = call, program
-        self.levels = merged(batch)
         self.packed = bytearray(program.args_size)
-        self.moves: list[Move] = []
-        self.cleared: list[tuple[int, int]] = []
-        self.results: list[tuple[tuple[int, ...], Any]] = []
-        self.aliases: dict[int, int] = {}
-        self.sizes = tuple([level.size for level in batch])
 
-    def result(self, slot: Slot, clear: bool, alias: int | None = None) -> tuple[bool, int]:
+    def like(self, slot: Slot, clear: bool, alias: int | None = None) -> tuple[bool, int]:
         """A new result like ``slot``: it begins as operand ``alias``, or cleared, or as memory is."""
-        index = len(self.results)
-        self.results.append(((*self.sizes, *slot.shape), slot.dtype))
-        if alias is not None:
-            self.aliases[alias] = index
-        elif clear:
-            self.cleared.append((index, product(self.sizes) * slot.nbytes))
-        return True, index
+        return self.result(slot.shape, slot.dtype, clear, alias)
 
     def data_of(self, slot: Slot, covered: bool = False) -> tuple[bool, int] | None:
         """Where the data of a parameter lies: in an operand, or in a result that is made here."""
@@ -242,7 +223,7 @@ class _Assembly:
             return False, self.call.place[slot.name]
         if slot.role == STATIC:
             return None
-        return self.result(slot, not covered, self.call.place.get(slot.name))
+        return self.like(slot, not covered, self.call.place.get(slot.name))
 
     def put(self, slot: Slot, offset: int, source: tuple[bool, int] | None, grad: Any = None) -> None:
         """Let a parameter be what ``source`` says, with its gradient."""
@@ -251,7 +232,7 @@ class _Assembly:
         elif source is None:
             self.static(offset, slot.type, slot.value)
         else:
-            self.move(source, offset, slot, slot.type.size)
+            self.move(source, slot.nbytes, offset, slot.type.size)
 
     def static(self, offset: int, t: Type, value: Any) -> None:
         """A value that is known."""
@@ -265,39 +246,13 @@ class _Assembly:
         struct.pack_into(f"<QQ{2 * t.ndim + 1}q", self.packed, offset, 0, 0, *shape, *strides, e.component)
         for place, at in ((source, offset), (grad, offset + 8)):
             if place is not None:
-                self.move(place, at, slot)
-
-    def move(self, source: tuple[bool, int], offset: int, slot: Slot, nbytes: int = 0) -> None:
-        """The buffer ``source`` goes to ``offset``."""
-        is_result, index = source
-        step, steps = slot.nbytes, []
-        for level in reversed(self.levels):
-            has = is_result or level.flags[index]
-            steps.append(step if has else 0)
-            step *= level.size if has else 1
-        self.moves.append(Move(is_result, index, offset, nbytes, tuple(reversed(steps))))
+                self.move(place, slot.nbytes, at)
 
     def lowered(self, kept: int) -> Lowered:
         """The target."""
-        self.program.check_own(self.packed, self.call.dims)
+        dims = self.call.dims
+        self.program.command(self.packed, dims)  # raises where the grid has too many threads
+        self.program.check_own(self.packed, dims)
         self.call.plan  # noqa: B018, it refuses what the kernel may not do
-        sizes = tuple([level.size for level in self.levels])
-        name = register(self.program, bytes(self.packed), self.call.dims, self.moves, self.cleared, sizes)
+        name = register_launch(self.program, bytes(self.packed), dims, self)
         return Lowered(name, tuple(self.results), kept, self.aliases)
-
-
-def merged(batch: Sequence[Level]) -> tuple[Level, ...]:
-    """The axes of a batch, those that the same operands have taken together.
-
-    Raises:
-        NotImplementedError: more of them are left than the handler knows.
-    """
-    found: list[Level] = []
-    for level in batch:
-        if found and found[-1].flags == level.flags:
-            found[-1] = Level(found[-1].size * level.size, level.flags)
-        else:
-            found.append(level)
-    if len(found) > MAX_LEVELS:
-        raise NotImplementedError(f"a launch under {len(found)} vmaps of different operands; {MAX_LEVELS} are possible")
-    return (*found,)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ..base.errors import KernelGradientError
 from .extras import jax
-from .jax_launch import INOUT, VALUE, Call, Level, Lowered, Slot
+from .jax_launch import INOUT, VALUE, Call, Lowered, Slot
+from .xla import Level
 
 
 class Primitives(NamedTuple):
@@ -81,26 +82,28 @@ def _abstract(shapes: Callable[..., Sequence[Slot]]) -> Callable[..., Any]:
 def _aval(shape: tuple[int, ...], dtype: Any, like: Sequence[Any]) -> Any:
     """JAX's type of an array, which varies over the axes of a mesh as those in ``like`` do."""
     shaped = jax().core.ShapedArray
-    for aval in like[:1]:
-        if getattr(aval, "mat", None) is not None:
-            return shaped(shape, dtype, manual_axis_type=aval.mat)
-        if getattr(aval, "vma", None):
-            return shaped(shape, dtype, vma=aval.vma)
-    return shaped(shape, dtype)
+    if not like or not _axes_of(like[0]):
+        return shaped(shape, dtype)
+    first, sharding = like[0], jax().sharding
+    spec = sharding.PartitionSpec(*[None] * len(shape))
+    placed = sharding.NamedSharding(first.sharding.mesh, spec)
+    if getattr(first, "mat", None) is not None:
+        return shaped(shape, dtype, sharding=placed, manual_axis_type=first.mat)
+    return shaped(shape, dtype, sharding=placed, vma=first.vma)
+
+
+def _axes_of(t: Any) -> frozenset:
+    """The axes of a mesh over which an array of JAX's type ``t`` varies."""
+    return getattr(getattr(t, "mat", None), "varying", None) or getattr(t, "vma", None) or frozenset()
 
 
 def varying_alike(operands: list[Any]) -> list[Any]:
     """The operands, all of them varying over each axis of a mesh that one of them varies over."""
-    axes = [_varying(x) for x in operands]
+    axes = [_axes_of(jax().typeof(x)) for x in operands]
     every = frozenset().union(*axes)
     if all(each == every for each in axes):
         return operands
     return [x if each == every else _cast(x, tuple(sorted(every - each, key=str))) for x, each in zip(operands, axes)]
-
-
-def _varying(x: Any) -> frozenset:
-    t = jax().typeof(x)
-    return getattr(getattr(t, "mat", None), "varying", None) or getattr(t, "vma", None) or frozenset()
 
 
 def _cast(x: Any, axes: tuple[Any, ...]) -> Any:
@@ -155,7 +158,7 @@ def _adjoint_fixed(call: Call, active: tuple[int, ...], given: tuple[int, ...]) 
 def _batcher(p: Any, fixed: Callable[..., list[int]]) -> Callable[..., Any]:
     def rule(operands: Sequence[Any], axes: Sequence[int | None], *, batch: tuple[Level, ...], **params: Any) -> Any:
         if not params["call"].batches:
-            raise NotImplementedError(f"vmap over kernel {params['call'].kernel.key}, whose vmap_method is None")
+            raise NotImplementedError(f"vmap over kernel {params['call'].key}, whose vmap_method is None")
         size = next(x.shape[axis] for x, axis in zip(operands, axes) if axis is not None)
         all_of = {*fixed(**params)}
         moved, flags = [], []
@@ -206,7 +209,7 @@ def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
     first = len(call.operands)
     if any(not _is_zero(t) for t in tangents[:first]):
         raise KernelGradientError(
-            f"JAX asks for the second derivative of kernel {call.kernel.key} in forward mode",
+            f"JAX asks for the second derivative of kernel {call.key} in forward mode",
             hint="take it of the gradient: jax.jvp of jax.grad, or jax.jacfwd(jax.grad(f))",
         )
     p = primitives().tangent
@@ -311,6 +314,6 @@ def _count(slot: Slot) -> int:
 
 def _adjoint_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, **params: Any) -> Any:
     raise KernelGradientError(
-        f"JAX asks for the second derivative of kernel {call.kernel.key}",
+        f"JAX asks for the second derivative of kernel {call.key}",
         hint="wp.hvp and tapes know second derivatives; jax.checkpoint needs none",
     )

@@ -10,20 +10,32 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..base.digest import digest
 from ..base.errors import InternalError, TreadleError
 from ..runtime import native, prints
 from ..runtime.array_views import product
 from ..runtime.launch import WORTH_WORKERS, Program, table
-from ..types.records import FAULT, LAUNCH, LOG, MAX_DIMS, MAX_LEVELS, MAX_MOVES, PROGRAM, TARGET, Memory
+from ..types.records import (
+    FAULT,
+    LAUNCH,
+    LOG,
+    MAX_DIMS,
+    MAX_LEVELS,
+    MAX_MOVES,
+    PROGRAM,
+    REPLAY,
+    STOPPED,
+    TARGET,
+    WORK,
+    Memory,
+)
 from .extras import jax
 
 MAX_ARGS = 4096  # bytes of arguments that the handler has room for
-_STOPPED = 2
 
 # The headers ------------------------------------------------------------------------------------------------------
 
@@ -96,61 +108,92 @@ class Move(NamedTuple):
         return (self.result, self.index, self.offset, self.nbytes, *self.steps, *[0] * (MAX_LEVELS - len(self.steps)))
 
 
-class Target:
-    """One launch that XLA knows by ``name``. It lives as long as the process: XLA may keep what calls it."""
+class Work(NamedTuple):
+    """A native function that does the work: ``i32 address(context, buffers, words)``, which is 0 where all went well.
+    ``keep`` must live as long as calls are made; ``told`` says in words what a status other than 0, and what the
+    function left in ``words``, mean."""
 
-    def __init__(self, name: str, program: Program, packed: bytes, dims: tuple[int, ...], moves: Sequence[Move],
-                 cleared: Sequence[tuple[int, int]], levels: tuple[int, ...]):  # fmt: skip
-        self.name, self.program, self.dims = name, program, dims
-        self.number = next(_numbers)
+    address: int
+    context: int
+    keep: Any
+    told: Callable[[int, bytes], str]
+
+
+class Target:
+    """Something that XLA knows by ``name``: launches of a program, or :class:`Work`, which may change. It lives as long
+    as the process: XLA may keep what calls it."""
+
+    def __init__(self, name: str, buffers: Buffers, launch: tuple[Program, bytes, tuple[int, ...]] | None,
+                 weight: float, ordered: bool):  # fmt: skip
+        self.name, self.number = name, next(_numbers)
         driver = native.driver()
         self.library = native.ffi_handler(layout())
-        self.record, self.launch = Memory(TARGET), Memory(LAUNCH)
-        self.args = ctypes.create_string_buffer(bytes(packed), max(len(packed), 8))
-        self.tables = table([move.row() for move in moves]), table([*cleared])
-        record, launch = self.record, self.launch
+        self.record, self.told = Memory(TARGET), Memory(LAUNCH)
+        self.tables = table([move.row() for move in buffers.moves]), table([*buffers.cleared])
+        record = self.record
         record["env"], record["drive"] = driver.env.address, driver.address
-        record["program"], record["args"] = program.record.address, ctypes.addressof(self.args)
-        record["nbytes"] = len(packed)
-        for name_of, count, rows in zip(("moves", "zeros"), ("nmoves", "nzeros"), self.tables, strict=True):
-            record[name_of], record[count] = rows.buffer_info()[0], len(moves if name_of == "moves" else cleared)
-        launch["size"], launch["stop"], launch["checked"] = product(dims), driver.stop, program.checked
-        for k, extent in enumerate((*dims, *(1,) * (MAX_DIMS - len(dims)))):
-            launch[f"dim{k}"] = extent
-        record["launch"] = launch.address
+        for field, rows, given in zip(("moves", "zeros"), self.tables, (buffers.moves, buffers.cleared), strict=True):
+            record[field], record[f"n{field}"] = rows.buffer_info()[0], len(given)
+        self.program, self.dims = None, (1,)
+        self.work: tuple[Work, Memory] | None = None
+        if launch is not None:
+            self._launches(*launch)
+        self.told["stop"], record["launch"] = driver.stop, self.told.address
+        levels = tuple([level.size for level in buffers.levels])
         record["count"] = product(levels)
         for k, size in enumerate((*levels, *(1,) * (MAX_LEVELS - len(levels)))):
             record[f"size{k}"] = max(size, 1)
-        self.batch = self._batch() if levels else None
+        self.batch = self._batch(weight, ordered) if levels else None
         record["batch"] = self.batch.address if self.batch is not None else 0
         record["report"], record["number"] = ctypes.cast(_report, ctypes.c_void_p).value or 0, self.number
         address = self.library.addresses["treadle_target"]
         ctypes.c_uint64.from_address(address).value = record.address
         _targets[self.number] = self
 
-    def _batch(self) -> Memory:
-        """The program whose threads are the elements of the batch; what prints runs in order."""
+    def _launches(self, program: Program, packed: bytes, dims: tuple[int, ...]) -> None:
+        """Launch a program."""
+        self.program, self.dims = program, dims
+        self.args = ctypes.create_string_buffer(bytes(packed), max(len(packed), 8))
+        self.record["program"], self.record["args"] = program.record.address, ctypes.addressof(self.args)
+        self.record["nbytes"] = len(packed)
+        self.told["size"], self.told["checked"] = product(dims), program.checked
+        for k, extent in enumerate((*dims, *(1,) * (MAX_DIMS - len(dims)))):
+            self.told[f"dim{k}"] = extent
+
+    def does(self, work: Work) -> None:
+        """From now on do ``work``. What was done before is let go once no call of it is under way."""
+        pair = Memory(WORK)
+        pair["function"], pair["context"] = work.address, work.context
+        before, self.work = self.work, (work, pair)
+        self.record["work"] = pair.address
+        if before is not None:
+            _retired.append((self, before))
+        _retired[:] = [(target, old) for target, old in _retired if target.record["busy"]]
+
+    def _batch(self, weight: float, ordered: bool) -> Memory:
+        """The program whose threads are the elements of the batch, each worth ``weight`` ns."""
         inner = Memory(PROGRAM)
-        own = self.program.record
-        inner["entry"] = self.library.addresses["treadle_batch"]
-        inner["order"] = bool(self.program.entry.meta.get("prints"))
-        inner["bounded"], inner["grain"], inner["work"] = own["bounded"], 1, own["work"]
-        weight = max(self.program.entry.meta.get("weight", 1.0), 1e-3) * max(product(self.dims), 1)
-        inner["pool_size"] = max(int(WORTH_WORKERS / weight), 1)
+        inner["entry"], inner["order"] = self.library.addresses["treadle_batch"], ordered
+        inner["bounded"], inner["grain"], inner["work"] = self.program is not None, 1, 1000
+        if self.program is not None:
+            inner["bounded"] = self.program.record["bounded"]
+        inner["pool_size"] = max(int(WORTH_WORKERS / max(weight, 1.0)), 1)
         return inner
 
-    def tell(self, status: int, fault: int, log: int, shadow: int) -> str:
+    def tell(self, status: int, fault: int, log: int, shadow: int, words: int) -> str:
         """Write what the kernel printed; what it reported, in words, or nothing."""
         lines = (ctypes.c_int64 * len(LOG.at)).from_address(log)
-        if lines[0]:
+        if lines[0] and self.program is not None:
             text = ctypes.string_at(lines[0], lines[1])
             _free(lines[0])
             prints.write(text, self.program.entry.meta["prints"])
         places = (ctypes.c_int64 * len(LOG.at)).from_address(shadow)
         if places[0]:
             _free(places[0])
-        if status == _STOPPED:
-            return f"the launch of kernel {self.program.name} was interrupted"
+        if status == STOPPED:
+            return "the work was interrupted"
+        if self.program is None:
+            return self.work[0].told(status, ctypes.string_at(words, 8 * len(REPLAY.at))) if self.work else ""
         report = ctypes.string_at(fault, FAULT.size)
         return str(self.program.error(report, self.dims)) if status or any(report[:8]) else ""
 
@@ -162,46 +205,125 @@ def _free(address: int) -> None:
 _numbers = itertools.count(1)
 _targets: dict[int, Target] = {}
 _names: dict[str, Target] = {}
+_retired: list[tuple[Target, Any]] = []  # work that may still be under way
 _said = threading.local()  # keeps a message until XLA has copied it
 _lock = threading.Lock()
 
 
-@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, *[ctypes.c_void_p] * 3)
-def _report(number: int, status: int, fault: int, log: int, shadow: int) -> int:
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, *[ctypes.c_void_p] * 4)
+def _report(number: int, status: int, fault: int, log: int, shadow: int, words: int) -> int:
     """What native code calls where something happened: the address of a message, or 0."""
     try:
-        words = _targets[number].tell(status, fault, log, shadow)
+        said = _targets[number].tell(status, fault, log, shadow, words)
     except TreadleError as error:
-        words = str(error)
-    if not words:
+        said = str(error)
+    if not said:
         return 0
-    _said.text = ctypes.create_string_buffer(words.encode())
+    _said.text = ctypes.create_string_buffer(said.encode())
     return ctypes.addressof(_said.text)
 
 
-def register(program: Program, packed: bytes, dims: tuple[int, ...], moves: Sequence[Move],
-             cleared: Sequence[tuple[int, int]] = (), levels: tuple[int, ...] = ()) -> str:  # fmt: skip
-    """Make a launch known to XLA, and give its name.
+class Level(NamedTuple):
+    """One axis of a batch, which ``jax.vmap`` made: its extent, and which operands have it."""
+
+    size: int
+    flags: tuple[bool, ...]
+
+
+class Buffers:
+    """The operands and results of a target, being put together. ``aliases``: operands that become results."""
+
+    def __init__(self, batch: Sequence[Level]):
+        self.levels = merged(batch)
+        self.sizes = tuple([level.size for level in batch])
+        self.moves: list[Move] = []
+        self.cleared: list[tuple[int, int]] = []
+        self.results: list[tuple[tuple[int, ...], Any]] = []
+        self.aliases: dict[int, int] = {}
+
+    def result(self, shape: tuple[int, ...], dtype: Any, clear: bool, alias: int | None = None) -> tuple[bool, int]:
+        """A new result: it begins as operand ``alias``, or cleared, or as memory is."""
+        index = len(self.results)
+        self.results.append(((*self.sizes, *shape), dtype))
+        if alias is not None:
+            self.aliases[alias] = index
+        elif clear:
+            self.cleared.append((index, product((*self.sizes, *shape)) * dtype.itemsize))
+        return True, index
+
+    def move(self, source: tuple[bool, int], nbytes: int, offset: int = 0, by_value: int = 0) -> None:
+        """The buffer ``source``, of ``nbytes`` an element of the batch, goes to ``offset``."""
+        is_result, index = source
+        step, steps = nbytes, []
+        for level in reversed(self.levels):
+            has = is_result or level.flags[index]
+            steps.append(step if has else 0)
+            step *= level.size if has else 1
+        self.moves.append(Move(is_result, index, offset, by_value, tuple(reversed(steps))))
+
+    def facts(self) -> str:
+        """All of it in words."""
+        return repr(([*self.moves], self.cleared, [level.size for level in self.levels]))
+
+
+def merged(batch: Sequence[Level]) -> tuple[Level, ...]:
+    """The axes of a batch, those that the same operands have taken together.
+
+    Raises:
+        NotImplementedError: more of them are left than the handler knows.
+    """
+    found: list[Level] = []
+    for level in batch:
+        if found and found[-1].flags == level.flags:
+            found[-1] = Level(found[-1].size * level.size, level.flags)
+        else:
+            found.append(level)
+    if len(found) > MAX_LEVELS:
+        raise NotImplementedError(f"{len(found)} nested vmaps of different operands; {MAX_LEVELS} are possible")
+    return (*found,)
+
+
+def register_launch(program: Program, packed: bytes, dims: tuple[int, ...], buffers: Buffers) -> str:
+    """Make the launch of a program, over a grid of ``dims``, known to XLA, and give its name.
 
     The name is the digest of all that the launch is, so that executables that JAX keeps on disk find it again.
 
     Args:
-        program: what is launched, over a grid of ``dims``.
-        packed: its arguments, without what depends on the call.
-        moves: what depends on it.
-        cleared: results whose bytes are set to zero first, with their numbers of bytes.
-        levels: the extents of a batch, outermost first.
+        packed: the arguments, without what depends on the call.
 
     Raises:
         InternalError: more than the handler has room for.
     """
-    if len(packed) > MAX_ARGS or len(moves) > MAX_MOVES or len(levels) > MAX_LEVELS:
+    if len(packed) > MAX_ARGS or len(buffers.moves) > MAX_MOVES:
         raise InternalError(f"kernel {program.name} has too many arguments for a function of JAX")
-    facts = repr((program.name, dims, [*moves], [*cleared], levels, program.checked))
+    facts = repr((program.name, dims, program.checked)) + buffers.facts()
     name = "treadle_" + digest(program.entry.binary.code, bytes(packed), facts)[:40]
     with _lock:
         if name not in _names:
-            made = _names[name] = Target(name, program, packed, dims, moves, cleared, levels)
-            handler = ctypes.c_void_p(made.library.addresses["treadle_ffi"])
-            jax().ffi.register_ffi_target(name, jax().ffi.pycapsule(handler), platform="cpu")
+            meta = program.entry.meta
+            weight = max(meta.get("weight", 1.0), 1e-3) * max(product(dims), 1)
+            _register(Target(name, buffers, (program, packed, dims), weight, bool(meta.get("prints"))))
     return name
+
+
+def register_work(facts: Sequence[str], buffers: Buffers, weight: float) -> Target:
+    """Make a function of buffers known to XLA; what it does is said by :meth:`Target.does`.
+
+    Args:
+        facts: what it is, in words that are the same in another process. Several functions that agree in it have
+            names by the order in which they come.
+        weight: about how many ns it takes.
+    """
+    if len(buffers.moves) > MAX_MOVES:
+        raise InternalError("a function of JAX has too many arguments")
+    name = "treadle_" + digest(*facts, buffers.facts())[:40]
+    with _lock:
+        number = next(k for k in itertools.count() if f"{name}_{k}" not in _names)
+        return _register(Target(f"{name}_{number}", buffers, None, weight, False))
+
+
+def _register(target: Target) -> Target:
+    _names[target.name] = target
+    handler = ctypes.c_void_p(target.library.addresses["treadle_ffi"])
+    jax().ffi.register_ffi_target(target.name, jax().ffi.pycapsule(handler), platform="cpu")
+    return target

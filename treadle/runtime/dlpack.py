@@ -151,8 +151,8 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
     name, pointer, rename = _capsules()
     kind = name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if kind not in _USED:
-        what = f"a {type(capsule).__name__}" if kind is None else f"one called {kind.decode()}, which was used before"
-        raise TypeError(f"a DLPack capsule is needed, not {what}")
+        what = type(capsule).__name__ if kind is None else f"one that was used before ({kind.decode()})"
+        raise TypeError(f"Expected a valid DLPack capsule, got {what}")
     managed = pointer(capsule, kind)
     versioned = kind == b"dltensor_versioned"
     found = _read(managed + (_VERSIONED_TENSOR if versioned else 0))

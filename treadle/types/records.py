@@ -84,10 +84,11 @@ SHADOW = words("address stored stored_site used used_site")
 # small launches need no chunks.
 # `grain`: what chunks are multiples of, a power of two.
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
-# (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match.
+# (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match; `shared`:
+# the one to use where arrays that it updates lie over each other.
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
-    "last_min last_max next key rounds counting counting_workers apart napart draws simple work grain"
+    "last_min last_max next shared key rounds counting counting_workers apart napart draws simple work grain"
 )
 
 # One private target of atomics: a sum (0), a copy (1), counters of a round (2) or slots (3). `view` is the offset of
@@ -108,9 +109,10 @@ UPDATED_KINDS = {"data": 0, "grad": 1, "beside": 2}
 OWN = words("extent axis index")
 
 # A parameter of a native launcher: what to expect (see PARAM_KINDS), where it goes in the arguments, and of views the
-# type's id and rank, of host vectors and matrices ("composite") their class and bytes. Of indexed arrays and structs the
-# type's id or the class, and the number of parts, which have rows of their own, `offset` bytes behind this one; `slot`
-# is where the instance of a struct holds the part. Of numbers `view` is the only class of Python's that will do, or 0.
+# type's id and rank, of host vectors and matrices ("composite") their class and bytes. Of indexed arrays and structs
+# the type's id or the class, and the number of parts, which have rows of their own, `offset` bytes behind this one;
+# `slot` is where the instance of a struct holds the part. Of numbers `view` is the only class of Python's that will do,
+# or 0.
 # `other`: of numbers the class of treadle's that will do as well, of views whether None stands for a null one.
 PARAM = words("kind offset view ndim other slot")
 _KINDS = "view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite indexed struct"

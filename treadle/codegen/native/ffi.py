@@ -1,6 +1,7 @@
-"""Functions that XLA calls: a handler of its foreign function interface that makes one launch, without Python.
+"""Functions that XLA calls: a handler of its foreign function interface that launches a kernel, or calls a graph or
+another function, without Python.
 
-What the launch is stands in a record (``types/records.TARGET``) that the variable ``@treadle_target`` points to; each
+What it does stands in a record (``types/records.TARGET``) that the variable ``@treadle_target`` points to; each
 target has a copy of the code and of that variable. The offsets of XLA's structures come from the headers that jaxlib
 ships, as ``layout["Structure.field"]``, enumerators and sizes among them.
 """
@@ -9,22 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...types.records import CLEARED, FAULT, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET
+from ...types.records import CLEARED, FAULT, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET, WORK
 from .text import Code
 
 ARGS_BYTES = 4096  # arguments are laid out on the stack
 
-# What the launch over a batch has as arguments: the target, the addresses of the buffers by move, and the launch.
-_BATCH = {"target": 0, "buffers": 8, "launch": 16}
+# What the launch over a batch has as arguments: the target, the addresses of the buffers, the launch, and where the
+# function's words go.
+_BATCH = {"target": 0, "buffers": 8, "launch": 16, "words": 24}
+_WORDS = 8 * 16  # bytes in which a function says what happened
 
 
 def ffi(layout: Mapping[str, int]) -> str:
     """LLVM text of ``ptr @treadle_ffi(frame)``, an ``XLA_FFI_Handler``, and of ``@treadle_batch``, the entry of the
-    program that runs a launch for each element of a batch."""
+    program that repeats the work for each element of a batch."""
     return (
         "@treadle_target = global ptr null\n"
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
-        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n" + _batch() + _execute(layout) + _handler(layout)
+        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+        + _once()
+        + _batch()
+        + _execute(layout)
+        + _handler(layout)
     )
 
 
@@ -50,34 +57,27 @@ def _handler(layout: Mapping[str, int]) -> str:
 
 
 def _execute(layout: Mapping[str, int]) -> str:
-    """``ptr @execute(frame)``: the launch; null, or XLA's error."""
+    """``ptr @execute(frame)``: the work; null, or XLA's error."""
     c = Code("execute", "ptr", [("ptr", "frame")], "internal")
     target = c.load("ptr", "@treadle_target")
-    args, buffers = c.stack(ARGS_BYTES), c.stack(8 * MAX_MOVES)
+    buffers = c.stack(8 * MAX_MOVES)
     operands = c.load("ptr", c.at("%frame", layout["XLA_FFI_CallFrame.args"]), layout["XLA_FFI_Args.args"])
     results = c.load("ptr", c.at("%frame", layout["XLA_FFI_CallFrame.rets"]), layout["XLA_FFI_Rets.rets"])
     data = layout["XLA_FFI_Buffer.data"]
-    moves = c.load("ptr", target, TARGET["moves"])
-    batch = c.load("ptr", target, TARGET["batch"])
-    alone = c.op("icmp eq", "ptr", batch, "null")
-    with c.if_(alone):
-        _copy(c, args, c.load("ptr", target, TARGET["args"]), c.load("i64", target, TARGET["nbytes"]))
+    moves, zeros = c.load("ptr", target, TARGET["moves"]), c.load("ptr", target, TARGET["zeros"])
     with c.for_(c.load("i64", target, TARGET["nmoves"])) as i:
         move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
         is_result = c.op("icmp ne", "i64", c.load("i64", move, MOVE["result"]), 0)
         table = c.select(is_result, "ptr", results, operands)
         buffer = c.load("ptr", table, c.op("mul", "i64", c.load("i64", move, MOVE["index"]), 8))
-        address = c.load("ptr", buffer, data)
-        c.store("ptr", address, buffers, c.op("mul", "i64", i, 8))
-        with c.if_(alone):
-            _put(c, move, args, address)
-    zeros = c.load("ptr", target, TARGET["zeros"])
+        c.store("ptr", c.load("ptr", buffer, data), buffers, c.op("mul", "i64", i, 8))
     with c.for_(c.load("i64", target, TARGET["nzeros"])) as i:
         row = c.at(zeros, c.op("mul", "i64", i, CLEARED.size))
         buffer = c.load("ptr", results, c.op("mul", "i64", c.load("i64", row, CLEARED["index"]), 8))
         nbytes = c.load("i64", row, CLEARED["nbytes"])
         c.line(f"call void @llvm.memset.p0.i64(ptr {c.load('ptr', buffer, data)}, i8 0, i64 {nbytes}, i1 false)")
     launch, fault, log, shadow = c.stack(LAUNCH.size), c.stack(FAULT.size), c.stack(LOG.size), c.stack(LOG.size)
+    told = c.stack(_WORDS)
     _copy(c, launch, c.load("ptr", target, TARGET["launch"]), LAUNCH.size)
     c.store("i64", 0, fault, FAULT["state"])
     for record in (log, shadow):
@@ -85,31 +85,61 @@ def _execute(layout: Mapping[str, int]) -> str:
             c.store("i64", 0, record, LOG[name])
     for name, record in (("fault", fault), ("log", log), ("shadow", shadow)):
         c.store("ptr", record, launch, LAUNCH[name])
-    program = c.load("ptr", target, TARGET["program"])
-    status = c.var("i32", 0)
+    status, batch = c.var("i32", 0), c.load("ptr", target, TARGET["batch"])
+    alone = c.op("icmp eq", "ptr", batch, "null")
     with c.if_(alone):
-        status.set(_drive(c, target, program, args, launch))
+        listed = (("ptr", target), ("ptr", buffers), ("ptr", launch), ("ptr", told))
+        status.set(c.call("i32", "@once", *listed))
     with c.if_(c.op("xor", "i1", alone, "true")):
-        outer, whole = c.stack(LAUNCH.size), c.stack(24)
+        outer, whole = c.stack(LAUNCH.size), c.stack(8 * len(_BATCH))
         _copy(c, outer, launch, LAUNCH.size)
         for name in ("size", "dim0"):
             c.store("i64", c.load("i64", target, TARGET["count"]), outer, LAUNCH[name])
-        for name, value in (("target", target), ("buffers", buffers), ("launch", launch)):
-            c.store("ptr", value, whole, _BATCH[name])
+        for place, value in zip(_BATCH.values(), (target, buffers, launch, told), strict=True):
+            c.store("ptr", value, whole, place)
         status.set(_drive(c, target, batch, whole, outer))
     failed = c.op("icmp ne", "i32", status.get(), 0)
     faulty = c.op("icmp ne", "i64", c.load("i64", fault, FAULT["state"]), 0)
-    told = c.op("icmp ne", "ptr", c.load("ptr", log, LOG["data"]), "null")
+    printed = c.op("icmp ne", "ptr", c.load("ptr", log, LOG["data"]), "null")
     shadowed = c.op("icmp ne", "ptr", c.load("ptr", shadow, LOG["data"]), "null")
-    eventful = c.op("or", "i1", c.op("or", "i1", failed, faulty), c.op("or", "i1", told, shadowed))
+    eventful = c.op("or", "i1", c.op("or", "i1", failed, faulty), c.op("or", "i1", printed, shadowed))
     with c.if_(c.op("xor", "i1", eventful, "true")):
         c.ret("null")
     number = c.load("i64", target, TARGET["number"])
-    listed = (("i64", number), ("i32", status.get()), ("ptr", fault), ("ptr", log), ("ptr", shadow))
+    listed = (("i64", number), ("i32", status.get()), ("ptr", fault), ("ptr", log), ("ptr", shadow), ("ptr", told))
     words = c.call("ptr", c.load("ptr", target, TARGET["report"]), *listed)
     with c.if_(c.op("icmp eq", "ptr", words, "null")):
         c.ret("null")
     c.ret(_error(c, layout, words))
+    return c.text()
+
+
+def _once() -> str:
+    """``i32 @once(target, buffers, launch, words)``: the work on some buffers."""
+    params = [("ptr", "target"), ("ptr", "buffers"), ("ptr", "launch"), ("ptr", "words")]
+    c = Code("once", "i32", params, "internal")
+    with c.if_(c.op("icmp ne", "ptr", c.load("ptr", "%target", TARGET["work"]), "null")):
+        # Whoever takes the work away puts other work there first, and then waits until nobody is here.
+        c.atomic("add", "i64", 1, "%target", TARGET["busy"])
+        work = c.value(f"load atomic ptr, ptr {c.at('%target', TARGET['work'])} seq_cst, align 8")
+        context = c.load("ptr", work, WORK["context"])
+        listed = (("ptr", context), ("ptr", "%buffers"), ("ptr", "%words"))
+        status = c.call("i32", c.load("ptr", work, WORK["function"]), *listed)
+        c.atomic("sub", "i64", 1, "%target", TARGET["busy"])
+        c.ret(status)
+    args = c.stack(ARGS_BYTES)
+    _copy(c, args, c.load("ptr", "%target", TARGET["args"]), c.load("i64", "%target", TARGET["nbytes"]))
+    moves = c.load("ptr", "%target", TARGET["moves"])
+    with c.for_(c.load("i64", "%target", TARGET["nmoves"])) as i:
+        move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
+        place, nbytes = c.at(args, c.load("i64", move, MOVE["offset"])), c.load("i64", move, MOVE["nbytes"])
+        source = c.load("ptr", "%buffers", c.op("mul", "i64", i, 8))
+        by_value = c.op("icmp ne", "i64", nbytes, 0)
+        with c.if_(by_value):
+            _copy(c, place, source, nbytes)
+        with c.if_(c.op("xor", "i1", by_value, "true")):
+            c.store("ptr", source, place)
+    c.ret(_drive(c, "%target", c.load("ptr", "%target", TARGET["program"]), args, "%launch"))
     return c.text()
 
 
@@ -124,27 +154,14 @@ def _error(c: Code, layout: Mapping[str, int], words: str) -> str:
     return c.call("ptr", c.load("ptr", api, layout["XLA_FFI_Api.XLA_FFI_Error_Create"]), ("ptr", record))
 
 
-def _put(c: Code, move: str, args: str, source: str) -> None:
-    """Write the address ``source``, or content from there, to its place in ``args``."""
-    place = c.at(args, c.load("i64", move, MOVE["offset"]))
-    nbytes = c.load("i64", move, MOVE["nbytes"])
-    by_value = c.op("icmp ne", "i64", nbytes, 0)
-    with c.if_(by_value):
-        _copy(c, place, source, nbytes)
-    with c.if_(c.op("xor", "i1", by_value, "true")):
-        c.store("ptr", source, place)
-
-
 def _batch() -> str:
-    """``i32 @treadle_batch(whole, outer, begin, end, priv)``: the launch for some elements of a batch."""
+    """``i32 @treadle_batch(whole, outer, begin, end, priv)``: the work for some elements of a batch."""
     params = [("ptr", "whole"), ("ptr", "outer"), ("i64", "begin"), ("i64", "end"), ("ptr", "priv")]
     c = Code("treadle_batch", "i32", params)
-    target, buffers, launch = (c.load("ptr", "%whole", at) for at in _BATCH.values())
-    args = c.stack(ARGS_BYTES)
-    moves, program = c.load("ptr", target, TARGET["moves"]), c.load("ptr", target, TARGET["program"])
-    nmoves, nbytes = c.load("i64", target, TARGET["nmoves"]), c.load("i64", target, TARGET["nbytes"])
-    _copy(c, args, c.load("ptr", target, TARGET["args"]), nbytes)
+    target, buffers, launch, words = (c.load("ptr", "%whole", at) for at in _BATCH.values())
+    moves, nmoves = c.load("ptr", target, TARGET["moves"]), c.load("i64", target, TARGET["nmoves"])
     sizes = [c.load("i64", target, TARGET[f"size{k}"]) for k in range(MAX_LEVELS)]
+    own = c.stack(8 * MAX_MOVES)
     with c.for_("%end", "%begin") as element:
         places, rest = [], element
         for size in reversed(sizes):
@@ -157,9 +174,10 @@ def _batch() -> str:
             for k, place in enumerate(places):
                 step = c.op("mul", "i64", place, c.load("i64", move, MOVE[f"step{k}"]))
                 offset = c.op("add", "i64", offset, step)
-            start = c.load("ptr", buffers, c.op("mul", "i64", i, 8))
-            _put(c, move, args, c.value(f"getelementptr i8, ptr {start}, i64 {offset}"))
-        status = _drive(c, target, program, args, launch)
+            at = c.op("mul", "i64", i, 8)
+            c.store("ptr", c.value(f"getelementptr i8, ptr {c.load('ptr', buffers, at)}, i64 {offset}"), own, at)
+        listed = (("ptr", target), ("ptr", own), ("ptr", launch), ("ptr", words))
+        status = c.call("i32", "@once", *listed)
         with c.if_(c.op("icmp ne", "i32", status, 0)):
             c.ret(status)
     c.ret(0)
@@ -176,5 +194,3 @@ def _drive(c: Code, target: str, program: str, args: str, launch: str) -> str:
 
 def _copy(c: Code, into: str, source: str, nbytes: str | int) -> None:
     c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {into}, ptr {source}, i64 {nbytes}, i1 false)")
-
-

@@ -1,0 +1,1 @@
+"""``warp._src.apic``: Warp's file format for graphs."""

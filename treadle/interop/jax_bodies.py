@@ -1,0 +1,227 @@
+"""A Python function on arrays as XLA calls it: captured as a graph, or, where that cannot be, called."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..base.digest import digest
+from ..base.errors import CaptureError, KernelGradientError
+from ..base.logs import log_warning
+from ..lang.graph import ScopedCapture
+from ..lang.natives import install
+from ..lang.tape import Tape
+from ..runtime.adopt import dense_strides
+from ..runtime.array import allocate, array, build
+from ..runtime.capture import Launch
+from ..runtime.device import get_device
+from ..runtime.elements import element_of
+from ..runtime.graph import every
+from ..types.core import View
+from .jax_arguments import packed_value
+from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot
+from .xla import Buffers, Level, Target, Work, register_work
+
+if TYPE_CHECKING:
+    from .jax_callable import JaxCallable
+
+_Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p)
+
+
+class Body:
+    """A function on arrays of some shapes, with some known values: what the primitives ask of a call."""
+
+    def __init__(self, owner: JaxCallable, slots: tuple[Slot, ...], batches: bool):
+        self.owner, self.slots, self.batches, self.effect = owner, slots, batches, owner.has_side_effect
+        self.key = owner.__name__
+        self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT)])
+        self.results = tuple([s for s in slots if s.role in (INOUT, OUTPUT)])
+        self.float_results = tuple([s for s in self.results if s.floats])
+        self.place = {s.name: k for k, s in enumerate(self.operands)}
+        self._made: dict[Any, Lowered] = {}
+        self._tasks: dict[Any, Task] = {}
+
+    def __repr__(self) -> str:
+        return self.key
+
+    def forget(self) -> None:
+        """Drop the graphs."""
+        for task in self._tasks.values():
+            task.forget()
+
+    def _task(self, key: Any, make: Callable[[], Task]) -> Task:
+        found = self._tasks.get(key)
+        if found is None:
+            found = self._tasks[key] = make()
+        return found
+
+    def launch(self, batch: tuple[Level, ...]) -> Lowered:
+        """The function itself: operands to results."""
+        key = "launch", batch
+        if key not in self._made:
+            buffers, arrays = Buffers(batch), [s for s in self.slots if s.role != STATIC]
+            for slot in arrays:
+                self._place(slot, buffers)
+            task = self._task("launch", lambda: Task(self, arrays, self._run))
+            self._made[key] = task.lowered(buffers, len(self.results))
+        return self._made[key]
+
+    def _place(self, slot: Slot, buffers: Buffers) -> None:
+        """Say where the data of an array lies: in an operand, or in a result."""
+        at = self.place.get(slot.name)
+        source = (False, at) if slot.role == INPUT else buffers.result(slot.shape, slot.dtype, True, at)
+        buffers.move(source, slot.nbytes)
+
+    def _run(self, arrays: Sequence[array]) -> None:
+        self.owner.func(*self._arguments(arrays))
+
+    def _arguments(self, arrays: Sequence[array]) -> list[Any]:
+        """The arguments of the function, where ``arrays`` are those of its arrays."""
+        rest = iter(arrays)
+        return [slot.value if slot.role == STATIC else next(rest) for slot in self.slots]
+
+    def tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        """There is none: a function has derivatives in reverse mode only.
+
+        Raises:
+            KernelGradientError: always.
+        """
+        raise KernelGradientError(
+            f"forward mode of function {self.key}, which launches several kernels, is not known",
+            hint="wp.jax_kernel has it; jax.grad and jax.vjp work with functions as well",
+        )
+
+    def winners(self, active: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Nothing: the tape keeps what adjoints must see."""
+        return (), ()
+
+    def adjoint(self, active: tuple[int, ...], given: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        """Operands and cotangents of the ``given`` results with floats to gradients of the ``active`` operands."""
+        key = "adjoint", active, given, batch
+        if key not in self._made:
+            buffers, names = Buffers(batch), [self.operands[k].name for k in active]
+            first = len(self.operands)
+            seeds = {self.float_results[k].name: first + n for n, k in enumerate(given)}
+            graded = [self.operands[k] for k in active]
+            graded += [slot for slot in self.float_results if slot.name not in names]
+            grads = [buffers.result(s.shape, s.dtype, True, seeds.get(s.name)) for s in graded]
+            arrays = [s for s in self.slots if s.role != STATIC]
+            for slot in arrays:
+                self._place(slot, buffers)
+            for slot, grad in zip(graded, grads, strict=True):
+                buffers.move(grad, slot.nbytes)
+            places = [arrays.index(slot) for slot in graded]
+
+            def back(given: Sequence[array]) -> None:
+                own, rest = given[: len(arrays)], given[len(arrays) :]
+                for k, grad in zip(places, rest, strict=True):
+                    own[k].grad = grad
+                with Tape() as tape:
+                    self._run(own)
+                tape.backward()
+
+            task = self._task(("adjoint", active), lambda: Task(self, [*arrays, *graded], back))
+            self._made[key] = task.lowered(buffers, len(active))
+        return self._made[key]
+
+
+class Task:
+    """Work on arrays, as a graph that native code runs, or as Python; the targets that do it."""
+
+    def __init__(self, body: Body, slots: Sequence[Slot], do: Callable[[Sequence[array]], None]):
+        self.body, self.slots, self.do = body, [*slots], do
+        self.targets: list[Target] = []
+        self.graph: Any = None
+        self.plain = not body.owner.graph_mode  # whether it is called, not captured
+        self.weight, self.facts = 1e6, ""
+        self._failures: dict[int, BaseException] = {}
+        self._called = _Function(self._call)
+
+    def lowered(self, buffers: Buffers, kept: int) -> Lowered:
+        """A target that does it on these buffers."""
+        work = self._work()
+        func = self.body.owner.func
+        code = getattr(func, "__code__", None)
+        words = [func.__module__ or "", self.body.key, repr(code and digest(code.co_code)), self.facts,
+                 repr([(s.name, s.role, s.shape, str(s.dtype), packed_value(s)) for s in self.body.slots])]  # fmt: skip
+        target = register_work(words, buffers, self.weight)
+        target.does(work)
+        self.targets.append(target)
+        return Lowered(target.name, tuple(buffers.results), kept, buffers.aliases)
+
+    def forget(self) -> None:
+        """Drop the graph; the next call captures it again."""
+        self.graph = None
+        for target in self.targets:
+            target.does(Work(_address(self._called), 0, self, self._told))
+
+    def _work(self) -> Work:
+        """What native code is to call."""
+        if self.graph is None and not self.plain:
+            self._capture()
+        if self.graph is None:
+            return Work(_address(self._called), 0, self, self._told)
+        graph, native = self.graph
+        return Work(native.address, native.context, (graph, native.keepalive),
+                    lambda status, words: str(graph.error(status, words, native.keepalive)))  # fmt: skip
+
+    def _capture(self) -> None:
+        """Capture the work on arrays that stand for those of the calls."""
+        install()
+        arrays = [_array(slot, None) for slot in self.slots]
+        try:
+            with ScopedCapture() as capture:
+                self.do(arrays)
+        except CaptureError as error:
+            self.plain = True
+            log_warning(f"function {self.body.key} cannot be captured, so JAX calls it each time: {error.message}")
+            return
+        graph = capture.graph
+        native = graph.native(arrays)
+        self.graph, self.weight = (graph, native), native.keepalive.work
+        launches = [entry for entry in every(graph.entries) if isinstance(entry, Launch)]
+        self.facts = digest(*[part for e in launches for part in (e.program.entry.binary.code, repr(e.dims))])
+        self.body.owner.captured(self.body)
+
+    # ---- calls from native code
+
+    def _call(self, context: int, buffers: Any, words: int) -> int:
+        """Do the work in Python, or capture it again and do that."""
+        try:
+            if not self.plain:
+                work = self._work()
+                if self.graph is not None:
+                    for target in self.targets:
+                        target.does(work)
+                    return _Function(work.address)(work.context, buffers, words)
+            self.do([_array(slot, buffers[k]) for k, slot in enumerate(self.slots)])
+        except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
+            self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error
+            return 1
+        return 0
+
+    def _told(self, status: int, words: bytes) -> str:
+        """What happened to the call of this thread, in words."""
+        error = self._failures.pop(ctypes.pythonapi.PyThread_get_thread_ident(), None)
+        return f"function {self.body.key} failed" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@cache
+def _cpu() -> Any:
+    return get_device("cpu")
+
+
+def _array(slot: Slot, address: int | None) -> array:
+    """An array like ``slot``, at an address, or with memory of its own."""
+    t = slot.type
+    assert isinstance(t, View)
+    e, shape = element_of(t.elem), slot.shape[: t.ndim]
+    if address is None:
+        return allocate(e, shape, _cpu(), False)
+    return build(e, shape, dense_strides(shape, e.size), e.component, address, None, 0, _cpu(), None, e.dense[t.ndim])
