@@ -99,6 +99,33 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
         graph.launch()
 
 
+def capture_pause(device: Any = None, stream: Any = None) -> captures.Capture:
+    """Interrupt the capture of this thread: until :func:`capture_resume` operations are done at once, as when a library
+    fills its caches. The capture so far, to be resumed.
+
+    Raises:
+        CaptureError: there is none.
+    """
+    paused = captures.pause()
+    rewire(paused.device)
+    return paused
+
+
+def capture_resume(graph: captures.Capture, device: Any = None, stream: Any = None) -> None:
+    """Go on with a capture that was interrupted.
+
+    Raises:
+        CaptureError: it was not.
+    """
+    captures.resume(graph)
+    rewire(graph.device)
+
+
+def allocates(device: Any) -> bool:
+    """Whether arrays can be made in a capture on ``device``."""
+    return get_device(device).is_cpu
+
+
 Body = Callable[..., Any] | Graph
 
 

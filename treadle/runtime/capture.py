@@ -94,6 +94,7 @@ class Capture:
     entries: list[Any] = field(default_factory=list)
     kept: dict[int, Any] = field(default_factory=dict)  # memory by id
     blocks: list[Block] = field(default_factory=list)
+    paused: bool = False
 
     def __post_init__(self) -> None:
         self.body = self.entries
@@ -249,15 +250,30 @@ def _count(change: int) -> None:
         native.driver().env["capturing"] = active
 
 
-@contextmanager
-def suspended() -> Iterator[None]:
-    """This thread's operations are done at once in the block."""
-    mine = _captures.pop(threading.get_ident(), None)
-    try:
-        yield
-    finally:
-        if mine is not None:
-            _captures[threading.get_ident()] = mine
+def pause() -> Capture:
+    """The capture of this thread, which goes on with :func:`resume`; until then operations are done at once.
+
+    Raises:
+        CaptureError: there is none.
+    """
+    found = end()
+    found.paused = True
+    return found
+
+
+def resume(paused: Capture) -> None:
+    """Go on with a capture, also in another thread.
+
+    Raises:
+        CaptureError: it is not paused, or this thread captures another.
+    """
+    if not getattr(paused, "paused", False):
+        raise CaptureError("the capture is not paused")
+    if here() is not None:
+        raise CaptureError("a graph is being captured already", hint="call wp.capture_end first")
+    paused.paused = False
+    _captures[threading.get_ident()] = paused
+    _count(1)
 
 
 def refuse(what: str, hint: str = "") -> None:

@@ -19,7 +19,6 @@ class Device:
     is_cuda = False
     is_primary = False
     is_uva = False
-    is_capturing = False
     is_mempool_supported = False
     is_mempool_enabled = False
     is_ipc_supported = False
@@ -72,6 +71,14 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait for all work given to this device."""
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether this thread's operations on the device are captured for a graph."""
+        from . import capture
+
+        now = capture.here() if capture.active else None
+        return now is not None and now.device is self
 
     @property
     def stream(self) -> Any:

@@ -28,7 +28,11 @@ class Stream:
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any):
         self.device: Device = get_device(device)
         self.priority = priority
-        self.is_capturing = False
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether this thread's operations on the stream's device are captured for a graph."""
+        return self.device.is_capturing
 
     @property
     def is_complete(self) -> bool:

@@ -29,5 +29,5 @@ _vector = cache(wp.types.vector)
 
 def words(a: wp.array, dtype: Any) -> wp.array:
     """The elements of an array without gaps, of 4 or 8 bytes each, as unsigned integers in one dimension."""
-    word = {4: wp.uint32, 8: wp.uint64}[wp.types.type_size_in_bytes(dtype)]
-    return wp.array(ptr=a.ptr, dtype=word, shape=(a.size,), device=a.device, copy=False)
+    word = element({4: wp.uint32, 8: wp.uint64}[wp.types.type_size_in_bytes(dtype)])
+    return a._view((a.size,), (word.size,), 0, word, word.component)

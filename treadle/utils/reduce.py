@@ -8,7 +8,8 @@ from typing import Any
 
 import treadle as wp
 
-from ..base.errors import ArrayError
+from ..base.errors import ArrayError, CaptureError
+from ..runtime.capture import recording
 from ..types.core import Matrix, Type, Vector, bf16
 from ..types.numbers import bf16_values
 from ..types.values import class_of
@@ -141,6 +142,9 @@ def _reduce(
         raise ArrayError(f"{name}() needs a count that is not negative, not {count}")
     if axis is not None and not -first.ndim <= axis < first.ndim:
         raise IndexError(f"{name}() axis {axis} is out of bounds: the array has {first.ndim} dimensions")
+    if out is None and axis is None and recording():
+        raise CaptureError(f"{name}() gives a number to Python, which cannot be captured: it needs an explicit out",
+                           hint="pass out=, an array of one element")  # fmt: skip
     of_all, of_lines = kernels
     if axis is None:
         result = _result(first, class_of(result_type), (1,), out)

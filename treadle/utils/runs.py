@@ -79,6 +79,8 @@ def runlength_encode(
     device, n = values.device, values.size if value_count is None else value_count
     _check(values, run_values, run_lengths, run_count, n)
     count = wp.zeros(1, dtype=int, device=device) if run_count is None else run_count
+    if n == 0 and run_count is None:
+        return 0
     if n == 0:
         count.zero_()
     else:

@@ -15,6 +15,7 @@ from typing import Any
 import treadle as wp
 
 from ..base.errors import ArrayError
+from ..runtime.capture import recording
 from .arrays import same_device, words
 from .scan import array_scan
 
@@ -156,6 +157,22 @@ def first_wrong(starts: wp.array(dtype=int), ends: wp.array(dtype=int), count: i
         wp.atomic_min(wrong, 0, i)
 
 
+@wp.kernel
+def check_segments(starts: wp.array(dtype=int), ends: wp.array(dtype=int), count: int):
+    """Complain about a segment that does not lie within ``count`` elements."""
+    i = wp.tid()
+    assert starts[i] >= 0 and ends[i] >= starts[i] and ends[i] <= count, "Invalid segment range"
+
+
+def _refuse_wrong(starts: wp.array, ends: wp.array, count: int) -> None:
+    wrong = wp.full(1, starts.size, dtype=int, device=starts.device)
+    wp.launch(first_wrong, starts.size, inputs=[starts, ends, count, wrong], device=starts.device)
+    found = int(wrong.numpy()[0])
+    if found < starts.size:
+        at = f"[{starts.numpy()[found]}, {ends.numpy()[found]})"
+        raise ArrayError(f"Invalid segment range at index {found}: {at} does not lie in [0, {count})")
+
+
 @cache
 def _segments(dtype: Any) -> wp.Kernel:
     """The kernel that sorts segments with keys of ``dtype``, one a thread."""
@@ -280,11 +297,9 @@ def segmented_sort_pairs(
         raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}")
     if not starts.size:
         return
-    wrong = wp.full(1, starts.size, dtype=int, device=keys.device)
-    wp.launch(first_wrong, starts.size, inputs=[starts, ends, count, wrong], device=keys.device)
-    found = int(wrong.numpy()[0])
-    if found < starts.size:
-        at = f"[{starts.numpy()[found]}, {ends.numpy()[found]})"
-        raise ArrayError(f"Invalid segment range at index {found}: {at} does not lie in [0, {count})")
+    if recording():  # a graph looks each time it runs
+        wp.launch(check_segments, starts.size, inputs=[starts, ends, count], device=keys.device, checked=True)
+    else:
+        _refuse_wrong(starts, ends, count)
     inputs = [words(keys, keys.dtype), values, count, starts, ends]
     wp.launch(_segments(keys.dtype), starts.size, inputs=inputs, device=keys.device)
