@@ -10,6 +10,7 @@ results ``l_T`` of which only the first digits must agree. What the documentatio
   4096 ulp, in float16 to 32. Sums of small multiples of a quarter (``dot``, products of matrices …) are exact and go
   on as any value.
 * Products and sums are not fused where Warp is asked: by which rule they fuse is treadle's own.
+* The negative of 0.0 is -0.0; Warp has it so for components, and for a scalar is asked for the product by -1.
 * Integers wrap around, which C promises of unsigned ones only: Warp's compiler is asked for it (``-fwrapv``).
 * Integers are not divided by zero, nor the least one by -1: 0 and itself here, in C the end of the process.
 * Shifts are by less than the width, and floats become integers only where they fit: otherwise undefined in C.
@@ -442,7 +443,7 @@ class Typed:
             case 7:
                 return f"wp.clamp({a}, {self.constant(kind)}, {b})"
             case 8:
-                return f"(-({a}))"
+                return f"negative_{kind.scalar}({a})"
             case _:
                 return f"wp.sqrt(wp.abs({a}))"
 
@@ -493,12 +494,17 @@ def module(programs: list[Typed], language: str) -> str:
     head = f"import {language} as wp\n\n" + "".join(k.declaration for k in kinds)
     if language == "warp":
         head += "wp.set_module_options({'enable_backward': False, 'fuse_fp': False, 'optimization_level': 0})\n"
-    fitting = "".join(
+    functions = "".join(
         f"\n\n@wp.func\ndef fitting_{f}(x: wp.{f}) -> wp.{f}:\n"
         f"    if x >= wp.{f}(-100.0) and x <= wp.{f}(100.0):\n        return x\n    return wp.{f}(3.0)\n"
         for f in FLOATS
     )
-    return head + fitting + "\n\n" + "\n\n".join(p.text for p in programs)
+    functions += "".join(
+        f"\n\n@wp.func\ndef negative_{f}(x: wp.{f}) -> wp.{f}:\n    return "
+        f"{'-x' if language == 'treadle' else f'x * wp.{f}(-1.0)'}\n"
+        for f in FLOATS
+    )
+    return head + functions + "\n\n" + "\n\n".join(p.text for p in programs)
 
 
 def indent(text: str) -> str:
