@@ -134,6 +134,8 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
     where, dims, values, types = bound(kernel, dim, args, device)
     program, packed = ready(kernel, types, dims, values, checked)
     if checked is None and not config.print_launches and not config.verify_fp:
+        if program.shared:  # taken in place of the usual one, which must be known first
+            _quicken(kernel, kernel.overload(types).variant(dims).program)
         _quicken(kernel, program)
     if config.print_launches:
         log_info(f"kernel: {kernel.key}, device: {where}, dim: {dims}")

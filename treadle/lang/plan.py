@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from ..runtime.array import array
+from ..runtime.fast import packs
 from ..runtime.indexed import indexedarray
 from ..types.core import Indexed, Matrix, Struct, Type, View
 from ..types.layout import has_floats, is_composite, leaves, pack
@@ -97,8 +98,8 @@ def _asked(site: Site) -> list[tuple[int, ...]]:
 class Plan:
     """One overload of a kernel, as tapes see it.
 
-    ``plain``: arguments are arrays, numbers and vectors; ``native``: or indexed arrays, so that native launchers may
-    take them. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments that
+    ``plain``: arguments are arrays, numbers and vectors; ``native``: or structs and indexed arrays that native launchers
+    take. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments that
     are laid out. ``asked``: where the arguments are that say which elements a launch reaches. ``vectors``: of host
     vectors, which their owner may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it,
     must stay known; ``writes``: sites that are written. ``pairs``: of launches with tangents, the sites of arrays with
@@ -114,7 +115,7 @@ class Plan:
         self.kernel, self.overload, self.types = kernel, overload, overload.types
         self.sites = _sites(kernel, overload.types, meta["touched"])
         structs = [t for t in self.types if isinstance(t, Struct)]
-        self.plain, self.native = not structs, all([isinstance(t, Indexed) for t in structs])
+        self.plain, self.native = not structs, all([packs(t) for t in structs])
         self.arrays = tuple([s.k for s in self.sites]) if self.plain else ()
         self.pick: Callable[[Sequence[Any]], Any] = itemgetter(*self.arrays) if self.arrays else lambda args: ()
         self.vectors = tuple([k for k, t in enumerate(self.types) if is_composite(t)])
@@ -259,13 +260,20 @@ def plan_for(kernel: Kernel, args: Sequence[Any]) -> Plan | None:
     """The plan of the overload that takes ``args``, which must be exactly of its types; None where that is unclear."""
     if kernel.plan is not None:
         return kernel.plan
-    types = [getattr(arg, "type", None) if type(arg) in (array, indexedarray) else None for arg in args]
+    types = [_own_type(arg) for arg in args]
     found = [overload for overload in kernel.overloads.values() if _alike(overload.types, types)]
     plan = found[0].plan if len(found) == 1 else None
     return plan if plan is not None and plan.native else None
 
 
+def _own_type(arg: Any) -> Type | None:
+    """The type of an array or a struct, in which the layout of arrays counts."""
+    if type(arg) in (array, indexedarray):
+        return arg.type
+    return arg.treadle_type() if hasattr(type(arg), "treadle_type") else None
+
+
 def _alike(wanted: Sequence[Type], given: Sequence[Type | None]) -> bool:
     return len(wanted) == len(given) and all(
-        a is b if isinstance(a, View | Indexed) else b is None for a, b in zip(wanted, given, strict=True)
+        a is b if isinstance(a, View | Struct) else b is None for a, b in zip(wanted, given, strict=True)
     )

@@ -14,7 +14,7 @@ from ..runtime.indexed import indexedarray
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
 from ..runtime.writes import gapless
-from ..types.core import Indexed, Struct
+from ..types.core import Indexed, Matrix, Struct, Vector
 from .contents import Aside, copied, put_value
 from .host_writes import HostWrite, add_all
 from .parts import span_of
@@ -580,11 +580,16 @@ def _set_field(struct: Any, fields: list[str], value: Any) -> None:
 
 def copy_struct(struct: Any) -> Any:
     """A struct instance with the same values, which its owner cannot change."""
-    made = type(struct)()
-    for name, t in type(struct).__treadle_type__.fields:
+    cls = type(struct)
+    made, put = object.__new__(cls), object.__setattr__
+    put(made, "_type", struct._type)
+    for name, t in cls.__treadle_type__.fields:
         value = getattr(struct, name)
-        inner = isinstance(t, Struct) and not isinstance(t, Indexed)
-        setattr(made, name, copy_struct(value) if inner else value)
+        if isinstance(t, Vector | Matrix):
+            value = value.__copy__()
+        elif isinstance(t, Struct) and not isinstance(t, Indexed):
+            value = copy_struct(value)
+        put(made, name, value)
     return made
 
 

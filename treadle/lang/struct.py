@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class StructBase:
     def treadle_type(self) -> Struct:
         """The struct type of this very instance: array fields typed by the layout of the arrays they hold now."""
         found = self._type
-        if found is None:
+        if found is None or _nests_views(type(self).__treadle_type__):  # what a struct inside holds may have changed
             found = specialise(self)
             object.__setattr__(self, "_type", found)
         return found
@@ -218,6 +219,12 @@ def general_view(t: Type) -> Type:
 
 def _holds_views(t: Type) -> bool:
     return isinstance(t, View) or (isinstance(t, Struct) and any(_holds_views(ft) for _, ft in t.fields))
+
+
+@cache
+def _nests_views(t: Struct) -> bool:
+    """Whether structs in ``t`` hold arrays."""
+    return any(isinstance(ft, Struct) and _holds_views(ft) for _, ft in t.fields)
 
 
 _SPECIAL: dict[tuple[str, tuple[Type, ...]], Struct] = {}

@@ -381,6 +381,8 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     tape = _current if record else None
     recorder = tape._recorder if tape is not None else None
     others: Any = ()
+    if recorder is not None and not plan.plain:
+        args = _kept(args)
     try:
         if tape is None and _far(plan, args):
             return quick(dim, inputs, outputs)
@@ -406,6 +408,11 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     raise fast.error(done)
 
 
+def _kept(args: Sequence[Any]) -> list[Any]:
+    """``args`` with structs as they are now."""
+    return [copy_struct(x) if hasattr(type(x), "treadle_type") else x for x in args]
+
+
 def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], None], record: bool) -> None:
     """``run()``, a launch with ``args``, while tapes watch."""
     tape = _current if record else None
@@ -416,7 +423,7 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
     written = plan.written(args)
     if recorder is not None:
         if not plan.plain:
-            args = [copy_struct(x) if hasattr(type(x), "treadle_type") else x for x in args]
+            args = _kept(args)
         recorder.before_launch(plan, dims, args)
     try:
         run()

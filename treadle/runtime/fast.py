@@ -120,19 +120,24 @@ def _new_function() -> Callable[[int, Any, None], Launcher]:
 
 
 def add(launch: Launcher, program: Program, alone: bool = False, exact: Collection[int] = ()) -> None:
-    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or look
-    for races, that have parameters of unusual types, or that are only for arrays that lie over each other, unless
-    ``launch`` has no others (``alone``). Parameters at the places ``exact`` take a Python number only where their type
-    is the one that it has by itself: they tell which program is meant."""
+    """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or look for races, and
+    those that have parameters of unusual types. A program for arrays that lie over each other is used where the one of
+    the same types and grids, which must be known, finds that they do; or always, if ``launch`` has no others
+    (``alone``). Parameters at the places ``exact`` take a Python number only where their type is the one that it has by
+    itself: they tell which program is meant."""
     state = _states.get(launch)
     rows = _parameters(program, exact)
-    unusual = (program.shared and not alone) or program.entry.meta.get("prints") or program.entry.meta.get("races")
-    unusual = unusual or program.entry.address == 0
+    unusual = program.entry.meta.get("prints") or program.entry.meta.get("races") or program.entry.address == 0
     if state is None or rows is None or unusual:
         return
     if not program.record["key"]:
         program.record["key"] = key = next(_keys)
         _programs[key] = program
+    if program.shared and not alone:
+        for other in state.programs:
+            if _alike(other, program):
+                other.record["shared"], other.instead = program.record.address, program
+        return
     program.parameter_table = table(rows)
     program.record["params"] = program.parameter_table.buffer_info()[0]
     kept = [p for p in state.programs if p is not program][: MAX_PROGRAMS - 1]
@@ -140,6 +145,13 @@ def add(launch: Launcher, program: Program, alone: bool = False, exact: Collecti
     for this, following in zip(state.programs, [*kept, None], strict=True):
         this.record["next"] = following.record.address if following is not None else 0
     state.record["first"] = program.record.address
+
+
+def _alike(a: Program, b: Program) -> bool:
+    """Whether both are for the same arguments and grids."""
+    return all(
+        getattr(a, what) == getattr(b, what) for what in ("signature", "checked", "rank", "last_min", "last_max")
+    )
 
 
 def error(report: bytes) -> TreadleError:
@@ -153,24 +165,31 @@ _USUAL = {f32: float, i32: int, b1: bool}  # classes of Python's numbers, by the
 _BUFFERED = tuple(t for t in SCALARS if t not in (b1, f16, bf16))  # host vectors of these keep them as memory does
 
 
-def _parameters(program: Program, exact: Collection[int]) -> list[tuple[int, ...]] | None:
-    """The rows of the program's parameter table, or None where the launcher cannot pack its arguments.
+def packs(t: Type) -> bool:
+    """Whether a launcher can take arguments of type ``t``."""
+    return _rows([_Part(t, 0)]) is not None
 
-    Rows of the parts of structs and indexed arrays stand behind those of all parameters, level by level.
-    """
+
+def _parameters(program: Program, exact: Collection[int]) -> list[tuple[int, ...]] | None:
+    """The rows of the program's parameter table, or None where the launcher cannot pack its arguments."""
     if program.args_size > ARGS_BYTES:
         return None
+    given = enumerate(zip(program.signature, program.offsets, strict=True))
+    return _rows([_Part(t, offset, place in exact) for place, (t, offset) in given])
+
+
+def _rows(parts: list[_Part]) -> list[tuple[int, ...]] | None:
+    """A row for each of ``parts``, and behind them, level by level, rows for what structs and indexed arrays are made
+    of."""
     rows: list[tuple[int, ...]] = []
-    parts = [_Part(t, offset, place in exact) for place, (t, offset) in
-             enumerate(zip(program.signature, program.offsets, strict=True))]  # fmt: skip
     for part in parts:  # grows meanwhile
         row = _number(part) if isinstance(part.type, Scalar) else _whole(part)
-        inner = _parts_of(part) if row is None else ()
-        if inner is None or (row is None and not inner):
-            return None
-        if inner:
-            name, what = ("struct", class_of(part.type)) if _is_struct(part.type) else ("indexed", part.type)
-            row = (PARAM_KINDS[name], (len(parts) - len(rows)) * PARAM.size, id(what), len(inner), 0)
+        if row is None:
+            inner = _parts_of(part)
+            if not inner:
+                return None
+            kind, what = ("struct", class_of(part.type)) if _is_struct(part.type) else ("indexed", part.type)
+            row = (PARAM_KINDS[kind], (len(parts) - len(rows)) * PARAM.size, id(what), len(inner), 0)
             parts += inner
         rows.append((*row, part.slot))
     return rows
@@ -217,9 +236,12 @@ def _parts_of(part: _Part) -> list[_Part] | None:
         return None if isinstance(t, Bucketed) or part.slot else found
     if not _is_struct(t):
         return None
-    cls = class_of(t)  # a field without an array has the type that was declared
-    return [_Part(inner, part.offset + at, none=inner is declared, slot=_slot_offset(cls, name))
-            for (name, inner), at, (_, declared) in zip(t.fields, t.offsets, cls.__treadle_type__.fields, strict=True)]  # fmt: skip
+    cls = class_of(t)
+    declared = cls.__treadle_type__.fields  # a field without an array has the type that was declared
+    return [
+        _Part(inner, part.offset + at, none=inner is usual, slot=_slot_offset(cls, name))
+        for (name, inner), at, (_, usual) in zip(t.fields, t.offsets, declared, strict=True)
+    ]
 
 
 def _fill(env: Memory) -> None:

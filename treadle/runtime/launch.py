@@ -94,8 +94,8 @@ class Program:
         shared: whether it is only for launches in which arrays that it updates lie over each other.
     """
 
-    __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "last_max", "last_min", "name", "offsets",
-                 "beside", "own", "packers", "parameter_table", "parameters", "rank", "record", "shared",
+    __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "instead", "last_max", "last_min", "name",
+                 "offsets", "beside", "own", "packers", "parameter_table", "parameters", "rank", "record", "shared",
                  "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
@@ -104,6 +104,7 @@ class Program:
         self.entry, self.signature, self.name, self.checked = entry, signature, name, checked
         self.parameters = tuple(parameters) or tuple(f"#{i}" for i in range(len(signature)))
         self.rank, self.last_min, self.last_max, self.shared = rank, last_min, last_max, shared
+        self.instead: Program | None = None  # what native launchers run where arrays lie over each other
         self.offsets, self.args_size = pack(signature)
         self.packers = tuple(packer(t) for t in signature)
         meta = entry.meta

@@ -11,6 +11,8 @@ with 64-bit pointers and one lock; the runtime checks them before it uses this c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...types.records import (
     ARGS_BYTES,
     ATOMIC,
@@ -76,8 +78,7 @@ def launcher(name: str) -> str:
             ok = c.call("i1", "@pack_argument", ("ptr", env), ("ptr", param), ("ptr", thing), ("ptr", packed))
             programs.again_if(c.op("xor", "i1", ok, "true"))
         _check_own(c, env, p, packed, dims, size)
-        _check_apart(c, env, p, packed)
-        _launch(c, env, p, packed, dims, rank, size)
+        _launch(c, env, _fitting(c, env, p, packed), packed, dims, rank, size)
     c.unreachable()
     return (
         "declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
@@ -168,16 +169,27 @@ def _pack_argument() -> str:
     c = Code("pack_argument", "i1", params, "internal")
     kind = c.load("i64", "%param", PARAM["kind"])
     into = c.at("%packed", c.load("i64", "%param", PARAM["offset"]))
+    other = c.load("ptr", "%param", PARAM["other"])
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["view"])):
-        _pack_view(c, into)
+        _pack_view(c, into, other)
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["composite"])):
         _pack_composite(c, into)
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["indexed"])):
         _pack_indexed(c)
+    with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["struct"])):
+        _pack_struct(c)
+    with c.if_(c.op("icmp eq", "ptr", c.load("ptr", "%thing", TYPE), other)):  # a number of exactly this type
+        plain = c.load("ptr", "%thing", c.load("i64", "%env", ENV["value_offset"]))
+        with c.if_(c.op("icmp eq", "ptr", plain, "null")):
+            c.ret("false")
+        bare = c.stack(PARAM.size)
+        c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {bare}, ptr %param, i64 {PARAM.size}, i1 false)")
+        c.store("ptr", "null", bare, PARAM["view"])
+        c.store("ptr", "null", bare, PARAM["other"])
+        c.ret(c.call("i1", "@pack_argument", ("ptr", "%env"), ("ptr", bare), ("ptr", plain), ("ptr", "%packed")))
     kind_type = c.load("ptr", "%thing", TYPE)
     wanted = c.load("ptr", "%param", PARAM["view"])
-    other = c.op("and", "i1", c.op("icmp ne", "ptr", wanted, "null"), c.op("icmp ne", "ptr", wanted, kind_type))
-    with c.if_(other):
+    with c.if_(c.op("and", "i1", c.op("icmp ne", "ptr", wanted, "null"), c.op("icmp ne", "ptr", wanted, kind_type))):
         c.ret("false")
     for name, word in (("f32", "float"), ("f64", "double")):
         with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS[name])):
@@ -204,8 +216,14 @@ def _pack_argument() -> str:
     return c.text()
 
 
-def _pack_view(c: Code, into: str) -> None:
-    """An array whose view type is the one wanted: its parts lie in its ``_desc``."""
+def _pack_view(c: Code, into: str, none: str) -> None:
+    """An array whose view type is the one wanted: its parts lie in its ``_desc``. None too, where ``none`` is set."""
+    absent = c.op("icmp eq", "ptr", "%thing", c.load("ptr", "%env", ENV["none"]))
+    with c.if_(c.op("and", "i1", absent, c.op("icmp ne", "ptr", none, "null"))):
+        words = c.op("add", "i64", c.op("shl", "i64", c.load("i64", "%param", PARAM["ndim"]), 1), 3)
+        nbytes = c.op("shl", "i64", words, 3)
+        c.line(f"call void @llvm.memset.p0.i64(ptr {into}, i8 0, i64 {nbytes}, i1 false)")
+        c.ret("true")
     with c.if_(c.op("icmp ne", "ptr", c.load("ptr", "%thing", TYPE), c.load("ptr", "%env", ENV["array_type"]))):
         c.ret("false")
     described = c.load("ptr", "%thing", c.load("i64", "%env", ENV["desc_offset"]))
@@ -239,10 +257,24 @@ def _pack_indexed(c: Code) -> None:
     parts = c.load("ptr", "%thing", c.load("i64", "%env", ENV["parts_offset"]))
     with c.if_(c.op("icmp eq", "ptr", parts, "null")):
         c.ret("false")
+    _pack_parts(c, lambda i, row: c.load("ptr", c.at(parts, ITEMS), c.op("shl", "i64", i, 3)))
+
+
+def _pack_struct(c: Code) -> None:
+    """An instance of a struct's class: its fields, each in a slot of the instance."""
+    with c.if_(c.op("icmp ne", "ptr", c.load("ptr", "%thing", TYPE), c.load("ptr", "%param", PARAM["view"]))):
+        c.ret("false")
+    _pack_parts(c, lambda i, row: c.load("ptr", "%thing", c.load("i64", row, PARAM["slot"])))
+
+
+def _pack_parts(c: Code, part_of: Callable[[str, str], str]) -> None:
+    """What ``part_of`` gives for the number and the row of each part."""
     rows = c.at("%param", c.load("i64", "%param", PARAM["offset"]))
     with c.for_(c.load("i64", "%param", PARAM["ndim"])) as i:
-        part = c.load("ptr", c.at(parts, ITEMS), c.op("shl", "i64", i, 3))
         row = c.at(rows, c.op("mul", "i64", i, PARAM.size))
+        part = part_of(i, row)
+        with c.if_(c.op("icmp eq", "ptr", part, "null")):
+            c.ret("false")
         given = ("ptr", "%env"), ("ptr", row), ("ptr", part), ("ptr", "%packed")
         with c.if_(c.op("xor", "i1", c.call("i1", "@pack_argument", *given), "true")):
             c.ret("false")
@@ -314,11 +346,12 @@ def _check_own(c: Code, env: str, p: str, packed: str, dims: str, size: str) -> 
             _decline(c, env)
 
 
-def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
-    """Decline where arrays that the kernel updates, or elements of one, lie over each other, or a gradient over
-    data."""
+def _fitting(c: Code, env: str, p: str, packed: str) -> str:
+    """The program for these arguments: another one where arrays that the kernel updates, or elements of one, lie over
+    each other, or a gradient over data. Declines where that is not known."""
     rows, count = c.load("ptr", p, PROGRAM["updated"]), c.load("i64", p, PROGRAM["nupdated"])
-    low = c.var("i64", 0)
+    low, found = c.var("i64", 0), c.var("ptr", p)
+    instead = c.load("ptr", p, PROGRAM["shared"])
 
     def bounds(i: str) -> tuple[str, str]:
         item = c.at(rows, c.op("mul", "i64", i, ATOMIC.size))
@@ -334,7 +367,7 @@ def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
         beside = c.op("icmp eq", "i64", own, UPDATED_KINDS["beside"])  # the last ones
         with c.if_(c.op("xor", "i1", beside, "true")):
             with c.if_(c.call("i1", "@view_folds", ("ptr", item), ("ptr", packed))):
-                _decline(c, env)
+                found.set(instead)
             (begin, end), gradient = bounds(i), c.op("icmp eq", "i64", own, UPDATED_KINDS["grad"])
             with c.for_(count, c.op("add", "i64", i, 1)) as j:
                 other, other_end = bounds(j)
@@ -342,7 +375,11 @@ def _check_apart(c: Code, env: str, p: str, packed: str) -> None:
                 changed = c.op("icmp ne", "i64", kind(j), UPDATED_KINDS["beside"])
                 counts = c.op("or", "i1", gradient, changed)
                 with c.if_(c.op("and", "i1", counts, c.op("xor", "i1", apart, "true"))):
-                    _decline(c, env)
+                    found.set(instead)
+    chosen = found.get()
+    with c.if_(c.op("icmp eq", "ptr", chosen, "null")):
+        _decline(c, env)
+    return chosen
 
 
 def _launch(c: Code, env: str, p: str, packed: str, dims: str, rank: str, size: str) -> None:
