@@ -128,13 +128,17 @@ class Call:
             self._made[key] = self._tangent(active, batch)
         return self._made[key]
 
-    def _tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+    def _doubled(self, active: tuple[int, ...]) -> Program:
+        """The launch with tangents of the ``active`` operands beside its values."""
         names = tuple(sorted([self.operands[k].name for k in active]))
         overload = self.kernel.overload(self.types)
         doubled = overload.doubled.get(names)
         if doubled is None:
             doubled = overload.doubled[names] = Doubled(self.kernel, overload, names)
-        program = doubled.variant(self.dims).program
+        return doubled.variant(self.dims).program
+
+    def _tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
+        program = self._doubled(active)
         needed = set(program.entry.meta["tangents"])
         made = _Assembly(self, program, batch)
         behind = {self.operands[k].name: len(self.operands) + n for n, k in enumerate(active)}
@@ -202,6 +206,56 @@ class Call:
             else:
                 source = made.data_of(slot)
             made.put(slot, offset, source, grads.get(slot.name))
+        return made.lowered(len(active))
+
+    def second(
+        self, active: tuple[int, ...], given: tuple[int, ...], moved: tuple[int, ...], dotted: tuple[int, ...],
+        batch: tuple[Level, ...],
+    ) -> Lowered:  # fmt: skip
+        """How the gradients of the ``active`` operands change as the ``moved`` operands do, and the ``dotted`` ones of
+        the cotangents: operands, tangents, cotangents of the ``given`` results, tangents of cotangents, to tangents of
+        gradients.
+
+        It is the adjoint of the launch with tangents. With seeds c' for the results and c for their tangents, what it
+        adds to the gradient of x is Jᵀc' + ∂/∂x (cᵀ J ẋ), and second derivatives may be taken in either order.
+        """
+        key = "second", active, given, moved, dotted, batch
+        if key not in self._made:
+            self._made[key] = self._second(active, given, moved, dotted, batch)
+        return self._made[key]
+
+    def _second(
+        self, active: tuple[int, ...], given: tuple[int, ...], moved: tuple[int, ...], dotted: tuple[int, ...],
+        batch: tuple[Level, ...],
+    ) -> Lowered:  # fmt: skip
+        names = {s.name for s in self.float_results} | {self.operands[k].name for k in active}
+        both = tuple([site.name for site in self.plan.sites if site.floats and site.name in names])
+        hot = {self.operands[k].name for k in moved} | {*self._doubled(moved).entry.meta["tangents"]}
+        tangents = tuple(sorted({*hot, *[f"grad {name}" for name in both]}))
+        program = self.kernel.overload(self.types).tangent(self.dims, tangents, both).program
+        made, first = _Assembly(self, program, batch), len(self.operands)
+        motion = {self.operands[k].name: first + n for n, k in enumerate(moved)}
+        seeds = {self.float_results[k].name: first + len(moved) + n for n, k in enumerate(given)}
+        first += len(moved) + len(given)
+        changes = {self.float_results[k].name: first + n for n, k in enumerate(dotted)}
+        graded = [self.operands[k] for k in active]
+        graded += [s for s in self.float_results if s not in graded]
+        grads = {s.name: made.like(s, True, changes.get(s.name)) for s in graded}
+        for slot, offset in zip(self.slots, program.offsets, strict=False):
+            made.put(slot, offset, made.data_of(slot), grads.get(slot.name))
+        moving = [s for s in self.slots if has_tangent(s.type)]
+        for slot, offset in zip(moving, program.offsets[len(self.slots) :], strict=True):
+            place = motion.get(slot.name)
+            if not isinstance(slot.type, View):
+                if place is None:
+                    made.static(offset, slot.type, zero_of(slot.type))
+                else:
+                    made.move((False, place), slot.nbytes, offset, slot.type.size)
+                continue
+            written = slot.role != INPUT
+            source = made.like(slot, True, place) if written or place is None else (False, place)
+            grad = made.like(slot, True, seeds.get(slot.name)) if slot.name in grads else None
+            made.view(slot, offset, source, grad)
         return made.lowered(len(active))
 
 

@@ -1,6 +1,7 @@
 """Launches as primitives of JAX: what JAX must know to trace, differentiate, batch and compile them.
 
-There are three: ``launch``; ``tangent``, which is linear in the tangents of operands; and ``adjoint``, its transpose.
+There are four: ``launch``; ``tangent``, which is linear in the tangents of operands; ``adjoint``, its transpose; and
+``second``, how the adjoint changes, which is its own transpose, as second derivatives may be taken in either order.
 So ``jax.jvp`` runs the kernel and its tangent program, ``jax.grad`` the kernel and its adjoint, and ``jax.vmap`` gives
 each of them one more axis, over which the machine code repeats the launch.
 """
@@ -18,11 +19,12 @@ from .xla import Level
 
 
 class Primitives(NamedTuple):
-    """The three primitives."""
+    """The four primitives."""
 
     launch: Any
     tangent: Any
     adjoint: Any
+    second: Any
 
 
 @cache
@@ -36,6 +38,7 @@ def primitives() -> Primitives:
         (made.launch, _launch_shapes, _launch_lowered, _launch_fixed),
         (made.tangent, _tangent_shapes, _tangent_lowered, _tangent_fixed),
         (made.adjoint, _adjoint_shapes, _adjoint_lowered, _adjoint_fixed),
+        (made.second, _second_shapes, _second_lowered, _second_fixed),
     ):
         p.multiple_results = True
         p.def_impl(_implementation(xla, p))
@@ -46,6 +49,9 @@ def primitives() -> Primitives:
     ad.primitive_jvps[made.tangent] = _tangent_jvp
     ad.primitive_transposes[made.tangent] = _tangent_transpose
     ad.primitive_jvps[made.adjoint] = _adjoint_jvp
+    ad.primitive_jvps[made.second] = _second_jvp
+    ad.primitive_transposes[made.adjoint] = _adjoint_transpose
+    ad.primitive_transposes[made.second] = _second_transpose
     return made
 
 
@@ -68,6 +74,10 @@ def _tangent_shapes(call: Call, active: tuple[int, ...]) -> Sequence[Slot]:
 
 
 def _adjoint_shapes(call: Call, active: tuple[int, ...], given: tuple[int, ...]) -> Sequence[Slot]:
+    return [call.operands[k] for k in active]
+
+
+def _second_shapes(call: Call, active: tuple[int, ...], **params: Any) -> Sequence[Slot]:
     return [call.operands[k] for k in active]
 
 
@@ -126,6 +136,10 @@ def _adjoint_lowered(batch: tuple[Level, ...], call: Call, active: tuple[int, ..
     return call.adjoint(active, given, batch)
 
 
+def _second_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowered:
+    return call.second(batch=batch, **params)
+
+
 def _lowering(lower: Callable[..., Lowered]) -> Callable[..., Any]:
     def rule(ctx: Any, *operands: Any, batch: tuple[Level, ...], call: Call, **params: Any) -> Any:
         made = lower(batch, call, **params)
@@ -153,6 +167,15 @@ def _tangent_fixed(call: Call, active: tuple[int, ...]) -> list[int]:
 def _adjoint_fixed(call: Call, active: tuple[int, ...], given: tuple[int, ...]) -> list[int]:
     first = len(call.operands)
     return [*_launch_fixed(call), *range(first, first + len(call.winners(active)[0]) + len(given))]
+
+
+def _second_fixed(
+    call: Call, active: tuple[int, ...], given: tuple[int, ...], moved: tuple[int, ...], dotted: tuple[int, ...]
+) -> list[int]:
+    own, first = _launch_fixed(call), len(call.operands)
+    behind = first + len(moved)
+    tangents = [first + n for n, k in enumerate(moved) if call.operands[k].role == INOUT]
+    return [*own, *tangents, *range(behind, behind + len(given) + len(dotted))]
 
 
 def _batcher(p: Any, fixed: Callable[..., list[int]]) -> Callable[..., Any]:
@@ -312,8 +335,93 @@ def _count(slot: Slot) -> int:
     return count
 
 
-def _adjoint_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, **params: Any) -> Any:
-    raise KernelGradientError(
-        f"JAX asks for the second derivative of kernel {call.key}",
-        hint="wp.hvp and tapes know second derivatives; jax.checkpoint needs none",
-    )
+def _adjoint_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, active: tuple[int, ...], given: tuple[int, ...],
+    batch: tuple[Level, ...],
+) -> Any:  # fmt: skip
+    first = len(call.operands)
+    results = primitives().adjoint.bind(*primals, call=call, active=active, given=given, batch=batch)
+    moved = tuple([k for k in range(first) if not _is_zero(tangents[k])])
+    dotted = tuple([k for n, k in enumerate(given) if not _is_zero(tangents[first + n])])
+    if not moved and not dotted:
+        return results, [_zero(x) for x in results]
+    if len(primals) > first + len(given):
+        raise KernelGradientError(f"kernel {call.key} has atomic minima or maxima, and so no second derivative in JAX")
+    cts, behind = primals[first:], tangents[first:]
+    changes = [behind[given.index(k)] for k in dotted]
+    own = [*range(first), *moved, *range(first, first + len(given)), *[first + given.index(k) for k in dotted]]
+    more = _flagged(batch, lambda flags: [flags[k] for k in own])
+    if not moved:  # linear in the cotangents
+        more = _flagged(batch, lambda flags: [*flags[:first], *[flags[first + given.index(k)] for k in dotted]])
+        return results, primitives().adjoint.bind(
+            *primals[:first], *changes, call=call, active=active, given=dotted, batch=more)  # fmt: skip
+    return results, primitives().second.bind(
+        *primals[:first], *[tangents[k] for k in moved], *cts, *changes,
+        call=call, active=active, given=given, moved=moved, dotted=dotted, batch=more)  # fmt: skip
+
+
+def _adjoint_transpose(
+    cotangents: Sequence[Any], *operands: Any, call: Call, active: tuple[int, ...], given: tuple[int, ...],
+    batch: tuple[Level, ...],
+) -> list[Any]:  # fmt: skip
+    """The transpose of the adjoint is the tangent program."""
+    first = len(call.operands)
+    live = [n for n in range(len(active)) if not _is_zero(cotangents[n])]
+    if not live:
+        return [*[None] * first, *[_zero_like(x) for x in operands[first:]]]
+    directions = [cotangents[n] for n in live]
+    moved = _moved(operands[:first], call, tuple([active[n] for n in live]), directions, batch)
+    return [*[None] * first, *[moved[k] for k in given]]
+
+
+def _moved(
+    primals: Sequence[Any], call: Call, active: tuple[int, ...], directions: Sequence[Any], batch: tuple[Level, ...]
+) -> list[Any]:
+    """Tangents of the results with floats in directions that have all axes of the batch."""
+    first = len(call.operands)
+    flags = _flagged(batch, lambda flags: [*flags[:first], *[True] * len(directions)])
+    operands = varying_alike([*primals, *directions])
+    return primitives().tangent.bind(*operands, call=call, active=active, batch=flags)
+
+
+def _second_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    """It is linear in the tangents together with those of the cotangents; more derivatives are not known."""
+    call, moved, dotted = params["call"], params["moved"], params["dotted"]
+    first, given = len(call.operands), params["given"]
+    fixed = [*range(first), *range(first + len(moved), first + len(moved) + len(given))]
+    if any(not _is_zero(tangents[k]) for k in fixed):
+        raise KernelGradientError(f"JAX asks for the third derivative of kernel {call.key}")
+    places = [*range(first, first + len(moved)), *range(len(primals) - len(dotted), len(primals))]
+    results = primitives().second.bind(*primals, **params)
+    if all(_is_zero(tangents[k]) for k in places):
+        return results, [_zero(x) for x in results]
+    values = [*primals]
+    for k in places:
+        values[k] = jax().numpy.zeros_like(primals[k]) if _is_zero(tangents[k]) else tangents[k]
+    return results, primitives().second.bind(*values, **params)
+
+
+def _second_transpose(
+    cotangents: Sequence[Any], *operands: Any, call: Call, active: tuple[int, ...], given: tuple[int, ...],
+    moved: tuple[int, ...], dotted: tuple[int, ...], batch: tuple[Level, ...],
+) -> list[Any]:  # fmt: skip
+    first = len(call.operands)
+    primals, cts = operands[:first], operands[first + len(moved) : first + len(moved) + len(given)]
+    live = [n for n in range(len(active)) if not _is_zero(cotangents[n])]
+    if not live:
+        return [*[None] * first, *[_zero_like(x) for x in operands[first : first + len(moved)]], *[None] * len(given),
+                *[_zero_like(x) for x in operands[len(operands) - len(dotted) :]]]  # fmt: skip
+    directions, along = [cotangents[n] for n in live], tuple([active[n] for n in live])
+    arrays = tuple([k for k in moved if call.operands[k].role != VALUE])
+    if arrays != moved:
+        raise KernelGradientError(f"JAX asks for a second derivative of kernel {call.key} by a number")
+    behind = _flagged(batch, lambda flags: [*flags[:first], *[True] * (len(live) + len(given))])
+    turned = primitives().second.bind(
+        *varying_alike([*primals, *directions, *cts]), call=call, active=moved, given=given, moved=along, dotted=(),
+        batch=behind)  # fmt: skip
+    summed = []
+    for n, grad in enumerate(turned):
+        axes = tuple([at for at, level in enumerate(batch) if not level.flags[first + n]])
+        summed.append(jax().numpy.sum(grad, axis=axes) if axes else grad)
+    ahead = _moved(primals, call, along, directions, batch) if dotted else []
+    return [*[None] * first, *summed, *[None] * len(given), *[ahead[k] for k in dotted]]
