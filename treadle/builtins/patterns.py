@@ -53,11 +53,13 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Var(Pattern):
-    """A type variable. ``allowed``: the scalars it ranges over; ``parts``: also composites made of such scalars."""
+    """A type variable. ``allowed``: the scalars it ranges over; ``parts``: also composites made of such scalars.
+    ``unlike``: what is said where two arguments of this type have different ones."""
 
     name: str
     allowed: tuple[Type, ...] | None = None
     parts: bool = False
+    unlike: str = ""
 
     def __str__(self) -> str:
         return self.name

@@ -10,7 +10,7 @@ from ..types.core import FLOATS, STR, Matrix, Scalar, Type, Vector, View, b1, i3
 from ..types.spelling import spell
 from . import blocks
 from .constructors import convert, flat
-from .patterns import Any, Condition, Known, Same
+from .patterns import Any, Condition, Known, Same, Var
 from .registry import Arg, Match, Mismatch, builtin
 
 # -- choosing ----------------------------------------------------------------------------------------------------------
@@ -186,6 +186,9 @@ def _numbers(a: Arg, b: Arg) -> None:
     return None
 
 
+Compared = Var("Same", unlike="Can't test equality for objects with different types")
+
+
 @builtin("utility")
 class expect_eq:
     """Stop the kernel with an error if ``a`` and ``b`` are not equal.
@@ -195,7 +198,7 @@ class expect_eq:
 
     result = _numbers
 
-    def sig(a: Same, b: Same): ...
+    def sig(a: Compared, b: Compared): ...
 
     def emit(b, result, x, y):
         pairs = zip(flat(b, [x]), flat(b, [y]), strict=True)
@@ -211,7 +214,7 @@ class expect_neq:
 
     result = _numbers
 
-    def sig(a: Same, b: Same): ...
+    def sig(a: Compared, b: Compared): ...
 
     def emit(b, result, x, y):
         pairs = zip(flat(b, [x]), flat(b, [y]), strict=True)
