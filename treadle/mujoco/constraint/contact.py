@@ -62,21 +62,20 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
                 offset1 = contact_pos[w, c] - subtree_com[w, body_rootid[b1]]
                 offset2 = contact_pos[w, c] - subtree_com[w, body_rootid[b2]]
                 elliptic = opt_cone == CONE_ELLIPTIC
-                size = zero
+                moved = int(0)
                 for k in range(efc_J.shape[2]):
                     motion = cdof[w, k]
                     on1, on2 = real(body_isdofancestor[b1, k]), real(body_isdofancestor[b2, k])
                     jp = on2 * at_point(motion, offset2) - on1 * at_point(motion, offset1)
                     jr = (on2 - on1) * rotation(motion)
                     normal = move(jp, jr, frame, 0)
-                    size = size + normal * normal
+                    moved = moved + body_isdofancestor[b1, k] + body_isdofancestor[b2, k]
                     if dim == 1 or elliptic:
                         if n < room:
                             efc_J[w, n, k] = normal
                     for s in range(1, 6):
                         if s < dim:
                             slide = move(jp, jr, frame, s)
-                            size = size + slide * slide
                             if elliptic:
                                 if n + s < room:
                                     efc_J[w, n + s, k] = slide
@@ -86,7 +85,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
                                     efc_J[w, first, k] = normal + friction[s - 1] * slide
                                 if first + 1 < room:
                                     efc_J[w, first + 1, k] = normal - friction[s - 1] * slide
-                if size != zero:  # otherwise nothing can move
+                if moved > 0:  # otherwise neither body can move
                     solref, solimp = contact_solref[w, c], contact_solimp[w, c]
                     weights = row(w, body_invweight0)
                     weight = body_invweight0[weights, b1][0] + body_invweight0[weights, b2][0]

@@ -118,7 +118,7 @@ def _spatial(real: Any) -> wp.Function:
         zero = real(0.0)
         room = efc_J.shape[1]
         offset1, offset2 = p1 - subtree_com[w, body_rootid[b1]], p2 - subtree_com[w, body_rootid[b2]]
-        size = zero
+        moved = int(0)
         for k in range(efc_J.shape[2]):
             jp = vec3(zero, zero, zero)
             jr = vec3(zero, zero, zero)
@@ -129,17 +129,16 @@ def _spatial(real: Any) -> wp.Function:
             if body_isdofancestor[b2, k] != 0:
                 jp = jp - at_point(motion, offset2)
                 jr = jr - rotation(motion)
-            size = size + wp.dot(jp, jp)
+            moved = moved + body_isdofancestor[b1, k] + body_isdofancestor[b2, k]
             for i in range(3):
                 if n + i < room:
                     efc_J[w, n + i, k] = jp[i]
             if weld:
                 jr = torque * turned(quat1, quat2, jr)
-                size = size + wp.dot(jr, jr)
                 for i in range(3):
                     if n + 3 + i < room:
                         efc_J[w, n + 3 + i, k] = jr[i]
-        if size != zero:  # otherwise nothing can move
+        if moved > 0:  # otherwise neither body can move
             gap = p1 - p2
             turn = vec3(zero, zero, zero)
             if weld:

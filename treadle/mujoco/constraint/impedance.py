@@ -43,22 +43,27 @@ def _softness(real: Any) -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def impedance(known: numbers):
-        """Impedance as a function of the violation, and its derivative: two powers joined at ``mid``."""
+        """Impedance as a function of the violation, what it lacks of 1, and its derivative.
+
+        Two powers joined at ``mid``. The second result has the digits that the difference of 1 and the first would lose.
+        """
         zero, one = real(0.0), real(1.0)
         low = wp.clamp(known[SOLIMP], real(MINIMP), real(MAXIMP))
         high = wp.clamp(known[SOLIMP + 1], real(MINIMP), real(MAXIMP))
+        rest_low = wp.where(low < real(MAXIMP), one - low, real(MINIMP))
+        rest_high = wp.where(high < real(MAXIMP), one - high, real(MINIMP))
         width = wp.max(known[SOLIMP + 2], zero)
         mid = wp.clamp(known[SOLIMP + 3], real(MINIMP), real(MAXIMP))
         power = wp.max(known[SOLIMP + 4], one)
-        value, slope = real(0.5) * (low + high), zero
+        value, rest, slope = real(0.5) * (low + high), real(0.5) * (rest_low + rest_high), zero
         if low != high and width > real(MINVAL):
             x = (known[NORM] - known[MARGIN]) / width
             sign = one
             if x < zero:
                 x, sign = -x, -one
-            value = high
+            value, rest = high, rest_high
             if x <= zero:
-                value = low
+                value, rest = low, rest_low
             elif x < one:
                 y, dy = x, one
                 if power != one:
@@ -72,9 +77,9 @@ def _softness(real: Any) -> tuple[wp.Function, wp.Function]:
                         before = scale * wp.pow(one - x, power - one)
                         y = one - before * (one - x)
                         dy = power * before
-                value = low + y * (high - low)
+                value, rest = low + y * (high - low), rest_low + y * (rest_high - rest_low)
                 slope = dy * sign * (high - low) / width
-        return value, slope
+        return value, rest, slope
 
     @wp.func
     def stiffness(known: numbers, timestep: real, safe: bool):
@@ -125,14 +130,14 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         shared = zero  # what rows of a contact take over from its first one
         for i in range(count):
             kind, dim, known = efc_type[w, i], efc_dim[w, i], efc_spec[w, i]
-            imp, slope = impedance(known)
+            imp, rest, slope = impedance(known)
             k, b = stiffness(known, h, (opt_disableflags & NO_REFSAFE) == 0)
             if kind == FRICTION_DOF or kind == FRICTION_TENDON or (kind == ELLIPTIC and dim == 0):
                 k = zero
 
             # friction directions are softer than the normal by impratio; in a pyramid all edges share one number, and
             # in an ellipse R times the square of the friction coefficient is the same in all directions of friction
-            r = wp.max(real(MINVAL), (one - imp) * known[DIAG] / imp)
+            r = wp.max(real(MINVAL), rest * known[DIAG] / imp)
             mu = known[FRICTION]
             if kind == PYRAMIDAL:
                 if dim > 0:
@@ -152,7 +157,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
             efc_KBIP[w, i] = vec4(k, b, imp, slope)
             efc_R[w, i] = r
             efc_D[w, i] = one / r
-            efc_diagA[w, i] = r * imp / (one - imp)
+            efc_diagA[w, i] = r * imp / rest
             if kind == EQUALITY:
                 equalities = equalities + 1
             elif kind == FRICTION_DOF or kind == FRICTION_TENDON:
