@@ -126,7 +126,7 @@ def test_annotations():
     assert array(dtype=float) == ArrayAnnotation(float, 1) and array(dtype=float, ndim=2) == ArrayAnnotation(float, 2)
     assert array[vec3] == ArrayAnnotation(vec3, 1) and array2d[vec3] == array2d(dtype=vec3) == ArrayAnnotation(vec3, 2)
     assert array2d([[1.0]], dtype=float).shape == (1, 1)
-    with pytest.raises(ValueError, match="array1d was given 2-dimensional data"):
+    with pytest.warns(UserWarning, match="array1d was given 2-dimensional data"):
         array1d([[1.0]], dtype=float)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArrayError
+from ..base.logs import log_warning
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
 from ..types.numbers import bf16_values, seen_as
@@ -593,11 +594,12 @@ class _ArrayOf:
         self.ndim, self.__name__ = ndim, f"array{ndim}d"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """An array as :class:`array` makes it, or the annotation where neither data, shape nor ptr is given."""
+        """An array as :class:`array` makes it, or the annotation where neither data, shape nor ptr is given. Data of
+        other dimensions keep theirs, with a warning."""
         kwargs["ndim"] = self.ndim
         made = array(*args, **kwargs)
         if isinstance(made, array) and made.ndim != self.ndim:
-            raise ArrayError(f"{self.__name__} was given {made.ndim}-dimensional data")
+            log_warning(f"wp.{self.__name__} was given {made.ndim}-dimensional data, and so is the array")
         return made
 
     def __getitem__(self, dtype: Any) -> Any:
