@@ -77,7 +77,7 @@ def servo(real: Any) -> SimpleNamespace:
 
     @wp.func
     def next_act(act: real, rate: real, kind: int, tau: real, limited: bool, limits: vec2, h: real):
-        """The activation after ``h``: one Euler step, or the exact decay of a filter, within its limits."""
+        """The activation after ``h``: one Euler step, or a filter's exact approach, within its limits."""
         found = act + rate * h
         if kind == DYN_FILTEREXACT:
             t = wp.max(tau, real(MINVAL))

@@ -18,7 +18,7 @@ from treadle.types.core import Type, View
 from treadle.types.limits import Limit, OpenType
 
 COMPONENTS = {
-    "int": 1, "real": 1, "vec2": 2, "vec3": 3, "vec4": 4, "vec5": 5, "quat": 4, "mat33": 9, "spatial": 6, "inertia": 10,
+    "int": 1, "real": 1, "vec2": 2, "vec3": 3, "vec4": 4, "vec5": 5, "quat": 4, "mat33": 9, "spatial": 6, "inertia": 10, "spec": 13,
 }  # fmt: skip
 
 
@@ -72,6 +72,7 @@ def types(real: Any) -> SimpleNamespace:
         mat33=wp.mat33d if double else wp.mat33,
         spatial=wp.spatial_vectord if double else wp.spatial_vector,
         inertia=wp.types.vector(length=10, dtype=real),
+        spec=wp.types.vector(length=13, dtype=real),  # what is known of a row of constraints (`constraint.rows`)
     )
 
 
@@ -163,7 +164,31 @@ def _rotations(real: Any) -> dict[str, Any]:
             axis = omega / speed
         return mul_quat(unit_quat(q), turn_quat(axis, h * speed))
 
+    @wp.func
+    def rate_of_rotation(r: vec3, omega: vec3):
+        """How fast the rotation vector ``r`` changes when what it turns rotates by ``omega``, in the turned frame.
+
+        J. E. Bortz (1971): ``omega + r x omega / 2 + c r x (r x omega)``, ``c = (1 - (x/2) cot(x/2)) / x²``, x = |r|;
+        c by its series where that is exact to the last digits.
+        """
+        square = wp.dot(r, r)
+        x = wp.sqrt(square)
+        if x > real(wp.PI):  # the same rotation by a smaller angle
+            r = r * ((x - real(2.0 * wp.PI) * wp.floor(x / real(2.0 * wp.PI) + real(0.5))) / x)
+            square = wp.dot(r, r)
+            x = wp.sqrt(square)
+        c = real(1.0 / 12.0) + square * (
+            real(1.0 / 720.0) + square * (real(1.0 / 30240.0) + square * (real(1.0 / 1209600.0)
+            + square * real(1.0 / 47900160.0)))
+        )  # fmt: skip
+        if square > real(0.04):
+            half = real(0.5) * x
+            c = (real(1.0) - half * wp.cos(half) / wp.sin(half)) / square
+        across = wp.cross(r, omega)
+        return omega + real(0.5) * across + c * wp.cross(r, across)
+
     return dict(
+        rate_of_rotation=rate_of_rotation,
         mul_quat=mul_quat,
         turn_quat=turn_quat,
         unit_quat=unit_quat,

@@ -91,11 +91,28 @@ def compare(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype: Any = wp.fl
     return compare_fields(m, d, mjm, states)
 
 
+def compare_steps(
+    mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype: Any = wp.float64, nstep: int = 1
+) -> list[Line]:
+    """Take ``nstep`` steps in both engines from ``states`` (which MuJoCo changes) and compare where they end."""
+    from treadle.mujoco.stages import step
+
+    m = put_model(mjm, dtype=dtype)
+    d = put_states(m, states)
+    step(m, d, nstep)
+    for mjd in states:
+        mujoco.mj_step(mjm, mjd, nstep)
+    ends = [line for line in compare_fields(m, d, mjm, states) if line.stage == "state"]
+    return [Line("step", line.field, line.error, line.world) for line in ends]
+
+
 def compare_fields(m: Model, d: Data, mjm: mujoco.MjModel, states: list[mujoco.MjData]) -> list[Line]:
     """A line for every field that both engines have."""
     lines = []
     for row in Data.rows():
         if row.role not in ("derived", "state") or not hasattr(states[0], row.name):
+            continue
+        if row.shape[1:2] in (("njmax",), ("nconmax",)):
             continue
         ours = d.read(row).numpy()
         worst, where = 0.0, 0

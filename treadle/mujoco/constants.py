@@ -60,4 +60,11 @@ CLAMPCTRL = _number(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
 ACTUATION = _number(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
 EULERDAMP = _number(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 
+ENERGY = _number(mujoco.mjtEnableBit.mjENBL_ENERGY)
+
+SENS_E_POTENTIAL = _number(mujoco.mjtSensor.mjSENS_E_POTENTIAL)
+SENS_E_KINETIC = _number(mujoco.mjtSensor.mjSENS_E_KINETIC)
+SENS_SUBTREELINVEL = _number(mujoco.mjtSensor.mjSENS_SUBTREELINVEL)
+SENS_SUBTREEANGMOM = _number(mujoco.mjtSensor.mjSENS_SUBTREEANGMOM)
+
 MINVAL = wp.constant(1e-15)  # mjMINVAL: a mass below it counts as none

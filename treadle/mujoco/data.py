@@ -8,6 +8,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco.algebra import types
+from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model, sizes_of
 
@@ -76,6 +77,10 @@ class Data(Fields):
     qfrc_gravcomp = derived("gravity_compensation", "real", "nworld nv", "forces against gravity")
     qfrc_fluid = derived("fluid", "real", "nworld nv", "forces of the medium")
     qfrc_passive = derived("passive", "real", "nworld nv", "all passive forces")
+    energy = derived("energy_vel", "real", "nworld 2", "potential and kinetic energy, J, where the model asks for it")
+    subtree_linvel = derived("subtree_vel", "vec3", "nworld nbody", "velocities of subtrees' centres of mass, m/s, if "
+                             "a sensor asks for them")  # fmt: skip
+    subtree_angmom = derived("subtree_vel", "vec3", "nworld nbody", "angular momenta about them, likewise")
     qfrc_bias = derived("rne", "real", "nworld nv", "Coriolis, centrifugal and gravitational forces")
 
     act_dot = derived("act_dynamics", "real", "nworld na", "rate of change of activations")
@@ -88,18 +93,89 @@ class Data(Fields):
     qfrc_inverse = derived("inverse", "real", "nworld nv", "forces that give qacc: those of actuators and applied ones")
 
     # contacts: results of `collision`
+    ncon = derived("collision", "int", "nworld", "number of contacts")
+    contact_dist = derived("collision", "real", "nworld nconmax", "distances of geoms, negative if they overlap, m")
+    contact_pos = derived("collision", "vec3", "nworld nconmax", "points of contact, m")
+    contact_frame = derived("collision", "mat33", "nworld nconmax", "axes of contacts, in rows: normal, two tangents")
+    contact_includemargin = derived("collision", "real", "nworld nconmax", "distance below which a contact pushes, m")
+    contact_friction = derived("collision", "vec5", "nworld nconmax", "friction: two tangents, spin, two rolls")
+    contact_solref = derived("collision", "vec2", "nworld nconmax", "reference of the normal direction")
+    contact_solreffriction = derived("collision", "vec2", "nworld nconmax", "reference of friction; 0: the same")
+    contact_solimp = derived("collision", "vec5", "nworld nconmax", "impedance")
+    contact_dim = derived("collision", "int", "nworld nconmax", "dimension: 1, 3, 4 or 6")
+    contact_geom1 = derived("collision", "int", "nworld nconmax", "first geom")
+    contact_geom2 = derived("collision", "int", "nworld nconmax", "second geom")
+    contact_pair = derived("collision", "int", "nworld nconmax", "number of the pair in the list of pairs")
+    contact_efc_address = derived("make_constraint", "int", "nworld nconmax", "first row of constraints, -1 if none")
 
     # constraints: results of `constraint` and `solver`
+    ne = derived("make_constraint", "int", "nworld", "number of rows of equality constraints")
+    nf = derived("make_constraint", "int", "nworld", "number of rows of dry friction")
+    nl = derived("make_constraint", "int", "nworld", "number of rows of limits")
+    nefc = derived("make_constraint", "int", "nworld", "number of rows of constraints")
+    nrow = derived("make_constraint", "int", "nworld", "number of rows that were needed")
+    efc_type = derived("make_constraint", "int", "nworld njmax", "mjtConstraint")
+    efc_id = derived("make_constraint", "int", "nworld njmax", "its equality, joint, degree of freedom or contact")
+    efc_J = derived("make_constraint", "real", "nworld njmax nv", "Jacobian")
+    efc_pos = derived("make_constraint", "real", "nworld njmax", "position")
+    efc_margin = derived("make_constraint", "real", "nworld njmax", "margin of the position")
+    efc_frictionloss = derived("make_constraint", "real", "nworld njmax", "dry friction")
+    efc_diagA = derived("make_constraint", "real", "nworld njmax", "inverse mass as the row feels it, approximately")
+    efc_KBIP = derived("make_constraint", "vec4", "nworld njmax", "stiffness, damping, impedance, its derivative")
+    efc_D = derived("make_constraint", "real", "nworld njmax", "1 / R")
+    efc_R = derived("make_constraint", "real", "nworld njmax", "regularisation")
+    efc_vel = derived("reference_constraint", "real", "nworld njmax", "velocity")
+    efc_aref = derived("reference_constraint", "real", "nworld njmax", "reference acceleration")
+    efc_force = derived("solve", "real", "nworld njmax", "force")
+    efc_state = derived("solve", "int", "nworld njmax", "mjtConstraintState")
+    solver_niter = derived("solve", "int", "nworld", "iterations that the solver took")
+    efc_dim = scratch("int", "nworld njmax", "rows of the contact that begins here, 0 within one, 1 elsewhere")
+    efc_spec = scratch("spec", "nworld njmax", "what is known of a row before its impedance (`constraint.rows`)")
+    efc_friction = scratch("real", "nworld njmax", "friction coefficient of a row of a contact")
+    efc_b = scratch("real", "nworld njmax", "acceleration without constraints, less the reference")
+    efc_Y = scratch("real", "nworld njmax nv", "inverse mass matrix times Jacobian (dual solvers)")
+    efc_A = scratch("real", "nworld njmax", "diagonal of Jacobian, inverse mass matrix, Jacobian (dual solvers)")
+    eq_efc_address = scratch("int", "nworld neq", "first row of each equality constraint, -1 if none")
+    row_weight = scratch("real", "nworld njmax", "weight of a row in the Hessian (`solver.cost`)")
+    row_scale = scratch("real", "nworld njmax", "factor of the row's Jacobian there")
+    row_share = scratch("real", "nworld njmax", "factor of its contact's combination there")
+    cone_quad = scratch("vec3", "nworld njmax", "friction of an elliptic contact along a line: a polynomial")
+    solver_x = scratch("real", "nworld nv", "qacc - qacc_smooth, of the solver")
+    solver_Mx = scratch("real", "nworld nv", "mass matrix times that")
+    solver_grad = scratch("real", "nworld nv", "gradient of the cost")
+    solver_last = scratch("real", "nworld nv", "gradient before (conjugate gradients)")
+    solver_Mgrad = scratch("real", "nworld nv", "inverse mass matrix times gradient (conjugate gradients)")
+    solver_p = scratch("real", "nworld nv", "direction of the next step")
+    solver_Mp = scratch("real", "nworld nv", "mass matrix times that")
+    solver_diag = scratch("real", "nworld nv", "1 / diagonal of the Hessian's factor")
+    solver_H = scratch("real", "nworld nH", "Hessian and its factor: rows up to the diagonal (Newton)")
+    solver_jar = scratch("real", "nworld njmax", "accelerations of constraints, less the reference")
+    solver_jv = scratch("real", "nworld njmax", "how they change along the direction")
     eq_active = control("int", "nworld neq", "whether equality constraints are on")
 
     # sensors: results of `sensor`
     sensordata = derived("sensor", "real", "nworld nsensordata", "outputs of sensors")
 
-    cacc = scratch("spatial", "nworld nbody", "accelerations of bodies while qacc = 0 (rne)")
-    cfrc_int = scratch("spatial", "nworld nbody", "forces on bodies while qacc = 0 (rne)")
+    body_linvel = scratch("vec3", "nworld nbody", "velocities of bodies' centres of mass (subtree_vel)")
+    bias_acc = scratch("spatial", "nworld nbody", "accelerations of bodies while qacc = 0 (rne)")
+    bias_frc = scratch("spatial", "nworld nbody", "forces on bodies while qacc = 0 (rne)")
     qH = scratch("real", "nworld nC", "factor of the mass matrix with damping (euler)")
     qHDiagInv = scratch("real", "nworld nv", "1 / D of the same")
     qacc_integrated = scratch("real", "nworld nv", "acceleration over the step, by the integrator")
+
+    qDeriv = scratch("real", "nworld nD", "how smooth forces change with qvel (implicit integrators)")
+    deriv_damping = scratch("real", "nworld nv", "what dampers of joints contribute to its diagonal")
+    qLU = scratch("real", "nworld nD", "factors of the mass matrix less the step times qDeriv (implicit)")
+    deriv_vel = scratch("spatial", "nworld nbody", "how velocities of bodies change with one of qvel")
+    deriv_acc = scratch("spatial", "nworld nbody", "how their accelerations at qacc = 0 change")
+    deriv_frc = scratch("spatial", "nworld nbody", "how the forces for these change")
+    qvel_integrated = scratch("real", "nworld nv", "velocity over the step, by the integrator")
+    rk_qpos = scratch("real", "nworld nq", "qpos from which a Runge-Kutta step set out")
+    rk_qvel = scratch("real", "nworld nv", "its qvel")
+    rk_act = scratch("real", "nworld na", "its act")
+    rk_length = scratch("real", "nworld nout", "its lengths of actuators")
+    rk_rate = scratch("real", "nworld nv", "rates of positions at the present point of the step")
+    rk_act_dot = scratch("real", "nworld na", "mean rate of activations so far")
 
     start_qpos = scratch("real", "nworld nq", "qpos from which the last step set out")
     start_qvel = scratch("real", "nworld nv", "qvel from which the last step set out")
@@ -110,7 +186,8 @@ class Data(Fields):
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         if nworld < 1:
             raise ValueError(f"nworld is at least 1, not {nworld}")
-        super().__init__(real, {**sizes, "nworld": nworld})
+        nv = sizes["nv"]
+        super().__init__(real, {"nconmax": 0, "njmax": 0, **sizes, "nworld": nworld, "nH": nv * (nv + 1) // 2})
         self.nworld = nworld
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
         self._pending: set[str] = set()  # stages whose fields the last step passed by
@@ -130,6 +207,14 @@ class Data(Fields):
         if self._plan is not None:
             self._plan.take(row.name, value)
 
+    def grow(self, symbol: str, size: int) -> None:
+        """Make room for ``size`` rows (``njmax``) or contacts (``nconmax``) in each world; what they held is lost."""
+        self.sizes[symbol] = size + size // 4
+        for row in Data.rows():
+            if symbol in row.shape:
+                self._arrays.pop(row.name, None)
+        self.version += 1
+
     def push(self) -> None:
         """From now on look at ``xfrc_applied``."""
         if not self.pushed:
@@ -145,8 +230,12 @@ class Data(Fields):
         return super().read(row)
 
 
-def _sizes(mjm: mujoco.MjModel | Model) -> dict[str, int]:
-    return dict(mjm.sizes) if isinstance(mjm, Model) else sizes_of(mjm)
+def _sizes(mjm: mujoco.MjModel | Model, nworld: int, nconmax: int | None, naconmax: int | None, njmax: int | None) -> dict[str, int]:
+    known = isinstance(mjm, Model)
+    capacity = mjm.capacity if known else Capacity.of(mjm)
+    if nconmax is None and naconmax is not None:  # contacts of all worlds together
+        nconmax = -(-naconmax // nworld)
+    return {**(mjm.sizes if known else sizes_of(mjm)), **capacity.sizes(nconmax, njmax)}
 
 
 def _precision(mjm: mujoco.MjModel | Model, dtype: Any) -> Any:
@@ -185,7 +274,7 @@ def make_data(
         >>> d.qpos.shape, d.xpos.numpy().shape
         ((3, 1), (3, 2, 3))
     """
-    d = Data(_precision(mjm, dtype), _sizes(mjm), nworld)
+    d = Data(_precision(mjm, dtype), _sizes(mjm, nworld, nconmax, naconmax, njmax), nworld)
     qpos0 = mjm.qpos0.numpy()[0] if isinstance(mjm, Model) else mjm.qpos0
     d.fill(Data.qpos, qpos0)
     return d
@@ -206,7 +295,7 @@ def put_data(
     dtype: Any = None,
 ) -> Data:
     """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`."""
-    d = Data(_precision(mjm, dtype), _sizes(mjm), nworld)
+    d = Data(_precision(mjm, dtype), _sizes(mjm, nworld, nconmax, naconmax, njmax), nworld)
     for row in Data.rows():
         if row.role != "scratch" and hasattr(mjd, row.name):
             d.fill(row, getattr(mjd, row.name))

@@ -18,7 +18,7 @@ pairs = wp.array2d(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_euler(real), **_advance(real)}
+    return {**_euler(real), **_runge_kutta(real), **_advance(real)}
 
 
 @cache
@@ -100,6 +100,98 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
     return dict(euler=euler)
 
 
+def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
+    vec3, place, rate_of_rotation = types(real).vec3, moving(real).place, algebra(real).rate_of_rotation
+    numbers = wp.array2d(dtype=real)
+
+    @wp.kernel
+    def rk_start(
+        qpos: numbers, qvel: numbers, qacc: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
+        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_rate: numbers, rk_act_dot: numbers,
+        qvel_integrated: numbers, qacc_integrated: numbers,
+    ):  # fmt: skip
+        """Keep the state from which the step sets out; the first of four slopes counts a sixth."""
+        w = wp.tid()
+        sixth = real(1.0 / 6.0)
+        for i in range(qpos.shape[1]):
+            rk_qpos[w, i] = qpos[w, i]
+        for i in range(qvel.shape[1]):
+            rk_qvel[w, i] = qvel[w, i]
+            rk_rate[w, i] = qvel[w, i]
+            qvel_integrated[w, i] = sixth * qvel[w, i]
+            qacc_integrated[w, i] = sixth * qacc[w, i]
+        for i in range(act.shape[1]):
+            rk_act[w, i] = act[w, i]
+            rk_act_dot[w, i] = sixth * act_dot[w, i]
+        for u in range(actuator_length.shape[1]):
+            rk_length[w, u] = actuator_length[w, u]
+
+    @wp.kernel
+    def rk_place(
+        part: real, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
+        qacc: numbers, act_dot: numbers, rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_rate: numbers,
+        qpos: numbers, qvel: numbers, act: numbers,
+    ):  # fmt: skip
+        """The state at ``part`` of the step, along the slopes found last."""
+        w = wp.tid()
+        h = part * opt_timestep[row(w, opt_timestep)]
+        place(w, jnt_type, jnt_qposadr, jnt_dofadr, rk_qpos, rk_rate, h, qpos)
+        for i in range(qvel.shape[1]):
+            qvel[w, i] = rk_qvel[w, i] + h * qacc[w, i]
+        for i in range(act.shape[1]):
+            act[w, i] = rk_act[w, i] + h * act_dot[w, i]
+
+    @wp.kernel
+    def rk_gather(
+        part: real, share: real, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_dofadr: ints,
+        qvel: numbers, qacc: numbers, act_dot: numbers, rk_rate: numbers, rk_act_dot: numbers,
+        qvel_integrated: numbers, qacc_integrated: numbers,
+    ):  # fmt: skip
+        """Add the slopes at ``part`` of the step, which count ``share``.
+
+        Rotations are integrated as rotation vectors from the start of the step (H. Munthe-Kaas, 1998).
+        """
+        w = wp.tid()
+        h = part * opt_timestep[row(w, opt_timestep)]
+        for j in range(jnt_type.shape[0]):
+            i = jnt_dofadr[j]
+            if jnt_type[j] == FREE:
+                for k in range(3):
+                    rk_rate[w, i + k] = qvel[w, i + k]
+                i = i + 3
+            if jnt_type[j] == FREE or jnt_type[j] == BALL:
+                turned = h * vec3(rk_rate[w, i], rk_rate[w, i + 1], rk_rate[w, i + 2])
+                rate = rate_of_rotation(turned, vec3(qvel[w, i], qvel[w, i + 1], qvel[w, i + 2]))
+                for k in range(3):
+                    rk_rate[w, i + k] = rate[k]
+            else:
+                rk_rate[w, i] = qvel[w, i]
+        for i in range(qvel.shape[1]):
+            qvel_integrated[w, i] = qvel_integrated[w, i] + share * rk_rate[w, i]
+            qacc_integrated[w, i] = qacc_integrated[w, i] + share * qacc[w, i]
+        for i in range(act_dot.shape[1]):
+            rk_act_dot[w, i] = rk_act_dot[w, i] + share * act_dot[w, i]
+
+    @wp.kernel
+    def rk_end(
+        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_act_dot: numbers,
+        qpos: numbers, qvel: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
+    ):  # fmt: skip
+        """Back to the state from which the step set out, with the mean slopes."""
+        w = wp.tid()
+        for i in range(qpos.shape[1]):
+            qpos[w, i] = rk_qpos[w, i]
+        for i in range(qvel.shape[1]):
+            qvel[w, i] = rk_qvel[w, i]
+        for i in range(act.shape[1]):
+            act[w, i] = rk_act[w, i]
+            act_dot[w, i] = rk_act_dot[w, i]
+        for u in range(actuator_length.shape[1]):
+            actuator_length[w, u] = rk_length[w, u]
+
+    return dict(rk_start=rk_start, rk_place=rk_place, rk_gather=rk_gather, rk_end=rk_end)
+
+
 def _advance(real: Any) -> dict[str, wp.Kernel]:
     t, turning = types(real), servo(real)
     spatial, vec2 = t.spatial, t.vec2
@@ -135,17 +227,22 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def advance(
-        opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
-        qacc_integrated: wp.array2d(dtype=real), qacc: wp.array2d(dtype=real), qacc_warmstart: wp.array2d(dtype=real),
+        given: bool, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
+        qacc_integrated: wp.array2d(dtype=real), qvel_integrated: wp.array2d(dtype=real),
+        qacc: wp.array2d(dtype=real), qacc_warmstart: wp.array2d(dtype=real),
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
     ):  # fmt: skip
-        """Velocities by the accelerations, then positions by the new velocities, and time."""
+        """Velocities by the accelerations, then positions by the new velocities, or by ``given`` ones, and time."""
         w = wp.tid()
         h = opt_timestep[row(w, opt_timestep)]
         for i in range(qvel.shape[1]):
             qacc_warmstart[w, i] = qacc[w, i]
             qvel[w, i] = qvel[w, i] + h * qacc_integrated[w, i]
-        place(w, jnt_type, jnt_qposadr, jnt_dofadr, qpos, qvel, h, qpos)
+            if not given:
+                qvel_integrated[w, i] = qvel[w, i]
+            else:
+                qacc[w, i] = qacc_integrated[w, i]
+        place(w, jnt_type, jnt_qposadr, jnt_dofadr, qpos, qvel_integrated, h, qpos)
         time[w] = time[w] + h
 
     return dict(advance_act=advance_act, advance=advance)

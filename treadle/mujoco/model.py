@@ -9,8 +9,9 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco import refuse
+from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.fields import Field, Fields, constant
-from treadle.mujoco.structure import Structure, actuator_columns, dof_ancestors, fits
+from treadle.mujoco.structure import Structure, actuator_columns, constraints, dof_ancestors, fits, floating, frames, mirror
 
 SIZES = (
     "nq", "nv", "nu", "na", "nactuator", "nout", "nbody", "njnt", "ngeom", "nsite", "ncam", "nlight", "nmocap", "nkey",
@@ -132,6 +133,10 @@ class Model(Fields):
     D_diag = constant("int", "nv", "place of the diagonal in the row")
     D_colind = constant("int", "nD", "column of each element")
     mapM2D = constant("int", "nD", "element of the mass matrix for each element of the full pattern")
+
+    mapD2M = constant("int", "nC", "element of the full pattern for each element of the mass matrix")
+    D_mirror = constant("int", "nD", "element of the full pattern across the diagonal from each")
+    body_floats = constant("int", "nbody", "whether the body is free and nothing moves against it")
 
     geom_type = constant("int", "ngeom", "mjtGeom")
     geom_bodyid = constant("int", "ngeom", "body that carries the geom")
@@ -272,12 +277,17 @@ class Model(Fields):
         for name, size in self.sizes.items():
             setattr(self, name, size)
         self.opt = Option(real, mjm.opt)
+        self.capacity = Capacity.of(mjm)
+        self.constrained = any(constraints(mjm).values())
         self.meaninertia = float(mjm.stat.meaninertia)
         self.structure = Structure.of(mjm)
         self.fits = fits(mjm)
         self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
+        self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
-        own = {**actuator_columns(mjm), "body_isdofancestor": dof_ancestors(mjm)}
+        own = {**actuator_columns(mjm), **frames(mjm)}
+        own["body_isdofancestor"] = dof_ancestors(mjm)
+        own["D_mirror"], own["body_floats"] = mirror(mjm), floating(mjm)
         for row in Model.rows():
             self.fill(row, own[row.name] if row.name in own else getattr(mjm, row.name))
 

@@ -19,11 +19,11 @@ from treadle.mujoco.structure import constraints
 # Parts of the engine that are still to come: their elements are refused until the line here says True.
 DONE = {
     "geom: contacts": False,
-    "joint: limited": False,
-    "tendon: limited": False,
-    "joint: frictionloss": False,
-    "tendon: frictionloss": False,
-    "equality": False,
+    "joint: limited": True,
+    "tendon: limited": True,
+    "joint: frictionloss": True,
+    "tendon: frictionloss": True,
+    "equality": True,
     "sensor": False,
 }
 
@@ -121,12 +121,13 @@ def _named(mjm: mujoco.MjModel, element: str, index: int) -> str:
 
 def _options(mjm: mujoco.MjModel) -> Iterator[str]:
     opt = mjm.opt
-    if opt.integrator not in (mujoco.mjtIntegrator.mjINT_EULER,):
-        yield f"option integrator: {mujoco.mjtIntegrator(opt.integrator).name[6:]} (Euler is supported)"
+    if opt.integrator > int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST):
+        name = mujoco.mjtIntegrator(opt.integrator).name[6:]
+        yield f"option integrator: {name} (Euler, RK4, implicit and implicitfast are supported)"
     for name in ("density", "viscosity"):
         if getattr(opt, name):
             yield f"option {name}: fluid forces"
-    harmless = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+    harmless = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)
     for bit in mujoco.mjtEnableBit.__members__.values():
-        if bit.name != "mjNENABLE" and int(bit) != harmless and opt.enableflags & int(bit):
+        if bit.name != "mjNENABLE" and opt.enableflags & int(bit) & ~harmless:
             yield f"option flag {bit.name[7:].lower()} (enable bit {bit.name})"

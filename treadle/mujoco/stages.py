@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -12,11 +11,33 @@ import mujoco
 
 import treadle as wp
 from treadle.lang.tape import recording
-from treadle.mujoco import acceleration, actuation, frames, integrators, passive, position, transmission, velocity
+from treadle.mujoco import (
+    acceleration,
+    actuation,
+    derivative,
+    energy,
+    frames,
+    integrators,
+    passive,
+    position,
+    transmission,
+    velocity,
+)
+from treadle.mujoco import constraint, solver
+from treadle.mujoco import implicit as implicits
 from treadle.mujoco import tendon as tendons
-from treadle.mujoco.constants import TRN_SITE, TRN_SLIDERCRANK
+from treadle.mujoco.binding import bind, launch, parameters
+from treadle.mujoco.constants import (
+    ENERGY,
+    SENS_E_KINETIC,
+    SENS_E_POTENTIAL,
+    SENS_SUBTREEANGMOM,
+    SENS_SUBTREELINVEL,
+    TRN_SITE,
+    TRN_SLIDERCRANK,
+)
 from treadle.mujoco.data import Data
-from treadle.mujoco.model import Model, Option
+from treadle.mujoco.model import Model
 from treadle.mujoco.straight import step_kernel
 
 STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
@@ -54,8 +75,20 @@ def _drives(*kinds: int) -> Callable[[Model], bool]:
     return lambda m: not m.transmissions.isdisjoint(kinds)
 
 
+def _senses(*kinds: int) -> Callable[[Model], bool]:
+    return lambda m: not m.senses.isdisjoint(kinds)
+
+
+def _counts_energy(m: Model) -> bool:
+    return bool(m.opt.enableflags & ENERGY) or not m.senses.isdisjoint((SENS_E_POTENTIAL, SENS_E_KINETIC))
+
+
 def _carries_rotors(m: Model) -> bool:
     return m.ntendon > 0 and not m.uses.isdisjoint(("tendon_armature", "actuator_armature"))
+
+
+def _constrained(m: Model) -> bool:
+    return m.constrained
 
 
 # The order is that of MuJoCo's mj_forward. A stage that is not here is not computed; `refuse` refuses what needs it.
@@ -71,10 +104,11 @@ TABLE = (
     Stage("position", "tendon_armature", position.kernels, _carries_rotors),
     Stage("position", "factor_m", position.kernels),
     # collision
-    # make_constraint
+    Stage("position", "make_constraint", needed=_constrained, run=constraint.make_constraint),
     Stage("position", "transmission", transmission.kernels),
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
     # sensors of positions
+    Stage("position", "energy_pos", energy.kernels, _counts_energy),
     Stage("velocity", "tendon_vel", tendons.kernels, _has("ntendon")),
     Stage("velocity", "actuator_vel", transmission.kernels),
     Stage("velocity", "com_vel", velocity.kernels),
@@ -84,22 +118,28 @@ TABLE = (
     Stage("velocity", "gravity_compensation", passive.kernels, _uses("body_gravcomp")),
     Stage("velocity", "passive", passive.kernels),
     Stage("velocity", "rne", velocity.kernels),
+    Stage("velocity", "tendon_bias", tendons.kernels, _carries_rotors),
+    Stage("velocity", "subtree_vel", energy.kernels, _senses(SENS_SUBTREELINVEL, SENS_SUBTREEANGMOM)),
+    Stage("velocity", "reference_constraint", needed=_constrained, run=constraint.reference_constraint),
     # sensors of velocities
+    Stage("velocity", "energy_vel", energy.kernels, _counts_energy),
     Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
     Stage("acceleration", "tendon_force_limits", actuation.kernels, _has("ntendon")),
     Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
     Stage("acceleration", "fwd_acceleration", acceleration.kernels),
-    # solve
+    Stage("acceleration", "solve", needed=_constrained, run=solver.solve),
     # sensors of accelerations
 )
 STAGES = {stage.name: stage for stage in TABLE}
 PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "passive")
 ACTUATION = ("act_dynamics", "fwd_actuation", "tendon_force_limits", "actuator_forces_on_joints")
 ADVANCE = {
-    "euler": integrators.kernels,
-    "advance_act": integrators.kernels,
-    "advance": integrators.kernels,
+    **dict.fromkeys(
+        ("euler", "rk_start", "rk_place", "rk_gather", "rk_end", "advance_act", "advance"), integrators.kernels
+    ),
+    **dict.fromkeys(("deriv_passive", "deriv_actuators", "deriv_bias"), derivative.kernels),
+    **dict.fromkeys(("implicitfast", "implicit", "implicit_free_bodies"), implicits.kernels),
 }
 
 
@@ -108,27 +148,6 @@ def stage_kernel(name: str, real: Any) -> wp.Kernel:
     """The kernel of a stage, or of an integrator, for one precision."""
     kernels = ADVANCE[name] if name in ADVANCE else STAGES[name].kernels
     return kernels(real)[name]
-
-
-@cache
-def parameters(kernel: wp.Kernel) -> tuple[str, ...]:
-    """Names of a kernel's parameters: they are names of fields."""
-    return tuple(inspect.signature(kernel.func).parameters)
-
-
-def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
-    """Arguments of ``kernel`` by the names of its parameters: fields of ``m.opt``, ``m`` and ``d``, or ``other``."""
-
-    def argument(name: str) -> Any:
-        if name in other:
-            return other[name]
-        if name == "pushed":
-            return d.pushed
-        if name.startswith("opt_"):
-            return getattr(m.opt, name[4:]) if name[4:] in Option.NUMBERS else m.opt.field(name[4:])
-        return (m if hasattr(Model, name) else d).field(name)
-
-    return [argument(name) for name in parameters(kernel)]
 
 
 class Plan:
@@ -170,8 +189,7 @@ def run_stage(name: str, m: Model, d: Data, **other: Any) -> None:
     if stage is not None and stage.run is not None:
         stage.run(m, d, **other)
         return
-    kernel = stage_kernel(name, d.real)
-    wp.launch(kernel, dim=d.nworld, inputs=bind(kernel, m, d, **other))
+    launch(stage_kernel(name, d.real), m, d, **other)
 
 
 def catch_up(m: Model, d: Data, name: str) -> None:
@@ -299,11 +317,49 @@ def forward(m: Model, d: Data) -> None:
 
 
 def euler(m: Model, d: Data) -> None:
-    """Advance ``qvel qpos time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
+    """Advance ``qvel qpos act time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
     check_match(m, d)
     settle(d)
-    for name in ADVANCE:
-        run_stage(name, m, d)
+    run_stage("euler", m, d)
+    _advance(m, d)
+
+
+def _advance(m: Model, d: Data, given: bool = False) -> None:
+    if m.na:
+        run_stage("advance_act", m, d)
+    run_stage("advance", m, d, given=given)
+
+
+def rungekutta4(m: Model, d: Data) -> None:
+    """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`."""
+    check_match(m, d)
+    settle(d)
+    run_stage("rk_start", m, d)
+    for part, share in ((0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0)):
+        run_stage("rk_place", m, d, part=part)
+        forward(m, d)
+        run_stage("rk_gather", m, d, part=part, share=share)
+    run_stage("rk_end", m, d)
+    _advance(m, d, given=True)
+
+
+def implicit(m: Model, d: Data) -> None:
+    """Advance ``qvel qpos act time`` by one step that is implicit in velocities, after `forward`.
+
+    The integrator ``implicitfast`` leaves out how Coriolis forces change, and then has a symmetric matrix to solve.
+    """
+    check_match(m, d)
+    settle(d)
+    run_stage("deriv_passive", m, d)
+    if m.nactuator and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+        run_stage("deriv_actuators", m, d)
+    if m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT):
+        run_stage("deriv_bias", m, d)
+        run_stage("implicit", m, d)
+    else:
+        run_stage("implicitfast", m, d)
+    run_stage("implicit_free_bodies", m, d)
+    _advance(m, d)
 
 
 def step(m: Model, d: Data, nstep: int = 1) -> None:
@@ -342,4 +398,9 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     d._model, d._pending = m, set(STAGES)
 
 
-INTEGRATORS = {int(mujoco.mjtIntegrator.mjINT_EULER): euler}
+INTEGRATORS = {
+    int(mujoco.mjtIntegrator.mjINT_EULER): euler,
+    int(mujoco.mjtIntegrator.mjINT_RK4): rungekutta4,
+    int(mujoco.mjtIntegrator.mjINT_IMPLICIT): implicit,
+    int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST): implicit,
+}

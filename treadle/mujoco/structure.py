@@ -131,6 +131,42 @@ def actuator_columns(mjm: mujoco.MjModel) -> dict[str, np.ndarray]:
     }
 
 
+def frames(mjm: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """Positions and orientations of geoms, sites and inertias in their bodies, as MuJoCo uses them.
+
+    What its compiler found to coincide with the body's frame, or with that of its inertia, MuJoCo takes from there.
+    """
+    kind, unit = mujoco.mjtSameFrame, (1.0, 0.0, 0.0, 0.0)
+    found = {}
+    for element, pos, quat in (("body", "ipos", "iquat"), ("geom", "pos", "quat"), ("site", "pos", "quat")):
+        same = getattr(mjm, f"{element}_sameframe")
+        pos, quat = f"{element}_{pos}", f"{element}_{quat}"
+        found[pos], found[quat] = getattr(mjm, pos).copy(), getattr(mjm, quat).copy()
+        found[pos][same == int(kind.mjSAMEFRAME_BODY)] = 0.0
+        found[quat][np.isin(same, [int(kind.mjSAMEFRAME_BODY), int(kind.mjSAMEFRAME_BODYROT)])] = unit
+        if element != "body":
+            body, placed = getattr(mjm, f"{element}_bodyid"), same == int(kind.mjSAMEFRAME_INERTIA)
+            turned = placed | (same == int(kind.mjSAMEFRAME_INERTIAROT))
+            found[pos][placed] = found["body_ipos"][body[placed]]
+            found[quat][turned] = found["body_iquat"][body[turned]]
+    return found
+
+
+def mirror(mjm: mujoco.MjModel) -> np.ndarray:
+    """For each element of the full pattern of trees, the element across the diagonal."""
+    rows = np.repeat(np.arange(mjm.nv), mjm.D_rownnz)
+    place = {(int(i), int(j)): e for e, (i, j) in enumerate(zip(rows, mjm.D_colind, strict=True))}
+    return np.array([place[int(j), int(i)] for i, j in zip(rows, mjm.D_colind, strict=True)], dtype=np.int32)
+
+
+def floating(mjm: mujoco.MjModel) -> np.ndarray:
+    """For each body, whether it is free and nothing moves against it: 1 or 0."""
+    found = np.zeros(mjm.nbody, dtype=np.int32)
+    for j in np.flatnonzero(mjm.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)):
+        found[mjm.jnt_bodyid[j]] = mjm.tree_dofnum[mjm.dof_treeid[mjm.jnt_dofadr[j]]] == 6
+    return found
+
+
 def dof_ancestors(mjm: mujoco.MjModel) -> np.ndarray:
     """For each body and degree of freedom, whether that moves the body: 1 or 0."""
     found = np.zeros((mjm.nbody, mjm.nv), dtype=np.int32)

@@ -6,6 +6,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constants import MINVAL, TENDON_FIXED, WRAP_CYLINDER, WRAP_PULLEY, WRAP_SPHERE
+from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.wrapping import wrapping
 
 ints = wp.array(dtype=int)
@@ -15,7 +16,7 @@ ints2 = wp.array2d(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_tendon(real), **_velocity(real)}
+    return {**_tendon(real), **_velocity(real), **_bias(real)}
 
 
 def _tendon(real: Any) -> dict[str, wp.Kernel]:
@@ -159,3 +160,61 @@ def _velocity(real: Any) -> dict[str, wp.Kernel]:
             ten_velocity[w, k] = speed
 
     return dict(tendon_vel=tendon_vel)
+
+
+def _bias(real: Any) -> dict[str, wp.Kernel]:
+    t, a = types(real), algebra(real)
+    vec3, spatial = t.vec3, t.spatial
+    rotation, translation, added = a.rotation, a.translation, drivetrain(real).added
+
+    @wp.func
+    def at(motion: spatial, arm: vec3):
+        """The velocity, or acceleration, of the point at ``arm`` that moves along."""
+        return translation(motion) + wp.cross(rotation(motion), arm)
+
+    @wp.kernel
+    def tendon_bias(
+        tendon_actuatorid: ints, actuator_trntype: ints, actuator_trnid: ints2,
+        actuator_armature: wp.array2d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
+        tendon_armature: wp.array2d(dtype=real), tendon_type: ints, tendon_adr: ints, tendon_num: ints,
+        wrap_type: ints, wrap_objid: ints, wrap_prm: wp.array(dtype=real),
+        ten_J_rownnz: ints, ten_J_rowadr: ints, ten_J_colind: ints, site_bodyid: ints, body_rootid: ints,
+        site_xpos: wp.array2d(dtype=vec3), subtree_com: wp.array2d(dtype=vec3), cvel: wp.array2d(dtype=spatial),
+        bias_acc: wp.array2d(dtype=spatial), ten_J: wp.array2d(dtype=real), qfrc_bias: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """What the rotors of tendons add to qfrc_bias: ``J' armature a``, a being its acceleration at ``qacc = 0``.
+
+        A segment of length L along n, whose ends differ in velocity by v and in acceleration by c, has
+        ``a = n·c + (v·v - (n·v)²) / L``. MuJoCo's compiler allows rotors on tendons that go straight between sites.
+        """
+        w = wp.tid()
+        for k in range(tendon_type.shape[0]):
+            rotor = tendon_armature[row(w, tendon_armature), k]
+            rotor = rotor + added(w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid,
+                                  actuator_armature, actuator_gear)  # fmt: skip
+            if tendon_type[k] != TENDON_FIXED and rotor != real(0.0):
+                scale = real(1.0)
+                total = real(0.0)
+                for x in range(tendon_adr[k], tendon_adr[k] + tendon_num[k] - 1):
+                    if wrap_type[x] == WRAP_PULLEY:
+                        scale = real(1.0) / wrap_prm[x]
+                    elif wrap_type[x + 1] != WRAP_PULLEY:
+                        s0, s1 = wrap_objid[x], wrap_objid[x + 1]
+                        b0, b1 = site_bodyid[s0], site_bodyid[s1]
+                        arm0 = site_xpos[w, s0] - subtree_com[w, body_rootid[b0]]
+                        arm1 = site_xpos[w, s1] - subtree_com[w, body_rootid[b1]]
+                        v0, v1 = at(cvel[w, b0], arm0), at(cvel[w, b1], arm1)
+                        c0 = at(bias_acc[w, b0], arm0) + wp.cross(rotation(cvel[w, b0]), v0)
+                        c1 = at(bias_acc[w, b1], arm1) + wp.cross(rotation(cvel[w, b1]), v1)
+                        way = site_xpos[w, s1] - site_xpos[w, s0]
+                        length = wp.length(way)
+                        if b0 != b1 and length > real(MINVAL):
+                            n = way / length
+                            v = v1 - v0
+                            along = wp.dot(n, v)
+                            total = total + scale * (wp.dot(n, c1 - c0) + (wp.dot(v, v) - along * along) / length)
+                for e in range(ten_J_rowadr[k], ten_J_rowadr[k] + ten_J_rownnz[k]):
+                    i = ten_J_colind[e]
+                    qfrc_bias[w, i] = qfrc_bias[w, i] + ten_J[w, e] * rotor * total
+
+    return dict(tendon_bias=tendon_bias)

@@ -56,7 +56,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         body_parentid: ints, body_dofadr: ints, body_dofnum: ints, dof_bodyid: ints, qvel: wp.array2d(dtype=real),
         cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
         cvel: wp.array2d(dtype=spatial), cdof_dot: wp.array2d(dtype=spatial),
-        cacc: wp.array2d(dtype=spatial), cfrc_int: wp.array2d(dtype=spatial), qfrc_bias: wp.array2d(dtype=real),
+        bias_acc: wp.array2d(dtype=spatial), bias_frc: wp.array2d(dtype=spatial), qfrc_bias: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Forces that keep ``qacc = 0``, by recursive Newton-Euler (Featherstone, table 5.1).
 
@@ -68,20 +68,20 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         up = vec3(zero, zero, zero)
         if (opt_disableflags & GRAVITY) == 0:
             up = -opt_gravity[row(w, opt_gravity)]
-        cacc[w, 0] = pair(vec3(zero, zero, zero), up)
-        cfrc_int[w, 0] = spatial(zero, zero, zero, zero, zero, zero)
+        bias_acc[w, 0] = pair(vec3(zero, zero, zero), up)
+        bias_frc[w, 0] = spatial(zero, zero, zero, zero, zero, zero)
         for b in range(1, nbody):
-            acc = cacc[w, body_parentid[b]]
+            acc = bias_acc[w, body_parentid[b]]
             for i in range(body_dofadr[b], body_dofadr[b] + body_dofnum[b]):
                 acc = acc + cdof_dot[w, i] * qvel[w, i]
-            cacc[w, b] = acc
+            bias_acc[w, b] = acc
             momentum = mul_inertia(cinert[w, b], cvel[w, b])
-            cfrc_int[w, b] = mul_inertia(cinert[w, b], acc) + cross_force(cvel[w, b], momentum)
+            bias_frc[w, b] = mul_inertia(cinert[w, b], acc) + cross_force(cvel[w, b], momentum)
         for i in range(nbody - 1):
             b = nbody - 1 - i
             p = body_parentid[b]
-            cfrc_int[w, p] = cfrc_int[w, p] + cfrc_int[w, b]
+            bias_frc[w, p] = bias_frc[w, p] + bias_frc[w, b]
         for i in range(dof_bodyid.shape[0]):
-            qfrc_bias[w, i] = wp.dot(cdof[w, i], cfrc_int[w, dof_bodyid[i]])
+            qfrc_bias[w, i] = wp.dot(cdof[w, i], bias_frc[w, dof_bodyid[i]])
 
     return dict(com_vel=com_vel, rne=rne)

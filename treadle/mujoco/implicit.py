@@ -1,0 +1,175 @@
+"""The implicit integrators: ``(M - h dF/dv) a = F``, with all derivatives or without those of Coriolis forces."""
+
+from functools import cache
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.factor import factorisation
+
+ints = wp.array(dtype=int)
+
+
+@cache
+def kernels(real: Any) -> dict[str, wp.Kernel]:
+    """The kernels of this file for one precision, by stage name."""
+    return {**_symmetric(real), **_general(real), **_free_bodies(real)}
+
+
+def _symmetric(real: Any) -> dict[str, wp.Kernel]:
+    solving = factorisation(real)
+    factor, solve = solving.factor, solving.solve
+
+    @wp.kernel
+    def implicitfast(
+        opt_timestep: wp.array(dtype=real), M_rowadr: ints, M_rownnz: ints, M_colind: ints, mapD2M: ints,
+        M: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
+        qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
+        qH: wp.array2d(dtype=real), qHDiagInv: wp.array2d(dtype=real), qacc_integrated: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """The acceleration of a step; the matrix is symmetric, as of the forces only dampers and actuators count."""
+        w = wp.tid()
+        h = opt_timestep[row(w, opt_timestep)]
+        for e in range(M_colind.shape[0]):
+            qH[w, e] = M[w, e] - h * qDeriv[w, mapD2M[e]]
+        for i in range(M_rowadr.shape[0]):
+            qacc_integrated[w, i] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
+        factor(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv)
+        solve(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv, qacc_integrated)
+
+    return dict(implicitfast=implicitfast)
+
+
+def _general(real: Any) -> dict[str, wp.Kernel]:
+    @wp.kernel
+    def implicit(
+        opt_timestep: wp.array(dtype=real), D_rowadr: ints, D_rownnz: ints, D_colind: ints, D_diag: ints,
+        D_mirror: ints, mapM2D: ints, M: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
+        qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
+        qLU: wp.array2d(dtype=real), qacc_integrated: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """The acceleration of a step, from the full matrix: a product of an upper and a lower triangle.
+
+        As in `factor`, taking the last row first makes nothing outside the pattern of trees.
+        """
+        w = wp.tid()
+        h = opt_timestep[row(w, opt_timestep)]
+        nv = D_rowadr.shape[0]
+        for e in range(D_colind.shape[0]):
+            qLU[w, e] = -h * qDeriv[w, e]
+            if mapM2D[e] >= 0:
+                qLU[w, e] = qLU[w, e] + M[w, mapM2D[e]]
+        for i in range(nv):
+            qacc_integrated[w, i] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
+        for back in range(nv):
+            k = nv - 1 - back
+            first = D_rowadr[k]
+            diagonal = first + D_diag[k]
+            inverse = real(1.0) / qLU[w, diagonal]
+            for e in range(first, diagonal):
+                i = D_colind[e]
+                above = D_mirror[e]
+                share = qLU[w, above] * inverse
+                qLU[w, above] = share
+                x = D_rowadr[i]
+                for f in range(first, diagonal):
+                    while D_colind[x] < D_colind[f]:  # the row of an ancestor has all of these columns
+                        x = x + 1
+                    qLU[w, x] = qLU[w, x] - share * qLU[w, f]
+                qacc_integrated[w, i] = qacc_integrated[w, i] - share * qacc_integrated[w, k]
+        for k in range(nv):
+            diagonal = D_rowadr[k] + D_diag[k]
+            y = qacc_integrated[w, k]
+            for e in range(D_rowadr[k], diagonal):
+                y = y - qLU[w, e] * qacc_integrated[w, D_colind[e]]
+            qacc_integrated[w, k] = y / qLU[w, diagonal]
+
+    return dict(implicit=implicit)
+
+
+def _free_bodies(real: Any) -> dict[str, wp.Kernel]:
+    t, a = types(real), algebra(real)
+    vec3, mat33, inertia = t.vec3, t.mat33, t.inertia
+    six = wp.types.matrix(shape=(6, 6), dtype=real)
+    vec6 = wp.types.vector(length=6, dtype=real)
+    column = a.column
+
+    @wp.func
+    def solve(A: six, b: vec6):
+        """The solution of ``A x = b`` for an almost symmetric, positive definite A."""
+        m = A
+        x = b
+        for k in range(6):
+            inverse = real(1.0) / m[k, k]
+            for i in range(k + 1, 6):
+                share = m[i, k] * inverse
+                for j in range(k + 1, 6):
+                    m[i, j] = m[i, j] - share * m[k, j]
+                x[i] = x[i] - share * x[k]
+        for back in range(6):
+            i = 5 - back
+            y = x[i]
+            for j in range(i + 1, 6):
+                y = y - m[i, j] * x[j]
+            x[i] = y / m[i, i]
+        return x
+
+    @wp.kernel
+    def implicit_free_bodies(
+        opt_timestep: wp.array(dtype=real), body_floats: ints, body_dofadr: ints, M_rowadr: ints, M_rownnz: ints,
+        M_colind: ints, M: wp.array2d(dtype=real), deriv_damping: wp.array2d(dtype=real),
+        qvel: wp.array2d(dtype=real), xpos: wp.array2d(dtype=vec3), xmat: wp.array2d(dtype=mat33),
+        subtree_com: wp.array2d(dtype=vec3), crb: wp.array2d(dtype=inertia),
+        qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
+        qacc_integrated: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """Bodies that float freely are solved by themselves, with the derivatives of their gyroscopic forces.
+
+        With turning velocity w, centre of mass at s, mass m and inertia I about it, all in the world's axes, the
+        force on the centre is ``m w x (w x s)`` and the torque ``w x I w + s x m w x (w x s)``. Derivatives go by the
+        axes R of the body, about which its velocities turn it.
+        """
+        w = wp.tid()
+        h = opt_timestep[row(w, opt_timestep)]
+        for b in range(1, body_floats.shape[0]):
+            if body_floats[b] != 0:
+                first = body_dofadr[b]
+                A = six()
+                rhs = vec6()
+                for r in range(6):
+                    i = first + r
+                    for e in range(M_rowadr[i], M_rowadr[i] + M_rownnz[i]):
+                        c = M_colind[e] - first
+                        A[r, c] = M[w, e]
+                        A[c, r] = M[w, e]
+                for r in range(6):
+                    i = first + r
+                    A[r, r] = A[r, r] - h * deriv_damping[w, i]
+                    rhs[r] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
+                R = xmat[w, b]
+                s = subtree_com[w, b] - xpos[w, b]
+                omega = R * vec3(qvel[w, first + 3], qvel[w, first + 4], qvel[w, first + 5])
+                I = crb[w, b]
+                momentum = vec3(
+                    I[0] * omega[0] + I[3] * omega[1] + I[4] * omega[2],
+                    I[3] * omega[0] + I[1] * omega[1] + I[5] * omega[2],
+                    I[4] * omega[0] + I[5] * omega[1] + I[2] * omega[2],
+                )
+                for c in range(3):  # by the turning velocity along each axis of the body
+                    e = column(R, c)
+                    centre = wp.cross(e, wp.cross(omega, s)) + wp.cross(omega, wp.cross(e, s))
+                    change = vec3(
+                        I[0] * e[0] + I[3] * e[1] + I[4] * e[2],
+                        I[3] * e[0] + I[1] * e[1] + I[5] * e[2],
+                        I[4] * e[0] + I[5] * e[1] + I[2] * e[2],
+                    )
+                    torque = wp.cross(e, momentum) + wp.cross(omega, change) + wp.cross(s, centre) * I[9]
+                    local = wp.transpose(R) * torque
+                    for r in range(3):
+                        A[r, 3 + c] = A[r, 3 + c] + h * I[9] * centre[r]
+                        A[3 + r, 3 + c] = A[3 + r, 3 + c] + h * local[r]
+                x = solve(A, rhs)
+                for r in range(6):
+                    qacc_integrated[w, first + r] = x[r]
+
+    return dict(implicit_free_bodies=implicit_free_bodies)
