@@ -158,7 +158,7 @@ def weight(func: Func, width: int, lanewise: Collection[Op] = ()) -> float:
     return round(0.4 * count(func.body, 1.0) / width, 2)
 
 
-LARGE = 2000  # lines of text from which on a kernel is long straight code, which LLVM polishes in vain
+LARGE = 1000  # lines of text from which on a kernel is long straight code, which LLVM polishes in vain
 
 
 def optimise(module, machine, inline: bool = False, combine: bool = True) -> None:

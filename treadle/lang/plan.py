@@ -16,7 +16,7 @@ import numpy as np
 from ..runtime.array import array
 from ..runtime.fast import packs
 from ..runtime.indexed import indexedarray
-from ..types.core import Indexed, Matrix, Struct, Type, View
+from ..types.core import Matrix, Struct, Type, View
 from ..types.layout import has_floats, is_composite, leaves, pack
 from .held import held_by, holds_arrays
 from .parts import Box, Part, joined, part
@@ -98,8 +98,8 @@ def _asked(site: Site) -> list[tuple[int, ...]]:
 class Plan:
     """One overload of a kernel, as tapes see it.
 
-    ``plain``: arguments are arrays, numbers and vectors; ``native``: or structs and indexed arrays that native launchers
-    take. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments that
+    ``plain``: arguments are arrays, numbers and vectors; ``native``: or structs, indexed arrays too, that native
+    launchers take. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments that
     are laid out. ``asked``: where the arguments are that say which elements a launch reaches. ``vectors``: of host
     vectors, which their owner may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it,
     must stay known; ``writes``: sites that are written. ``pairs``: of launches with tangents, the sites of arrays with
