@@ -11,12 +11,13 @@ import treadle as wp
 
 from ..base.errors import ArrayError
 from ..runtime.adopt import adopt
-from ..runtime.array import array
+from ..runtime.array import array, build
 from ..runtime.device import Device
 from ..runtime.dlpack import from_dlpack
 from ..runtime.elements import Element, element, element_of
-from ..types.core import SCALARS, Scalar, Struct, bf16
+from ..types.core import SCALARS, Scalar, bf16
 from ..types.numpy_types import numpy_dtype, type_of_numpy
+from ..types.records import MAX_DIMS
 from ..types.spelling import spell
 from .extras import jax
 
@@ -92,8 +93,9 @@ def device_from_jax(jax_device: Any) -> Device:
 
 @cache
 def _formats() -> dict[str, Element]:
-    """Scalar elements by the letters of Python's buffers."""
-    return {numpy_dtype(t).char: element_of(t) for t in SCALARS if t is not bf16}
+    """Scalar elements by what Python's buffers call them."""
+    found = {numpy_dtype(t).char: element_of(t) for t in SCALARS if t is not bf16}
+    return {f"{order}{char}": e for char, e in found.items() for order in ("", "=")}
 
 
 def from_jax(jax_array: Any, dtype: Any = None) -> array:
@@ -120,7 +122,15 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
     except (TypeError, KeyError, BufferError, ValueError):
         _FORMATS.update(_formats())
         return _from_jax_slowly(jax_array, dtype)
+    if dtype is None and rows.c_contiguous and 0 < rows.ndim <= MAX_DIMS:
+        dense = scalar.dense[rows.ndim]
+        return build(scalar, rows.shape, rows.strides, scalar.component, address, None, 0, _cpu(), rows, dense)
     return adopt(address, rows.shape, rows.strides, scalar, dtype, rows)
+
+
+@cache
+def _cpu() -> Device:
+    return wp.get_device("cpu")
 
 
 _FORMATS: dict[str, Element] = {}  # filled by the first call
@@ -156,14 +166,12 @@ def to_jax(warp_array: array) -> Any:
     e = warp_array._element
     rows = warp_array._rows()
     if e.halves:
-        return _DLPACK[0](warp_array) if _DLPACK else _loaded()(warp_array)
-    if not warp_array.is_contiguous:
-        if isinstance(e.type, Struct):
-            raise ArrayError(f"JAX has no dtype for the struct {spell(e.type)}")
+        rows = warp_array
+    elif not rows.flags.c_contiguous:
         rows = np.ascontiguousarray(rows)
     try:
         return (_DLPACK[0] if _DLPACK else _loaded())(rows)
-    except BufferError:
+    except (BufferError, ArrayError):
         raise ArrayError(f"JAX has no dtype for {spell(e.type)}") from None
 
 

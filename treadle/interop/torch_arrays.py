@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import ArrayError, LaunchTypeError
 from ..runtime.adopt import adopt
-from ..runtime.array import array
+from ..runtime.array import array, build
 from ..runtime.device import Device, get_device
 from ..runtime.elements import Element, element, element_of
 from ..runtime.streams import Stream, get_stream
@@ -110,14 +110,15 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     24.0
     """
     scalar = _ELEMENTS.get(t.dtype) or _known(t.dtype)
-    size = scalar.size
-    strides = t.stride()
-    steps = (strides[0] * size,) if len(strides) == 1 else tuple([n * size for n in strides])
-    if t.device.type != "cpu":
+    if not t.is_cpu:
         raise ArrayError(f"the tensor lies on {t.device}; here arrays lie on the CPU")
-    if t.is_conj() or t.is_neg():
-        t = t.resolve_conj().resolve_neg()
-    made = adopt(t.data_ptr(), tuple(t.shape), steps, scalar, dtype, t)
+    shape, size = tuple(t.shape), scalar.size
+    if t.is_neg():
+        t = t.resolve_neg()
+    if len(shape) == 1 and dtype is None and t.stride(0) == 1:  # the usual one, quickly
+        made = build(scalar, shape, (size,), size, t.data_ptr(), None, 0, _cpu(), t, scalar.dense[1])
+    else:
+        made = adopt(t.data_ptr(), shape, tuple([n * size for n in t.stride()]), scalar, dtype, t)
     if t._is_view():
         made._capacity = t.untyped_storage().nbytes() - t.storage_offset() * size
     if grad is not None:
@@ -129,7 +130,7 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
                     "the tensor is a result of PyTorch, whose gradient it does not keep",
                     hint="pass t.detach(), or requires_grad=False, or wrap the launch by wp.torch_function",
                 )
-            t.grad = torch().empty_strided(t.shape, strides, dtype=t.dtype).zero_()
+            t.grad = torch().empty_strided(shape, t.stride(), dtype=t.dtype).zero_()
         made.grad = from_torch(_gradient_like(t), dtype, requires_grad=False)
     if retain_grad:
         made.retain_grad = True
@@ -137,6 +138,11 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
 
 
 _ELEMENTS: dict[Any, Element] = {}  # of the dtypes met so far
+
+
+@cache
+def _cpu() -> Device:
+    return get_device("cpu")
 
 
 def _known(torch_dtype: Any) -> Element:
@@ -191,12 +197,20 @@ def to_torch(a: array, requires_grad: bool | None = None) -> Any:
     return made
 
 
+_FROM_NUMPY: list[Any] = []
+
+
+def _loaded() -> Any:
+    _FROM_NUMPY.append(torch().from_numpy)
+    return _FROM_NUMPY[0]
+
+
 def _tensor(a: array) -> Any:
     t = a._element.type
     if isinstance(t, Struct):
         raise ArrayError(f"PyTorch has no dtype for the struct {spell(t)}")
     try:
-        made = torch().from_numpy(a._rows())
+        made = (_FROM_NUMPY[0] if _FROM_NUMPY else _loaded())(a._rows())
     except ValueError as error:
         raise ArrayError(f"PyTorch cannot share {a!r}: {error}") from None
     return made.view(torch().bfloat16) if a._element.halves else made
