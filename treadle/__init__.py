@@ -77,7 +77,7 @@ _HOMES = {
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
                    "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
-                   "GridError DeterminismError LaunchTypeError ArrayError IndexOutOfRange DataRaceError "
+                   "GridError CaptureError DeterminismError LaunchTypeError ArrayError IndexOutOfRange DataRaceError "
                    "KernelAssertionError KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -102,6 +102,7 @@ class Translation(NamedTuple):
             updated=places_of(func, found.updated), beside=places_of(func, found.beside),
         )  # fmt: skip
         made.meta["touched"] = facts_of(func)
+        made.meta["own"] = own_places(func, found)
         if options.active is not None:
             made.meta["winners"] = places_of(func, func.facts["winners"])
             made.meta["seen"] = places_of(func, func.facts["seen"])
@@ -184,21 +185,49 @@ def remembered(kernel: Kernel, short: str | None) -> Binary | None:
 
 def keep(short: str | None, made: Translation, binary: Binary) -> Binary:
     """Leave ``binary`` in the cache under both keys."""
-    binary = disk.store(made.key, binary)
-    if short is not None and made.kept is not None:
-        disk.add_manifest(short, *made.kept)
+    return _keep(short, made.key, made.kept, binary)
+
+
+def _keep(short: str | None, key: str, kept: tuple[Any, str] | None, binary: Binary) -> Binary:
+    binary = disk.store(key, binary)
+    if short is not None and kept is not None:
+        disk.add_manifest(short, *kept)
     return binary
 
 
-def compiled(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Binary:
-    """The code of a variant: by its short key and manifest if those are known, else translated and built."""
-    short = short_key(kernel, types, options)
-    binary = remembered(kernel, short)
-    if binary is None:
-        with collector_off():
-            made = translate(kernel, types, options)
-            binary = keep(short, made, disk.load(made.key) or made.draft().binary())
-    return binary
+class Making:
+    """The code of a variant on its way: found by its short key and manifest if those are known, else translated; what
+    LLVM has to do may be done meanwhile by another thread. ``meta`` is what the runtime must know of it."""
+
+    __slots__ = ("_binary", "_draft", "_job", "_keys", "meta")
+
+    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
+        short = short_key(kernel, types, options)
+        self._binary = remembered(kernel, short)
+        if self._binary is None:
+            with collector_off():
+                self._translate(short, translate(kernel, types, options), begin)
+        self.meta = self._draft.meta if self._binary is None else self._binary.meta
+
+    def _translate(self, short: str | None, made: Translation, begin: bool) -> None:
+        from ..codegen.workers import Job
+
+        self._keys = short, made.key, made.kept
+        known = disk.load(made.key)
+        if known is not None:
+            self._binary = _keep(*self._keys, known)
+            return
+        self._draft = made.draft()
+        self._job = Job(self._draft.text, self._draft.target)
+        if begin:
+            self._job.begin()
+
+    def binary(self) -> Binary:
+        """The code, as soon as it is there."""
+        if self._binary is None:
+            self._binary = _keep(*self._keys, self._draft.binary(self._job.code()))
+            del self._draft, self._job
+        return self._binary
 
 
 def load_compiler() -> None:
@@ -213,25 +242,42 @@ def load_compiler() -> None:
 
 
 class Variant:
-    """One machine-code form of an overload, ready to launch: ``program`` is what the runtime runs."""
+    """One machine-code form of an overload. ``program`` is what the runtime runs, ``meta`` what is known of it before
+    it is there. ``begin``: somebody will ask for the program soon, another thread may compile it meanwhile."""
 
-    __slots__ = ("options", "program")
+    __slots__ = ("_making", "_program", "_what", "meta", "options")
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options):
+    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
         install()
-        binary = compiled(kernel, types, options)
+        self.options = options
+        self._making = Making(kernel, types, options, begin)
+        self._program: Program | None = None
+        self._what = kernel.key, [p.name for p in kernel.parameters], types
+        self.meta = self._making.meta
+
+    @property
+    def program(self) -> Program:
+        """The code, loaded."""
+        if self._program is None:
+            with _lock:
+                if self._program is None:
+                    self._program = self._load()
+                    self._making = None
+        return self._program
+
+    def _load(self) -> Program:
+        binary, options = self._making.binary(), self.options
+        key, names, types = self._what
         rank = binary.meta["rank"]
         entry = get_device().load(binary)
-        names = [p.name for p in kernel.parameters]
         low, high = 0, MAX_THREADS  # the last extents it is for
         if rank > 1 and options.grid > 1:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
-        self.options = options
         grid = options.grid if rank else 0
         if options.tangents is not None:  # parameters for tangents follow the others
             names += [f"tangent of {name}" for name, t in zip(names, types) if has_tangent(t)]
             types += tuple([t for t in types if has_tangent(t)])
-        self.program = Program(entry, types, kernel.key, names, options.checked, grid, low, high, options.shared)
+        return Program(entry, types, key, names, options.checked, grid, low, high, options.shared)
 
 
 class Overload:
@@ -254,14 +300,17 @@ class Overload:
         unroll = config.max_unroll if unroll is None else unroll
         return Options(unroll, checked, rows, width, fuse=bool(kernel.option("fuse_fp")), block=kernel.block)
 
-    def variant(self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False) -> Variant:
-        """The variant for a grid of ``dims``, compiled when first asked for."""
+    def variant(
+        self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False, begin: bool = False
+    ) -> Variant:
+        """The variant for a grid of ``dims``, translated when first asked for; ``begin`` lets another thread compile
+        it."""
         races = config.check_races and checked is not False
         options = self._options(False, True if races else checked)
-        return self._find(dims, options._replace(shared=shared, races=races))
+        return self._find(dims, options._replace(shared=shared, races=races), begin)
 
-    def _find(self, dims: tuple[int, ...], options: Options) -> Variant:
-        """The variant for ``options`` and a grid of ``dims``, compiled when first asked for."""
+    def _find(self, dims: tuple[int, ...], options: Options, begin: bool = False) -> Variant:
+        """The variant for ``options`` and a grid of ``dims``, translated when first asked for."""
         if len(dims) > 1:
             options = options._replace(grid=len(dims), rows=dims[-1] >= options.width)
         found = self.variants.get(options)
@@ -269,14 +318,16 @@ class Overload:
             with _lock:
                 found = self.variants.get(options)
                 if found is None:
-                    found = self.variants[options] = Variant(self._kernel, self.types, options)
+                    found = self.variants[options] = Variant(self._kernel, self.types, options, begin)
         return found
 
     def adjoint(
         self, dims: tuple[int, ...], active: tuple[str, ...], aliased: tuple[str, ...] = (), shared: bool = False
     ) -> Variant:
-        """The adjoint for a grid of ``dims``: it adds to the gradients of the arrays at the paths ``active``."""
-        return self._find(dims, self._options(False, None)._replace(active=active, aliased=aliased, shared=shared))
+        """The adjoint for a grid of ``dims``: it adds to the gradients of the arrays at the paths ``active``. Who wants
+        one usually wants more of them, so another thread begins to compile it."""
+        options = self._options(False, None)._replace(active=active, aliased=aliased, shared=shared)
+        return self._find(dims, options, begin=True)
 
     def tangent(
         self, dims: tuple[int, ...], tangents: tuple[str, ...], active: tuple[str, ...] | None = None,
@@ -285,7 +336,8 @@ class Overload:
         """Forward mode for a grid of ``dims``: what stands at the paths ``tangents`` has tangents other than zero. With
         ``active`` the adjoint of that launch, for gradients of the arrays at these paths and of their tangents."""
         options = self._options(False, None)
-        return self._find(dims, options._replace(tangents=tangents, active=active, aliased=aliased, shared=shared))
+        options = options._replace(tangents=tangents, active=active, aliased=aliased, shared=shared)
+        return self._find(dims, options, begin=active is not None)
 
     def translation(self) -> tuple[str | None, Translation] | None:
         """For a plain launch: the short key and the lowered IR; None where the cache knows the code."""
@@ -299,17 +351,31 @@ class Overload:
 
 
 def prepare(overloads: list[Overload], processes: int | None = None) -> list[TreadleError]:
-    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, in several processes.
+    """Compile and load what plain launches of ``overloads`` need; what the cache lacks, on several cores.
 
     Returns: why some of them cannot be compiled; the others are loaded.
     """
+    many = processes or config.compile_workers
+    errors = _in_processes(overloads, many) if many else []
+    begun = []
+    for o in overloads:
+        try:
+            begun.append(o.variant((1,), begin=True))
+        except TreadleError as error:
+            errors.append(error)
+    for variant in begun:
+        variant.program  # noqa: B018  is loaded when it is asked for
+    return list({str(error): error for error in errors}.values())
+
+
+def _in_processes(overloads: list[Overload], processes: int) -> list[TreadleError]:
+    """Fill the cache with what ``overloads`` need, in so many processes."""
     from ..codegen.workers import compile_all
 
-    missing, good, errors = [], [], []
+    missing, errors = [], []
     for o in overloads:
         try:
             made = o.translation()
-            good.append(o)
         except TreadleError as error:
             errors.append(error)
             continue
@@ -319,8 +385,6 @@ def prepare(overloads: list[Overload], processes: int | None = None) -> list[Tre
     codes = compile_all([(draft.text, draft.target) for draft in drafts], processes)
     for (short, made), draft, code in zip(missing, drafts, codes, strict=True):
         keep(short, made, draft.binary(code))
-    for o in good:
-        o.variant((1,))
     return errors
 
 
@@ -365,6 +429,24 @@ def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:
                  "column": span.column, "end_column": span.end_column}
         rank = func.facts.get("ndim", 0)
         found.append({**place, "grid": n if rank > 1 else -1} if kind == "tid" else {**place, "index": n})
+    return found
+
+
+def own_places(func: Func, effects: Any) -> list[list[Any]] | None:
+    """Of each array that a kernel touches, or of its gradient: where it stands, on which of its dimensions the axes of
+    the grid stand, or None where threads meet in it, and whether it is written. No list where more than that matters:
+    memory that no parameter leads to, an order of threads, output."""
+    from ..ir.effects import UNKNOWN
+
+    touched = {root: touch for root, touch in effects.roots.items() if not touch.private}
+    if UNKNOWN in touched or effects.order != "free" or effects.prints or not effects.bounded:
+        return None
+    if any(touch.foreign for touch in touched.values()):
+        return None
+    found = []
+    for path, touch in zip(places_of(func, touched), touched.values(), strict=True):
+        place = [*next(iter(touch.places))] if touch.own else None
+        found.append([path, place, touch.written or bool(touch.accumulated)])
     return found
 
 

@@ -8,8 +8,10 @@ native code, with buffers that change from call to call.
 from __future__ import annotations
 
 import ctypes
+import struct
 import weakref
 from array import array as words
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,13 +19,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import CaptureError, LaunchError
-from ..types.core import View
-from ..types.layout import leaves
-from ..types.records import ARGS_BYTES, ENTRY, ENTRY_KINDS, GRAPH, RELOC, REPLAY, SCRATCH, SELF, STOPPED, Memory
+from ..types.records import (
+    ABSOLUTE,
+    ARGS_BYTES,
+    ENTRY,
+    ENTRY_KINDS,
+    GRAPH,
+    RELOC,
+    REPLAY,
+    SCRATCH,
+    SELF,
+    STOPPED,
+    Memory,
+)
 from . import fast, native, prints
 from .array_views import product
 from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop
-from .launch import WORTH_WORKERS, Program
+from .chains import Chain, chained
+from .launch import WORTH_WORKERS
 from .memory import span
 
 LASTING = 512 * WORTH_WORKERS  # ns of work from which on Ctrl-C should end a replay
@@ -149,10 +162,14 @@ class Table:
         _refuse_overlaps(self.ranges)
         self.scratch, self._places = _own_memory(graph.blocks if inputs else [])
         self.entries: list[Any] = []
-        self.work, self.loops = 0.0, False
+        self.work, self.loops, self.chains = 0.0, False, 0
+        self._dead = [b for b in graph.blocks if b.nbytes and (b.held is None or b.held() is None)]
+        self._touching = _touching(graph.entries, self._dead)
+        self._tables: list[Any] = []
         self._rows: list[dict[str, int]] = []
         self._blobs = bytearray()
         self._relocs: list[tuple[int, int, int]] = []
+        self._own: list[tuple[int, int]] = []  # addresses in the block that lead to places in it
         self._add(graph.entries)
         self._lay_out()
 
@@ -178,9 +195,15 @@ class Table:
     # ---- rows
 
     def _add(self, body: list[Entry]) -> None:
-        for entry in body:
-            if isinstance(entry, Launch):
+        found = [*chained(body, self._touching, self._dead)]
+        gone = [block for chain in found if isinstance(chain, Chain) for block in chain.blocks]
+        for entry in found:
+            if isinstance(entry, Chain):
+                self._add_chain(entry)
+            elif isinstance(entry, Launch):
                 self._add_launch(entry)
+            elif isinstance(entry, Call) and entry.name == "zero" and _lies_in(entry, gone):
+                continue
             elif isinstance(entry, Call):
                 self.work += entry.nbytes / 10
                 row = self._row("call", entry, code=functions().calls.get(entry.name) or int(entry.name))
@@ -225,7 +248,32 @@ class Table:
             "launch", entry, code=program.record.address)  # fmt: skip
         row.update(size=size, checked=int(program.checked), prints=int(bool(meta.get("prints"))))
         row.update({f"dim{k}": n for k, n in enumerate((*entry.dims, 1, 1, 1)[:4])})
-        self._arguments(row, entry.packed, pointers_of(program))
+        self._arguments(row, entry.packed, program.pointers)
+
+    def _add_chain(self, chain: Chain) -> None:
+        dims, size = chain.members[0].dims, product(chain.members[0].dims)
+        self.chains += 1
+        row = self._row("chain", chain.members[0], size=size, target=len(chain.members), chunk=chain.chunk)
+        row.update({f"dim{k}": n for k, n in enumerate((*dims, 1, 1, 1)[:4])})
+        row.update(shared=int(chain.work >= WORTH_WORKERS), checked=int(chain.members[0].program.checked))
+        ranges: dict[tuple[int, int, int], bool] = {}
+        for each in chain.uses if self.ranges or self.scratch else ():
+            for u in each:
+                symbol, delta = self._symbol(u.low)
+                where = (ABSOLUTE, u.low) if symbol is None else (symbol, delta)
+                key = *where, u.high - u.low
+                ranges[key] = u.written or ranges.get(key, False)
+        row.update(ranges=self._table([(*key, int(written)) for key, written in ranges.items()]), nranges=len(ranges))
+        for member, patches in zip(chain.members, chain.patches, strict=True):
+            self._add_launch(member)
+            own = self._rows[-1]
+            own.update(entry=member.program.entry.address, patches=self._table(patches), npatches=len(patches))
+
+    def _table(self, rows: Sequence[Sequence[int]]) -> int:
+        """The address of a table of numbers, which stays as long as this one."""
+        made = words("q", [n for row in rows for n in row] or [0])
+        self._tables.append(made)
+        return made.buffer_info()[0]
 
     def _arguments(
         self, row: dict[str, int], content: bytes, pointers: tuple[int, ...], own: tuple[tuple[int, int], ...] = ()
@@ -246,7 +294,7 @@ class Table:
             found += [(at, SELF, delta) for at, delta in own]
         row.update(args=begin, nbytes=len(content), relocs=len(self._relocs), nrelocs=len(found))
         self._relocs += found
-        self._own = [*getattr(self, "_own", []), *[(begin + at, begin + delta) for at, delta in own]]
+        self._own += [(begin + at, begin + delta) for at, delta in own]
 
     def _symbol(self, address: int) -> tuple[int | None, int]:
         """What of a call an address depends on, and how many bytes behind it it lies."""
@@ -280,7 +328,7 @@ class Table:
         record["count"], record["scratch"] = len(self._rows), self.scratch
         record["listens"], record["short"] = self.loops or self.work > LASTING, self.short
         self.address = record.address
-        del self._rows, self._blobs, self._relocs, self._own
+        del self._rows, self._blobs, self._relocs, self._own, self._touching, self._dead
         _tables[self.address] = self
         weakref.finalize(self, _free_spare, record)
 
@@ -288,20 +336,6 @@ class Table:
 def _free_spare(record: Memory) -> None:
     if record["spare"]:
         ctypes.pythonapi.PyMem_RawFree(ctypes.c_void_p(record["spare"]))
-
-
-@cache
-def pointers_of_type(t: Any) -> tuple[int, ...]:
-    """Where addresses of data and of gradients stand in a value of type ``t``."""
-    found = [0] if isinstance(t, View) else [leaf.offset for leaf in leaves(t) if isinstance(leaf.type, View)]
-    return tuple([at + k for at in found for k in (0, 8)])
-
-
-def pointers_of(program: Program) -> tuple[int, ...]:
-    """The same among the arguments of a program."""
-    return tuple([
-        offset + at for t, offset in zip(program.signature, program.offsets, strict=True) for at in pointers_of_type(t)
-    ])  # fmt: skip
 
 
 def _range_of(a: Any) -> tuple[int, int, int]:
@@ -315,6 +349,33 @@ def _refuse_overlaps(ranges: list[tuple[int, int, int]]) -> None:
     for (_, end, _), (begin, _, _) in zip(sorted(ranges), sorted(ranges)[1:]):
         if begin < end:
             raise CaptureError("inputs of a graph lie over each other")
+
+
+def _lies_in(zero: Call, blocks: list[Block]) -> bool:
+    (low,) = struct.unpack_from("<Q", zero.words)
+    return any(block.address <= low and low + zero.nbytes <= block.address + block.nbytes for block in blocks)
+
+
+def _touching(entries: list[Entry], blocks: list[Block]) -> dict[int, list[Entry]]:
+    """Which entries have an address in which of ``blocks``, by the ids of these."""
+    found: dict[int, list[Entry]] = {id(block): [] for block in blocks}
+    order = sorted(blocks, key=lambda block: block.address)
+    starts = [block.address for block in order]
+    for entry in every(entries) if blocks else ():
+        for address in _addresses(entry):
+            k = bisect_right(starts, address) - 1
+            if k >= 0 and address < starts[k] + order[k].nbytes and entry not in found[id(order[k])][-1:]:
+                found[id(order[k])].append(entry)
+    return found
+
+
+def _addresses(entry: Entry) -> list[int]:
+    """The addresses that an entry names."""
+    if isinstance(entry, Launch):
+        return [struct.unpack_from("<Q", entry.packed, at)[0] for at in entry.program.pointers]
+    if isinstance(entry, Call):
+        return [struct.unpack_from("<Q", entry.words, at)[0] for at in entry.pointers]
+    return [entry.condition]
 
 
 def _own_memory(blocks: list[Block]) -> tuple[int, list[tuple[int, int, int]]]:

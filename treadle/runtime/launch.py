@@ -37,7 +37,7 @@ from . import capture, faults, native, prints
 from .array_views import product
 from .cpu import Entry
 from .memory import span
-from .packing import packer
+from .packing import packer, pointers_of
 
 WORTH_WORKERS = 20_000  # ns of work from which on the workers help
 WORTH_A_CHUNK = 2_000  # ns of work that a chunk has at least, if 64 threads have it
@@ -94,9 +94,9 @@ class Program:
         shared: whether it is only for launches in which arrays that it updates lie over each other.
     """
 
-    __slots__ = ("__weakref__", "_keep", "args_size", "checked", "entry", "instead", "last_max", "last_min", "name",
-                 "offsets", "beside", "own", "packers", "parameter_table", "parameters", "rank", "record", "shared",
-                 "signature", "updated")  # fmt: skip
+    __slots__ = ("__weakref__", "_keep", "_pointers", "args_size", "beside", "checked", "entry", "instead", "last_max",
+                 "last_min", "name", "offsets", "own", "packers", "parameter_table", "parameters", "rank", "record",
+                 "shared", "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
                  checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_THREADS,
@@ -106,6 +106,7 @@ class Program:
         self.rank, self.last_min, self.last_max, self.shared = rank, last_min, last_max, shared
         self.instead: Program | None = None  # what native launchers run where arrays lie over each other
         self.offsets, self.args_size = pack(signature)
+        self._pointers: tuple[int, ...] | None = None
         self.packers = tuple(packer(t) for t in signature)
         meta = entry.meta
         self.own = [self._own_access(access) for access in meta.get("own_index", ())]
@@ -140,6 +141,15 @@ class Program:
         record["atomics"], record["natomics"] = tables[0].buffer_info()[0], len(atomics)
         record["own"], record["nown"] = tables[1].buffer_info()[0], len(self.own)
         record["updated"], record["nupdated"] = tables[2].buffer_info()[0], len(updated)
+
+    @property
+    def pointers(self) -> tuple[int, ...]:
+        """Where addresses of arrays and of gradients stand among the arguments."""
+        if self._pointers is None:
+            self._pointers = tuple([
+                offset + at for t, offset in zip(self.signature, self.offsets, strict=True) for at in pointers_of(t)
+            ])  # fmt: skip
+        return self._pointers
 
     def leaf(self, path: Sequence[int | str]) -> Leaf:
         """The array that ``path`` (parameter, field…) leads to, or its gradient where "grad" is last."""
@@ -225,12 +235,12 @@ class Program:
 
     def meets(self, packed: bytearray) -> bool:
         """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data."""
-        ranges = sorted([_bytes_of(packed, leaf) for leaf in self.updated])
+        ranges = sorted([bytes_of(packed, leaf) for leaf in self.updated])
         apart = all(end <= after for (_, end), (after, _) in zip(ranges, ranges[1:]))
-        if not apart or any(_folds(packed, leaf) for leaf in self.updated):
+        if not apart or any(folds(packed, leaf) for leaf in self.updated):
             return True
-        gradients = [_bytes_of(packed, leaf) for leaf in self.updated if leaf.gradient]
-        data = [_bytes_of(packed, leaf) for leaf in self.beside]
+        gradients = [bytes_of(packed, leaf) for leaf in self.updated if leaf.gradient]
+        data = [bytes_of(packed, leaf) for leaf in self.beside]
         return any(low < end and begin < high for low, high in gradients for begin, end in data)
 
     def check_own(self, packed: bytearray, dims: tuple[int, ...]) -> None:
@@ -365,7 +375,7 @@ def _extent_row(leaf: Leaf, kind: str = "data") -> tuple[int, ...]:
     return UPDATED_KINDS[kind], leaf.offset, leaf.pointer, view.ndim, elements, size, 0, 0, view.planar, 0, 0, 0
 
 
-def _bytes_of(packed: bytearray, leaf: Leaf) -> tuple[int, int]:
+def bytes_of(packed: bytearray, leaf: Leaf) -> tuple[int, int]:
     """The addresses from which and up to which an array lies."""
     view = leaf.view
     data, grad, *rest = struct.unpack_from(f"<QQ{2 * view.ndim + 1}q", packed, leaf.offset)
@@ -378,7 +388,7 @@ def _bytes_of(packed: bytearray, leaf: Leaf) -> tuple[int, int]:
     return data + low, data + high
 
 
-def _folds(packed: bytearray, leaf: Leaf) -> bool:
+def folds(packed: bytearray, leaf: Leaf) -> bool:
     """Whether elements of an array may lie over each other: a stride is smaller than what all dimensions with smaller
     ones reach over."""
     view = leaf.view

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..types.core import Bucketed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, bf16
+from ..types.layout import leaves
 from ..types.numbers import bf16_bits, bf16_values
 from ..types.promotion import fits
 from ..types.spelling import spell
@@ -32,6 +33,13 @@ def code_of(t: Scalar) -> str:
         return _FLOAT_CODES[t.bits]
     code = _INT_CODES[t.bits]
     return code if t.kind == "i" else code.upper()
+
+
+@cache
+def pointers_of(t: Type) -> tuple[int, ...]:
+    """Where the addresses of data and of gradients stand in a value of type ``t``."""
+    found = [leaf.offset for leaf in leaves(t) if isinstance(leaf.type, View)]
+    return tuple([at + k for at in found for k in (0, 8)])
 
 
 def number(value: Any, t: Scalar) -> Any:

@@ -139,22 +139,34 @@ ENV = words(
 )
 
 # A graph as native code runs it: `count` entries, one after the other. `scratch` bytes are each call's own; `spare` is
-# a block of them that the last call left. `listens`: it may last, so Ctrl-C should end it; `short`: other Python threads
-# need not run meanwhile.
+# a block of them that the last call left. `listens`: it may last, so Ctrl-C should end it; `short`: it is over before
+# other Python threads would notice.
 GRAPH = words("env entries count scratch spare listens short")
 
-# One entry of a graph (see ENTRY_KINDS). `code`: the kernel's entry, its program, the function to call, or the members
-# of a chain; `args`, of `nbytes`: the arguments, in which `nrelocs` addresses at `relocs` depend on the call. `target`:
-# the entry that comes next instead; of chains how many members there are, each an entry of kind "run".
+# One entry of a graph (see ENTRY_KINDS). `code`: the kernel's entry, its program, or the function to call; `args`, of
+# `nbytes`: the arguments, in which `nrelocs` addresses at `relocs` depend on the call. `target`: the entry that comes
+# next instead. The `target` entries behind one of kind "chain" are its members, which go chunk by chunk, of `chunk`
+# threads, on the workers if `shared`; unless memory at `ranges` (`nranges` of them, see RANGE) lies over each other:
+# then one after the other. `entry` of a member is its kernel's entry, `patches` its arguments that change by chunk.
 ENTRY = words(
-    "kind code args nbytes relocs nrelocs size dim0 dim1 dim2 dim3 checked prints target chunk shared extra"
+    "kind code args nbytes relocs nrelocs size dim0 dim1 dim2 dim3 checked prints target chunk shared ranges nranges "
+    "entry patches npatches"
 )
 ENTRY_KINDS = {name: i for i, name in enumerate("run launch call skip jump chain".split())}
+
+# Memory that a chain works on: `nbytes` from `delta` bytes behind what `symbol` stands for (see RELOC; ABSOLUTE: 0).
+RANGE = words("symbol delta nbytes written")
+
+# An array of a chain that needs no memory but a chunk's: the address among arguments, bytes of an element, and where
+# in the worker's scratch it lies.
+PATCH = words("at step offset")
+CHUNK_SCRATCH = 32768  # bytes of a worker's scratch
+MOST_CHAINED = 16  # launches in a chain
 
 # An address among arguments, `at` bytes from their begin: `delta` bytes behind what `symbol` stands for: the buffer of
 # that number in the table of the call, the call's scratch (-1), or the arguments themselves (-2).
 RELOC = words("at symbol delta")
-SCRATCH, SELF = -1, -2
+SCRATCH, SELF, ABSOLUTE = -1, -2, -3
 
 # What a replay that failed says: the entry's number, and the fault.
 REPLAY = words("entry " + " ".join(FAULT.at))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from ...types.records import (
     ARGS_BYTES,
     BYTES,
+    CHUNK_SCRATCH,
     ENTRY,
     ENTRY_KINDS,
     ENV,
@@ -20,10 +21,14 @@ from ...types.records import (
     GRAPH,
     LAUNCH,
     LOG,
-    MAX_AXES,
     MAX_DIMS,
+    MOST_CHAINED,
+    PATCH,
+    POOL,
+    RANGE,
     RELOC,
     REPLAY,
+    SCRATCH,
     SELF,
     SPREAD,
     STOPPED,
@@ -33,8 +38,7 @@ from .text import Code, Var
 
 WORDS = 3  # arguments of a function that an entry calls
 # What the chunks of a chain share; lies on the stack of who replays.
-CHAIN = words("members count launch chunk size")
-MOST_CHAINED = 16  # launches in a chain
+CHAIN = words("members count launch args chunk size")
 
 _DECLARE = """declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -49,7 +53,7 @@ def graph() -> str:
     reported a fault, which ``report`` tells (``REPLAY``); 2 where Ctrl-C ended the replay; 3 where memory for scratch
     cannot be had.
     """
-    steps = _settle() + _run_chunk() + _run_chain() + _replay()
+    steps = _base() + _settle() + _run_chunk() + _links_apart() + _run_chain() + _replay()
     return _DECLARE + _move() + _zero() + _spread() + steps + _launch_graph()
 
 
@@ -126,11 +130,9 @@ def _settle() -> str:
     with c.for_(nrelocs) as i:
         reloc = c.at(relocs, c.op("mul", "i64", i, RELOC.size))
         symbol = c.load("i64", reloc, RELOC["symbol"])
-        base = c.var("ptr", "%scratch")
+        base = c.var("ptr", c.call("ptr", "@base_of", ("i64", symbol), ("ptr", "%table"), ("ptr", "%scratch")))
         with c.if_(c.op("icmp eq", "i64", symbol, SELF)):
             base.set("%buffer")
-        with c.if_(c.op("icmp sge", "i64", symbol, 0)):
-            base.set(c.load("ptr", "%table", c.op("shl", "i64", symbol, 3)))
         address = c.at(base.get(), c.load("i64", reloc, RELOC["delta"]))
         c.store("ptr", address, "%buffer", c.load("i64", reloc, RELOC["at"]))
     c.ret("%buffer")
@@ -155,33 +157,86 @@ def _run_chunk() -> str:
     full = c.op("add", "i64", begin, chunk)
     end = c.select(c.op("icmp slt", "i64", full, size), "i64", full, size)
     members, launch = c.load("ptr", "%chain", CHAIN["members"]), c.load("ptr", "%chain", CHAIN["launch"])
+    settled = c.load("ptr", "%chain", CHAIN["args"])
+    scratch, patched = c.stack(CHUNK_SCRATCH), c.stack(ARGS_BYTES)
+    stop = c.atomic_load("i32", c.load("ptr", launch, LAUNCH["stop"]), 0, "monotonic")
+    with c.if_(c.op("icmp ne", "i32", stop, 0)):
+        c.ret(STOPPED)
     with c.for_(c.load("i64", "%chain", CHAIN["count"])) as k:
         member = c.at(members, c.op("mul", "i64", k, ENTRY.size))
-        stop = c.atomic_load("i32", c.load("ptr", launch, LAUNCH["stop"]), 0, "monotonic")
-        with c.if_(c.op("icmp ne", "i32", stop, 0)):
-            c.ret(STOPPED)
+        args = c.var("ptr", c.load("ptr", settled, c.op("shl", "i64", k, 3)))
+        npatches = c.load("i64", member, ENTRY["npatches"])
+        with c.if_(c.op("icmp ne", "i64", npatches, 0)):
+            nbytes = c.load("i64", member, ENTRY["nbytes"])
+            c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {patched}, ptr {args.get()}, i64 {nbytes}, i1 false)")
+            patches = c.load("ptr", member, ENTRY["patches"])
+            with c.for_(npatches) as j:
+                patch = c.at(patches, c.op("mul", "i64", j, PATCH.size))
+                there = c.at(scratch, c.load("i64", patch, PATCH["offset"]))
+                back = c.op("mul", "i64", begin, c.load("i64", patch, PATCH["step"]))
+                address = c.at(there, c.op("sub", "i64", 0, back))
+                c.store("ptr", address, patched, c.load("i64", patch, PATCH["at"]))
+            args.set(patched)
         at = ("i64", begin), ("i64", end), ("ptr", "null")
-        args = ("ptr", c.load("ptr", member, ENTRY["args"])), ("ptr", launch)
-        status = c.call("i32", c.load("ptr", member, ENTRY["code"]), *args, *at)
+        status = c.call("i32", c.load("ptr", member, ENTRY["entry"]), ("ptr", args.get()), ("ptr", launch), *at)
         with c.if_(c.op("icmp ne", "i32", status, 0)):
             c.ret(status)
     c.ret(0)
     return c.text()
 
 
+def _base() -> str:
+    """``@base_of(symbol, table, scratch)``: what an address depends on."""
+    c = Code("base_of", "ptr", [("i64", "symbol"), ("ptr", "table"), ("ptr", "scratch")], "internal")
+    with c.if_(c.op("icmp sge", "i64", "%symbol", 0)):
+        c.ret(c.load("ptr", "%table", c.op("shl", "i64", "%symbol", 3)))
+    with c.if_(c.op("icmp eq", "i64", "%symbol", SCRATCH)):
+        c.ret("%scratch")
+    c.ret("null")
+    return c.text()
+
+
+def _links_apart() -> str:
+    """``@links_apart(item, table, scratch)``: whether no two ranges of a chain meet, one of which is written."""
+    c = Code("links_apart", "i1", [("ptr", "item"), ("ptr", "table"), ("ptr", "scratch")], "internal")
+    rows, count = c.load("ptr", "%item", ENTRY["ranges"]), c.load("i64", "%item", ENTRY["nranges"])
+
+    def place(i: str) -> tuple[str, str, str, str]:
+        row = c.at(rows, c.op("mul", "i64", i, RANGE.size))
+        symbol, delta, nbytes, written = (c.load("i64", row, RANGE[name]) for name in RANGE.at)
+        given = ("i64", symbol), ("ptr", "%table"), ("ptr", "%scratch")
+        base = c.cast("ptrtoint", "ptr", c.call("ptr", "@base_of", *given), "i64")
+        low = c.op("add", "i64", base, delta)
+        return low, c.op("add", "i64", low, nbytes), written, symbol
+
+    with c.for_(count) as i:
+        low, high, written, symbol = place(i)
+        with c.for_(i) as j:
+            begin, end, also, other = place(j)
+            meets = c.op("and", "i1", c.op("icmp ult", "i64", begin, high), c.op("icmp ult", "i64", low, end))
+            matters = c.op("icmp ne", "i64", c.op("or", "i64", written, also), 0)
+            moves = c.op("icmp ne", "i64", symbol, other)  # those that go together were compared before
+            with c.if_(c.op("and", "i1", c.op("and", "i1", meets, moves), matters)):
+                c.ret("false")
+    c.ret("true")
+    return c.text()
+
+
 def _run_chain() -> str:
-    """``@run_chain(env, entry, launch)``: all chunks, on the workers where they are worth it and free."""
-    c = Code("run_chain", "i32", [("ptr", "env"), ("ptr", "item"), ("ptr", "launch")], "internal")
+    """``@run_chain(env, item, launch, args)``: all chunks, on the workers where they are worth it and free."""
+    params = [("ptr", "env"), ("ptr", "item"), ("ptr", "launch"), ("ptr", "args")]
+    c = Code("run_chain", "i32", params, "internal")
     chain = c.stack(CHAIN.size)
     size, chunk = _grid(c, "%item", "%launch"), c.load("i64", "%item", ENTRY["chunk"])
-    c.store("ptr", "%launch", chain, CHAIN["launch"])
-    c.store("ptr", c.at("%item", ENTRY.size), chain, CHAIN["members"])
-    c.store("i64", c.load("i64", "%item", ENTRY["target"]), chain, CHAIN["count"])
-    for name, value in (("chunk", chunk), ("size", size)):
+    for name, place in (("launch", "%launch"), ("members", c.at("%item", ENTRY.size)), ("args", "%args")):
+        c.store("ptr", place, chain, CHAIN[name])
+    for name, value in (("chunk", chunk), ("size", size), ("count", c.load("i64", "%item", ENTRY["target"]))):
         c.store("i64", value, chain, CHAIN[name])
     n = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", chunk, 1)), chunk)
     pool = c.load("ptr", "%env", ENV["pool"])
     with c.if_(c.op("icmp ne", "i64", c.load("i64", "%item", ENTRY["shared"]), 0)):
+        with c.if_(c.op("icmp eq", "i32", c.atomic_load("i32", pool, POOL["limit"]), 0)):
+            c.call("void", c.load("ptr", "%env", ENV["start"]))  # the first work that is worth workers
         with c.if_(c.call("i1", c.load("ptr", "%env", ENV["try_lock"]), ("ptr", pool))):
             task = ("ptr", pool), ("ptr", "@run_links"), ("ptr", chain), ("i64", n)
             status = c.call("i32", c.load("ptr", "%env", ENV["run_tasks"]), *task)
@@ -236,7 +291,7 @@ def _take_scratch(c: Code, env: str, nbytes: str, scratch: Var) -> None:
 def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
     """Go through the table until it ends or something fails."""
     launch, fault, log, shadow = (c.stack(r.size) for r in (LAUNCH, FAULT, LOG, LOG))
-    buffer = c.stack(ARGS_BYTES)
+    buffer, each = c.stack(ARGS_BYTES), c.stack(8 * MOST_CHAINED)
     for place, record in ((fault, FAULT), (log, LOG), (shadow, LOG)):
         c.line(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {record.size}, i1 false)")
     stop = c.load("ptr", env, ENV["stop"])
@@ -274,8 +329,12 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
             status.set(c.call("i32", c.load("ptr", env, ENV["drive"]), *given))
             _after_launch(c, env, entry, k, log, shadow)
         with c.if_(is_("chain")):
-            number.set(c.op("add", "i64", number.get(), c.load("i64", entry, ENTRY["target"])))
-            status.set(c.call("i32", "@run_chain", ("ptr", env), ("ptr", entry), ("ptr", launch)))
+            with c.if_(c.call("i1", "@links_apart", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch))):
+                members = c.load("i64", entry, ENTRY["target"])
+                _settle_members(c, entry, members, scratch, buffer, each)
+                number.set(c.op("add", "i64", number.get(), members))
+                given = ("ptr", env), ("ptr", entry), ("ptr", launch), ("ptr", each)
+                status.set(c.call("i32", "@run_chain", *given))
         with c.if_(is_("jump")):
             _poll(c, stop, status)
             number.set(c.load("i64", entry, ENTRY["target"]))
@@ -292,6 +351,19 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
                 into = c.at("%report", REPLAY["state"])
                 c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {into}, ptr {fault}, i64 {FAULT.size}, i1 false)")
             loop.leave()
+
+
+def _settle_members(c: Code, entry: str, count: str, scratch: str, buffer: str, each: str) -> None:
+    """Put the addresses of the members' arguments in ``each``; those that depend on the call lie in ``buffer``."""
+    free = c.var("ptr", buffer)
+    with c.for_(count) as k:
+        member = c.at(entry, c.op("mul", "i64", c.op("add", "i64", k, 1), ENTRY.size))
+        args = c.var("ptr", c.load("ptr", member, ENTRY["args"]))
+        with c.if_(c.op("icmp ne", "i64", c.load("i64", member, ENTRY["nrelocs"]), 0)):
+            here = free.get()
+            args.set(c.call("ptr", "@settle", ("ptr", member), ("ptr", "%table"), ("ptr", scratch), ("ptr", here)))
+            free.set(c.at(here, c.load("i64", member, ENTRY["nbytes"])))
+        c.store("ptr", args.get(), each, c.op("shl", "i64", k, 3))
 
 
 def _launch_graph() -> str:

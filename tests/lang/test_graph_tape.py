@@ -1,0 +1,188 @@
+"""Tapes in graphs: forward and backward captured together give the gradients of separate runs, whatever is stepped,
+copied, overwritten or kept by a schedule."""
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+
+@wp.kernel
+def turn(x: wp.array(dtype=float), k: float):
+    i = wp.tid()
+    x[i] = wp.sin(x[i]) * k
+
+
+@wp.kernel
+def squares(x: wp.array(dtype=float), s: wp.array(dtype=float)):
+    wp.atomic_add(s, 0, x[wp.tid()] * x[wp.tid()])
+
+
+@wp.kernel
+def mix(x: wp.array(dtype=float), j: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(y, j[i], x[i] * float(i + 1))
+
+
+@wp.kernel
+def swing(x: wp.array2d(dtype=wp.vec2), t: int):
+    i = wp.tid()
+    x[t + 1, i] = x[t, i] * wp.sin(x[t, i][1]) + wp.vec2(0.1, 0.2)
+
+
+@wp.kernel
+def gather(x: wp.array2d(dtype=wp.vec2), t: int, s: wp.array(dtype=float)):
+    wp.atomic_add(s, 0, wp.length_sq(x[t, wp.tid()]))
+
+
+def arr(values, **more):
+    return wp.array(values, dtype=float, requires_grad=True, **more)
+
+
+def in_place(x, loss, checkpoint="all"):
+    tape = wp.Tape(checkpoint=checkpoint)
+    with tape:
+        z = wp.clone(x)
+        for k in range(9):
+            tape.step()
+            wp.launch(turn, dim=z.size, inputs=[z, 1.0 + 0.1 * k])
+        loss.zero_()
+        wp.launch(squares, dim=z.size, inputs=[z], outputs=[loss])
+    tape.backward(loss)
+
+
+def copies(x, loss):
+    y, other = wp.zeros(6, dtype=float, requires_grad=True), wp.zeros(6, dtype=float)
+    with wp.Tape() as tape:
+        wp.copy(y[::2], x)
+        wp.copy(y, x, dest_offset=1, src_offset=1, count=2)
+        other.assign(y)
+        wp.launch(turn, dim=6, inputs=[other, 0.5])
+        y[4:5].fill_(0.25)
+        other[0] = 3.0
+        loss.zero_()
+        wp.launch(squares, dim=6, inputs=[other], outputs=[loss])
+        wp.launch(squares, dim=6, inputs=[y], outputs=[loss])
+    tape.backward(loss)
+
+
+def scattered(x, loss):
+    j, y = wp.array([2, 0, 2], dtype=int), wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(mix, dim=3, inputs=[x, j], outputs=[y])
+        loss.zero_()
+        wp.launch(squares, dim=3, inputs=[y], outputs=[loss])
+    tape.backward(loss)
+
+
+def seeds(x, loss):
+    y = wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(y, x)
+        wp.launch(turn, dim=3, inputs=[y, 2.0])
+    tape.backward(grads={y: wp.array([1.0, 2.0, -3.0], dtype=float)})
+    wp.copy(loss, y, count=1)
+
+
+@pytest.mark.parametrize("program", [in_place, copies, scattered, seeds], ids=lambda f: f.__name__)
+def test_gradients_are_those_of_separate_runs(program):
+    x, loss = arr([0.3, -0.7, 1.1]), arr([0.0])
+
+    def run(go):
+        x.grad.zero_()
+        loss.grad.zero_()
+        go()
+        return x.grad.list(), loss.list()
+
+    expected = [run(lambda: program(x, loss))]
+    x.assign([1.0, 0.2, -0.4])
+    expected.append(run(lambda: program(x, loss)))
+    x.grad.zero_()
+    loss.grad.zero_()
+    with wp.ScopedCapture() as capture:
+        program(x, loss)
+    assert x.grad.list() == [0.0] * 3
+    for values, wanted in zip(([0.3, -0.7, 1.1], [1.0, 0.2, -0.4]), expected, strict=True):
+        x.assign(values)
+        for _ in range(2):
+            assert run(lambda: wp.capture_launch(capture.graph)) == wanted
+
+
+@pytest.mark.parametrize("checkpoint", [3, "sqrt", "100kB"])
+def test_schedules_are_captured_too(checkpoint):
+    x, loss = arr([0.3, -0.7, 1.1]), arr([0.0])
+    in_place(x, loss)
+    expected = x.grad.list()
+    x.grad.zero_()
+    loss.grad.zero_()
+    with wp.ScopedCapture() as capture:
+        in_place(x, loss, checkpoint)
+    wp.capture_launch(capture.graph)
+    assert x.grad.list() == expected
+
+
+def test_a_trajectory_in_one_array():
+    n, steps = 5, 6
+    start = np.random.default_rng(2).random((n, 2)).astype(np.float32)
+    x, loss = wp.zeros((steps + 1, n), dtype=wp.vec2, requires_grad=True), arr([0.0])
+    x[0].assign(start)
+
+    def run():
+        tape = wp.Tape()
+        with tape:
+            for t in range(steps):
+                wp.launch(swing, dim=n, inputs=[x, t])
+            loss.zero_()
+            wp.launch(gather, dim=n, inputs=[x, steps, loss])
+        tape.backward(loss)
+        return tape
+
+    run()
+    expected = x.grad.numpy()[0].copy()
+    with wp.ScopedCapture() as capture:
+        tape = run()
+    for _ in range(2):
+        tape.zero()
+        wp.capture_launch(capture.graph)
+        assert (x.grad.numpy()[0] == expected).all()
+    with wp.ScopedCapture() as capture:  # the tape's own zeroing as part of it
+        tape.zero()
+        run()
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        assert (x.grad.numpy()[0] == expected).all()
+
+
+def test_a_tape_recorded_in_a_graph_goes_back_after_its_run():
+    x, loss = arr([0.3, -0.7]), arr([0.0])
+    with wp.ScopedCapture() as capture:
+        tape = wp.Tape()
+        with tape:
+            z = wp.clone(x)
+            wp.launch(turn, dim=2, inputs=[z, 2.0])
+            wp.launch(turn, dim=2, inputs=[z, 3.0])
+            wp.launch(squares, dim=2, inputs=[z], outputs=[loss])
+    wp.capture_launch(capture.graph)
+    tape.backward(loss)
+    found = x.grad.list()
+    other, loss = arr([0.3, -0.7]), arr([0.0])
+    with wp.Tape() as tape:
+        z = wp.clone(other)
+        for k in (2.0, 3.0):
+            wp.launch(turn, dim=2, inputs=[z, k])
+        wp.launch(squares, dim=2, inputs=[z], outputs=[loss])
+    tape.backward(loss)
+    assert found == other.grad.list()
+
+
+def test_adjoint_launches_and_functions_of_the_user():
+    x, y = arr([0.5, 0.25]), arr([1.0])
+    with wp.ScopedCapture() as capture:
+        y.grad.fill_(2.0)
+        wp.launch(squares, dim=2, inputs=[x], outputs=[y], adj_inputs=[x.grad], adj_outputs=[y.grad], adjoint=True)
+        tape = wp.Tape()
+        with tape:
+            tape.record_func(lambda: x.grad[:1].fill_(7.0), [x])
+        tape.backward()
+    wp.capture_launch(capture.graph)
+    assert x.grad.list() == [7.0, 1.0]

@@ -1,0 +1,193 @@
+"""Graphs for other native code: buffers that change from call to call, scratch of each call's own, chains."""
+
+import ctypes
+import threading
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.runtime import chains
+from treadle.runtime.graph import Graph
+
+CALL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
+
+
+@wp.kernel
+def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@wp.kernel
+def plus(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = y[i] + x[i]
+
+
+@wp.kernel
+def ahead(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[wp.min(i + 1, x.shape[0] - 1)]
+
+
+@wp.kernel
+def refuse(x: wp.array(dtype=float)):
+    assert x[wp.tid()] >= 0.0, "negative"
+
+
+def call(native, *arrays, report=None):
+    table = (ctypes.c_void_p * len(arrays))(*[a.ptr for a in arrays])
+    return CALL(native.address)(native.context, table, report)
+
+
+def chain_count(graph: Graph) -> int:
+    return graph._table.chains
+
+
+def test_buffers_take_the_place_of_inputs():
+    x, y, constant = (wp.full(4, value) for value in (1.0, 0.0, 10.0))
+    with wp.ScopedCapture() as capture:
+        inner = wp.clone(x)
+        wp.launch(double, dim=4, inputs=[inner, inner])
+        wp.launch(plus, dim=4, inputs=[constant, inner])
+        wp.copy(y[::2], inner[:2])
+        wp.copy(y[1::2], inner[2:])
+    del inner
+    native = capture.graph.native([x, y])
+    for base in (0.0, 100.0):
+        a, b = wp.array(np.arange(4.0) + base, dtype=float), wp.zeros(4, dtype=float)
+        assert call(native, a, b) == 0
+        assert b.list() == [base * 2 + v for v in (10.0, 14.0, 12.0, 16.0)]
+    assert x.list() == [1.0] * 4 and y.list() == [0.0] * 4
+    wp.capture_launch(capture.graph)
+    assert y.list() == [12.0] * 4
+
+
+def test_calls_at_once_do_not_meet():
+    n = 20_000
+    x, y = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+    with wp.ScopedCapture() as capture:
+        a = wp.empty(n, dtype=float)
+        wp.launch(double, dim=n, inputs=[x, a])
+        b = wp.clone(a)
+        wp.launch(plus, dim=n, inputs=[a, b])
+        wp.copy(y, b)
+    del a, b
+    native, wrong = capture.graph.native([x, y]), []
+
+    def work(k):
+        mine, out = wp.full(n, float(k)), wp.zeros(n, dtype=float)
+        for _ in range(50):
+            out.zero_()
+            if call(native, mine, out) or not (out.numpy() == 4.0 * k).all():
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_faults_are_reported():
+    x = wp.zeros(3, dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.launch(double, dim=3, inputs=[x, x])
+        wp.launch(refuse, dim=3, inputs=[x], checked=True)
+    native = capture.graph.native([x])
+    report = ctypes.create_string_buffer(96)
+    bad = wp.array([0.0, -1.0, -2.0], dtype=float)
+    status = call(native, bad, report=report)
+    error = capture.graph.error(status, report.raw, native.keepalive)
+    assert isinstance(error, wp.KernelAssertionError) and "thread 1" in str(error)
+    assert call(native, bad) == status and call(native, x) == 0
+    with pytest.raises(wp.CaptureError, match="lie over each other"):
+        capture.graph.native([x, x[1:]])
+
+
+def test_launches_at_own_indices_run_as_chains(monkeypatch):
+    monkeypatch.setattr(chains, "WORTH", 1)
+    n = 10_001
+    values = np.random.default_rng(0).random(n).astype(np.float32)
+    x, y, z = wp.array(values, dtype=float), wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+    programs = {
+        "elementwise": (1, [(double, x, y), (plus, x, y), (double, y, z)]),
+        "in place": (1, [(double, y, y), (plus, x, y), (double, y, y)]),
+        "neighbours": (0, [(double, x, y), (ahead, y, z)]),
+        "neighbours before": (0, [(ahead, y, z), (double, x, y)]),
+        "neighbours that nobody writes": (1, [(ahead, x, y), (double, y, z)]),
+        "views that are moved": (0, [(double, x[1:], y[1:]), (plus, y[:-1], z[:-1])]),
+        "strides that differ": (0, [(double, x[: n // 2], y[: n // 2]), (plus, y[::2][: n // 2], z[: n // 2])]),
+        "nothing shared": (0, [(double, x, y), (double, z, z)]),
+    }  # fmt: skip
+    for name, (count, launches) in programs.items():
+
+        def run():
+            for kernel, a, b in launches:  # noqa: B023
+                wp.launch(kernel, dim=a.size, inputs=[a, b])
+
+        def start():
+            y.assign(values[::-1].copy())
+            z.fill_(0.5)
+
+        start()
+        run()
+        expected = y.numpy().copy(), z.numpy().copy()
+        with wp.ScopedCapture() as capture:
+            run()
+        for workers in (1, 3):
+            monkeypatch.setattr(wp.config, "workers", workers)
+            start()
+            wp.capture_launch(capture.graph)
+            assert chain_count(capture.graph) == count, name
+            assert (y.numpy() == expected[0]).all() and (z.numpy() == expected[1]).all(), name
+
+
+def test_temporaries_of_a_chain_vanish(monkeypatch):
+    monkeypatch.setattr(chains, "WORTH", 1)
+    n = 5_000
+    x, y = wp.array(np.arange(n), dtype=float), wp.zeros(n, dtype=float)
+
+    def run(keep):
+        a, b = wp.empty(n, dtype=float), wp.zeros(n, dtype=float)
+        wp.launch(double, dim=n, inputs=[x, a])
+        wp.launch(double, dim=n, inputs=[a, b])
+        wp.launch(plus, dim=n, inputs=[b, y])
+        return (a, b) if keep else None
+
+    for keep in (False, True):
+        with wp.ScopedCapture() as capture:
+            kept = run(keep)
+        held = capture.graph.blocks
+        for block in held:
+            ctypes.memset(block.address, 0xFF, block.nbytes)
+        for _ in range(2):
+            y.fill_(1.0)
+            wp.capture_launch(capture.graph)
+            assert (y.numpy() == 4.0 * np.arange(n) + 1.0).all() and chain_count(capture.graph) == 1
+        left = [ctypes.string_at(block.address, block.nbytes) == b"\xff" * block.nbytes for block in held]
+        assert left == [not keep] * 2
+        if kept is not None:
+            assert (kept[1].numpy() == 4.0 * np.arange(n)).all()
+
+
+def test_chains_look_where_buffers_lie(monkeypatch):
+    monkeypatch.setattr(chains, "WORTH", 1)
+    n = 4_096
+    x, y, z = (wp.zeros(n, dtype=float) for _ in range(3))
+    with wp.ScopedCapture() as capture:
+        wp.launch(ahead, dim=n, inputs=[x, y])
+        wp.launch(double, dim=n, inputs=[y, z])
+    native = capture.graph.native([x, y, z])
+    assert native.keepalive.chains == 1
+    memory = wp.array(np.arange(3 * n), dtype=float)
+    given = memory.numpy().copy()
+    assert call(native, memory[:n], memory[n : 2 * n], memory[2 * n :]) == 0
+    moved = given[np.minimum(np.arange(n) + 1, n - 1)]
+    assert (memory.numpy()[n:] == np.concatenate([moved, 2.0 * moved])).all()
+    memory.assign(given)
+    # What the second launch writes is what the first one reads of neighbours: one after the other then.
+    assert call(native, memory[:n], memory[n : 2 * n], memory[:n]) == 0
+    assert (memory.numpy()[:n] == 2.0 * moved).all()

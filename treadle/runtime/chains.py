@@ -1,0 +1,207 @@
+"""Chains: consecutive launches of a graph that may run chunk by chunk through all of them.
+
+They have the same grid, and share memory that one of them writes only at the thread's own index: the same view of it,
+on whose dimensions the grid stands in the same way. Then what a thread of one launch leaves, only the same thread of
+the others finds, and it is still in the cache. Memory that was allocated in the capture, that nobody can see any more,
+and that each thread writes before it reads it, need not be written to at all: a chunk's scratch does.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..types.records import ARGS_BYTES, CHUNK_SCRATCH, MOST_CHAINED, SUMS
+from .array_views import product
+from .capture import Block, Call, Entry, Launch
+from .launch import Leaf, bytes_of, folds
+
+WORTH = 1 << 18  # bytes that a chain works on, below which all of them stay in the cache anyway
+CHUNK = 3 << 13  # bytes that a chunk works on: they lie in a first cache of 32 KB, and leave room
+
+
+class Use(NamedTuple):
+    """An array that a launch touches: from where to where it lies; the dimensions on which the axes of the grid stand,
+    None where threads meet in it; and what must be the same in other launches that touch it. ``at``: where its address
+    stands among the arguments."""
+
+    low: int
+    high: int
+    place: tuple[int, ...] | None
+    written: bool
+    view: Any
+    at: int
+    fresh: bool  # each thread stores to its own element, and reads none before
+
+
+class Patch(NamedTuple):
+    """An address among arguments that a chunk's scratch takes the place of, see ``PATCH``."""
+
+    at: int
+    step: int
+    offset: int
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Launches that run chunk by chunk; ``patches`` of each, and what all of them use."""
+
+    members: list[Launch]
+    uses: list[list[Use]]
+    chunk: int = 0
+    patches: list[list[Patch]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)  # that need no memory
+
+    @property
+    def work(self) -> float:
+        """Nanoseconds, as the compiler guesses."""
+        size = product(self.members[0].dims)
+        return sum([size * m.program.entry.meta.get("weight", 1.0) for m in self.members])
+
+
+def uses_of(entry: Launch) -> list[Use] | None:
+    """What a launch touches; None where it cannot be part of a chain."""
+    program, meta = entry.program, entry.program.entry.meta
+    own, grid = meta.get("own"), meta.get("rank")
+    refused = meta.get("sites") or meta.get("atomics") or meta.get("races") or grid != len(entry.dims)
+    if own is None or refused or len(entry.packed) > ARGS_BYTES // 4 or not program.entry.address:
+        return None
+    facts = {tuple(fact["path"]): fact for fact in meta["touched"]["arrays"]}
+    found = []
+    for path, place, written in own:
+        leaf = program.leaf(path)
+        if not struct.unpack_from("<Q", entry.packed, leaf.pointer)[0]:
+            continue
+        low, high = bytes_of(entry.packed, leaf)
+        if place is not None and folds(entry.packed, leaf):
+            place = None
+        fact = facts.get(tuple(path))
+        fresh = fact is not None and not fact["loads"] and fact["covers"] == [*range(len(entry.dims))]
+        seen = _view(entry.packed, leaf)
+        found.append(Use(low, high, None if place is None else tuple(place), written, seen, leaf.pointer, fresh))
+    return found
+
+
+def _view(packed: bytes, leaf: Leaf) -> tuple[Any, ...]:
+    """What two launches must agree in to touch the same element at the same index: address, strides, element."""
+    t = leaf.view
+    (address,) = struct.unpack_from("<Q", packed, leaf.pointer)
+    strides = struct.unpack_from(f"<{t.ndim + 1}q", packed, leaf.offset + 16 + 8 * t.ndim)
+    return address, strides, t.elem, t.planar
+
+
+def _goes_with(uses: list[Use], others: list[Use]) -> tuple[bool, bool]:
+    """Whether two launches may be in one chain, and whether they share memory."""
+    shares = False
+    for u in uses:
+        for v in others:
+            if u.low < v.high and v.low < u.high:
+                shares = True
+                if (u.written or v.written) and (u.place is None or u.place != v.place or u.view != v.view):
+                    return False, True
+    return True, shares
+
+
+def chained(body: list[Entry], blocks: dict[int, list[Entry]], owned: list[Block]) -> Iterator[Entry | Chain]:
+    """The entries of a body, launches that follow each other as chains where that pays. ``blocks`` tells which entries
+    touch which of the ``owned`` blocks."""
+    group: list[Launch] = []
+    uses: list[list[Use]] = []
+    shares = False
+    for entry in body:
+        if group and isinstance(entry, Call) and entry.name == "zero" and _apart(entry, uses):
+            yield entry  # it may as well come before
+            continue
+        found = uses_of(entry) if isinstance(entry, Launch) else None
+        joins = found is not None and bool(group) and len(group) < MOST_CHAINED and entry.dims == group[0].dims
+        meets = False
+        if joins and sum([len(m.packed) for m in (*group, entry)]) <= ARGS_BYTES:
+            for others in uses:
+                good, both = _goes_with(found, others)
+                joins, meets = joins and good, meets or both
+            joins = joins and entry.program.checked == group[0].program.checked
+        if joins:
+            group.append(entry)
+            uses.append(found)
+            shares = shares or meets
+            continue
+        yield from _finished(group, uses, shares, blocks, owned)
+        group, uses, shares = [], [], False
+        if found is None:
+            yield entry
+        else:
+            group, uses = [entry], [found]
+    yield from _finished(group, uses, shares, blocks, owned)
+
+
+def _apart(zero: Call, uses: list[list[Use]]) -> bool:
+    (low,) = struct.unpack_from("<Q", zero.words)
+    return all(u.high <= low or low + zero.nbytes <= u.low for each in uses for u in each)
+
+
+def _finished(
+    group: list[Launch], uses: list[list[Use]], shares: bool, blocks: dict[int, list[Entry]], owned: list[Block]
+) -> Iterator[Entry | Chain]:
+    """A group as a chain where that pays, else its launches."""
+    regions = {(u.low, u.high) for each in uses for u in each}
+    nbytes = sum([high - low for low, high in regions])
+    if len(group) < 2 or not shares or nbytes < WORTH:
+        yield from group
+        return
+    size = product(group[0].dims)
+    grain = max([SUMS, *[m.program.record["grain"] for m in group]])
+    chain = Chain(group, uses)
+    steps = _vanish(chain, blocks, owned)
+    most = min(CHUNK * size // nbytes, CHUNK_SCRATCH // steps if steps else size)
+    chain.chunk = max(most // grain, 1) * grain
+    if steps * chain.chunk > CHUNK_SCRATCH:
+        chain.patches, chain.blocks = [[] for _ in group], []
+    # Until now places in the scratch were counted for a chunk of one thread.
+    chain.patches = [[p._replace(offset=p.offset * chain.chunk) for p in each] for each in chain.patches]
+    yield chain
+
+
+def _vanish(chain: Chain, blocks: dict[int, list[Entry]], owned: list[Block]) -> int:
+    """Find the blocks that only this chain touches, each thread its own element, which it writes first; let a chunk's
+    scratch take their place. The bytes of scratch that a thread needs."""
+    chain.patches = [[] for _ in chain.members]
+    total = 0
+    if len(chain.members[0].dims) != 1:
+        return 0
+    for block in owned:
+        touching = blocks.get(id(block), [])
+        launches = [e for e in touching if not (isinstance(e, Call) and e.name == "zero")]
+        if not launches or any(e not in chain.members for e in launches):
+            continue
+        found = [(k, u) for k, each in enumerate(chain.uses) for u in each if _within(u, block)]
+        step = _step(found, block)
+        count = sum([_addresses_in(m, block) for m in chain.members])
+        if step and found[0][1].fresh and count == len(found) and sum([k == found[0][0] for k, _ in found]) == 1:
+            for k, u in found:
+                chain.patches[k].append(Patch(u.at, step, total))
+            chain.blocks.append(block)
+            total += step
+    return total
+
+
+def _within(u: Use, block: Block) -> bool:
+    return block.address <= u.low and u.high <= block.address + block.nbytes
+
+
+def _step(found: list[tuple[int, Use]], block: Block) -> int:
+    """Bytes from an element to the next, if all uses are dense and begin where the block does; else 0."""
+    steps = set()
+    for _, u in found:
+        address, strides, elem, planar = u.view
+        if address != block.address or u.place != (0,) or len(strides) != 2 or strides[0] != elem.size or planar:
+            return 0
+        steps.add(elem.size)
+    return steps.pop() if len(steps) == 1 else 0
+
+
+def _addresses_in(entry: Launch, block: Block) -> int:
+    """How many arrays among the arguments lie in a block, gradients included."""
+    found = [struct.unpack_from("<Q", entry.packed, at)[0] for at in entry.program.pointers]
+    return sum([block.address <= address < block.address + block.nbytes for address in found])
