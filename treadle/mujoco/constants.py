@@ -18,6 +18,10 @@ BALL = _number(mujoco.mjtJoint.mjJNT_BALL)
 SLIDE = _number(mujoco.mjtJoint.mjJNT_SLIDE)
 HINGE = _number(mujoco.mjtJoint.mjJNT_HINGE)
 
+SPHERE = _number(mujoco.mjtGeom.mjGEOM_SPHERE)
+CAPSULE = _number(mujoco.mjtGeom.mjGEOM_CAPSULE)
+CYLINDER = _number(mujoco.mjtGeom.mjGEOM_CYLINDER)
+
 TRACK = _number(mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
 TRACKCOM = _number(mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM)
 TARGETBODY = _number(mujoco.mjtCamLight.mjCAMLIGHT_TARGETBODY)

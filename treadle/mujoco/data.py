@@ -56,9 +56,7 @@ class Data(Fields):
     ten_J = derived("tendon", "real", "nworld nJten", "how they change with each degree of freedom (``ten_J_colind``)")
     ten_wrapadr = derived("tendon", "int", "nworld ntendon", "first point of each tendon's path")
     ten_wrapnum = derived("tendon", "int", "nworld ntendon", "number of points")
-    wrap_obj = derived(
-        "tendon", "int", "nworld nwrappoint", "geom of each point; -1 for a site, -2 for a pulley"
-    )
+    wrap_obj = derived("tendon", "int", "nworld nwrappoint", "geom of each point; -1 for a site, -2 for a pulley")
     wrap_xpos = derived("tendon", "vec3", "nworld nwrappoint", "points of tendons' paths, m")
     crb = derived("crb", "inertia", "nworld nbody", "inertia of composite bodies")
     M = derived("crb", "real", "nworld nC", "mass matrix: of each row the columns that are ancestors")
@@ -154,7 +152,13 @@ class Data(Fields):
     eq_active = control("int", "nworld neq", "whether equality constraints are on")
 
     # sensors: results of `sensor`
-    sensordata = derived("sensor", "real", "nworld nsensordata", "outputs of sensors")
+    sensordata = derived("sensor_acc", "real", "nworld nsensordata", "outputs of sensors")
+    cacc = derived("rne_postconstraint", "spatial", "nworld nbody", "accelerations of bodies, if a sensor needs them")
+    cfrc_int = derived("rne_postconstraint", "spatial", "nworld nbody", "forces of parents on bodies, likewise")
+    cfrc_ext = derived("rne_postconstraint", "spatial", "nworld nbody", "forces on bodies from outside, likewise")
+    contact_wrench = scratch("spatial", "nworld nconmax", "force and torque of a contact in its frame")
+    sensor_side = scratch("int", "nworld nsensor nconmax", "1, -1: the contact matches the sensor so or reversed")
+    sensor_found = scratch("int", "nworld nsensor", "number of contacts that match the sensor")
 
     body_linvel = scratch("vec3", "nworld nbody", "velocities of bodies' centres of mass (subtree_vel)")
     bias_acc = scratch("spatial", "nworld nbody", "accelerations of bodies while qacc = 0 (rne)")
@@ -230,7 +234,9 @@ class Data(Fields):
         return super().read(row)
 
 
-def _sizes(mjm: mujoco.MjModel | Model, nworld: int, nconmax: int | None, naconmax: int | None, njmax: int | None) -> dict[str, int]:
+def _sizes(
+    mjm: mujoco.MjModel | Model, nworld: int, nconmax: int | None, naconmax: int | None, njmax: int | None
+) -> dict[str, int]:
     known = isinstance(mjm, Model)
     capacity = mjm.capacity if known else Capacity.of(mjm)
     if nconmax is None and naconmax is not None:  # contacts of all worlds together

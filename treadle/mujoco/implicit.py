@@ -1,11 +1,13 @@
 """The implicit integrators: ``(M - h dF/dv) a = F``, with all derivatives or without those of Coriolis forces."""
 
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.factor import factorisation
+from treadle.mujoco.fluid import drag_on_body
 
 ints = wp.array(dtype=int)
 
@@ -13,7 +15,12 @@ ints = wp.array(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_symmetric(real), **_general(real), **_free_bodies(real)}
+    return {
+        **_symmetric(real),
+        **_general(real),
+        "free_bodies": _free_bodies(real, wet=False),
+        "free_bodies_in_fluid": _free_bodies(real, wet=True),
+    }
 
 
 def _symmetric(real: Any) -> dict[str, wp.Kernel]:
@@ -87,12 +94,11 @@ def _general(real: Any) -> dict[str, wp.Kernel]:
     return dict(implicit=implicit)
 
 
-def _free_bodies(real: Any) -> dict[str, wp.Kernel]:
-    t, a = types(real), algebra(real)
-    vec3, mat33, inertia = t.vec3, t.mat33, t.inertia
+@cache
+def _small(real: Any) -> SimpleNamespace:
+    """For systems of six equations: the type ``six`` of their matrices, and ``solve``."""
     six = wp.types.matrix(shape=(6, 6), dtype=real)
     vec6 = wp.types.vector(length=6, dtype=real)
-    column = a.column
 
     @wp.func
     def solve(A: six, b: vec6):
@@ -114,62 +120,96 @@ def _free_bodies(real: Any) -> dict[str, wp.Kernel]:
             x[i] = y / m[i, i]
         return x
 
+    return SimpleNamespace(six=six, solve=solve)
+
+
+@cache
+def _gyroscopic(real: Any) -> wp.Function:
+    """The kernel function ``gyroscopic`` for one precision."""
+    t = types(real)
+    vec3, mat33, inertia, six, column = t.vec3, t.mat33, t.inertia, _small(real).six, algebra(real).column
+
+    @wp.func
+    def turned(I: inertia, x: vec3):
+        return vec3(
+            I[0] * x[0] + I[3] * x[1] + I[4] * x[2],
+            I[3] * x[0] + I[1] * x[1] + I[5] * x[2],
+            I[4] * x[0] + I[5] * x[1] + I[2] * x[2],
+        )
+
+    @wp.func
+    def gyroscopic(R: mat33, s: vec3, I: inertia, rates: vec3):
+        """How the forces that keep a free body turning at ``rates`` about its axes R change with its velocities.
+
+        With turning velocity w, centre of mass at s, mass m and inertia I about it, all in the world's axes, the
+        force on the centre is ``m w x (w x s)`` and the torque ``w x I w + s x m w x (w x s)``.
+        """
+        found = six()
+        omega = R * rates
+        momentum = turned(I, omega)
+        for c in range(3):  # by the turning velocity along each axis of the body
+            e = column(R, c)
+            centre = wp.cross(e, wp.cross(omega, s)) + wp.cross(omega, wp.cross(e, s))
+            torque = wp.cross(e, momentum) + wp.cross(omega, turned(I, e)) + wp.cross(s, centre) * I[9]
+            local = wp.transpose(R) * torque
+            for r in range(3):
+                found[r, 3 + c] = I[9] * centre[r]
+                found[3 + r, 3 + c] = local[r]
+        return found
+
+    return gyroscopic
+
+
+def _free_bodies(real: Any, wet: bool) -> wp.Kernel:
+    t, small = types(real), _small(real)
+    vec3, mat33, spatial, inertia = t.vec3, t.mat33, t.spatial, t.inertia
+    vec6 = wp.types.vector(length=6, dtype=real)
+    solve, gyroscopic, drag = small.solve, _gyroscopic(real), drag_on_body(real)
+
     @wp.kernel
-    def implicit_free_bodies(
-        opt_timestep: wp.array(dtype=real), body_floats: ints, body_dofadr: ints, M_rowadr: ints, M_rownnz: ints,
-        M_colind: ints, M: wp.array2d(dtype=real), deriv_damping: wp.array2d(dtype=real),
-        qvel: wp.array2d(dtype=real), xpos: wp.array2d(dtype=vec3), xmat: wp.array2d(dtype=mat33),
+    def free_bodies(
+        opt_density: wp.array(dtype=real), opt_viscosity: wp.array(dtype=real), opt_wind: wp.array(dtype=vec3),
+        opt_timestep: wp.array(dtype=real), body_rootid: ints, body_floats: ints, body_swims: ints, body_dofadr: ints,
+        body_geomadr: ints, body_geomnum: ints, body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        geom_type: ints, geom_size: wp.array2d(dtype=vec3), geom_fluid: wp.array2d(dtype=real),
+        xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33), geom_xpos: wp.array2d(dtype=vec3),
+        geom_xmat: wp.array2d(dtype=mat33), cvel: wp.array2d(dtype=spatial), cdof: wp.array2d(dtype=spatial),
+        M_rowadr: ints, M_rownnz: ints, M_colind: ints, M: wp.array2d(dtype=real),
+        deriv_damping: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
+        xpos: wp.array2d(dtype=vec3), xmat: wp.array2d(dtype=mat33),
         subtree_com: wp.array2d(dtype=vec3), crb: wp.array2d(dtype=inertia),
         qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
         qacc_integrated: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Bodies that float freely are solved by themselves, with the derivatives of their gyroscopic forces.
-
-        With turning velocity w, centre of mass at s, mass m and inertia I about it, all in the world's axes, the
-        force on the centre is ``m w x (w x s)`` and the torque ``w x I w + s x m w x (w x s)``. Derivatives go by the
-        axes R of the body, about which its velocities turn it.
-        """
+        """Bodies that float freely are solved by themselves, with the derivatives of their gyroscopic forces."""
         w = wp.tid()
         h = opt_timestep[row(w, opt_timestep)]
         for b in range(1, body_floats.shape[0]):
             if body_floats[b] != 0:
                 first = body_dofadr[b]
-                A = six()
+                rates = vec3(qvel[w, first + 3], qvel[w, first + 4], qvel[w, first + 5])
+                A = gyroscopic(xmat[w, b], subtree_com[w, b] - xpos[w, b], crb[w, b], rates)
+                if wp.static(wet):
+                    for c in range(b, body_floats.shape[0]):
+                        if body_rootid[c] == b:
+                            A = A - drag(
+                                w, c, first, opt_density, opt_viscosity, opt_wind, body_rootid, body_geomadr,
+                                body_geomnum, body_swims, body_mass, body_inertia, geom_type, geom_size, geom_fluid,
+                                xipos, ximat, geom_xpos, geom_xmat, subtree_com, cvel, cdof,
+                            )  # fmt: skip
+                A = A * h
                 rhs = vec6()
                 for r in range(6):
                     i = first + r
                     for e in range(M_rowadr[i], M_rowadr[i] + M_rownnz[i]):
                         c = M_colind[e] - first
-                        A[r, c] = M[w, e]
-                        A[c, r] = M[w, e]
-                for r in range(6):
-                    i = first + r
+                        A[r, c] = A[r, c] + M[w, e]
+                        if c != r:
+                            A[c, r] = A[c, r] + M[w, e]
                     A[r, r] = A[r, r] - h * deriv_damping[w, i]
                     rhs[r] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
-                R = xmat[w, b]
-                s = subtree_com[w, b] - xpos[w, b]
-                omega = R * vec3(qvel[w, first + 3], qvel[w, first + 4], qvel[w, first + 5])
-                I = crb[w, b]
-                momentum = vec3(
-                    I[0] * omega[0] + I[3] * omega[1] + I[4] * omega[2],
-                    I[3] * omega[0] + I[1] * omega[1] + I[5] * omega[2],
-                    I[4] * omega[0] + I[5] * omega[1] + I[2] * omega[2],
-                )
-                for c in range(3):  # by the turning velocity along each axis of the body
-                    e = column(R, c)
-                    centre = wp.cross(e, wp.cross(omega, s)) + wp.cross(omega, wp.cross(e, s))
-                    change = vec3(
-                        I[0] * e[0] + I[3] * e[1] + I[4] * e[2],
-                        I[3] * e[0] + I[1] * e[1] + I[5] * e[2],
-                        I[4] * e[0] + I[5] * e[1] + I[2] * e[2],
-                    )
-                    torque = wp.cross(e, momentum) + wp.cross(omega, change) + wp.cross(s, centre) * I[9]
-                    local = wp.transpose(R) * torque
-                    for r in range(3):
-                        A[r, 3 + c] = A[r, 3 + c] + h * I[9] * centre[r]
-                        A[3 + r, 3 + c] = A[3 + r, 3 + c] + h * local[r]
                 x = solve(A, rhs)
                 for r in range(6):
                     qacc_integrated[w, first + r] = x[r]
 
-    return dict(implicit_free_bodies=implicit_free_bodies)
+    return free_bodies

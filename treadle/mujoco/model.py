@@ -11,7 +11,16 @@ import treadle as wp
 from treadle.mujoco import refuse
 from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.fields import Field, Fields, constant
-from treadle.mujoco.structure import Structure, actuator_columns, constraints, dof_ancestors, fits, floating, frames, mirror
+from treadle.mujoco.structure import (
+    Structure,
+    actuator_columns,
+    constraints,
+    dof_ancestors,
+    fits,
+    floating,
+    frames,
+    mirror,
+)
 
 SIZES = (
     "nq", "nv", "nu", "na", "nactuator", "nout", "nbody", "njnt", "ngeom", "nsite", "ncam", "nlight", "nmocap", "nkey",
@@ -136,6 +145,7 @@ class Model(Fields):
 
     mapD2M = constant("int", "nC", "element of the full pattern for each element of the mass matrix")
     D_mirror = constant("int", "nD", "element of the full pattern across the diagonal from each")
+    body_swims = constant("int", "nbody", "whether geoms of the body meet a medium as ellipsoids")
     body_floats = constant("int", "nbody", "whether the body is free and nothing moves against it")
 
     geom_type = constant("int", "ngeom", "mjtGeom")
@@ -155,7 +165,7 @@ class Model(Fields):
     geom_friction = constant("vec3", "* ngeom", "friction: slide, spin, roll")
     geom_margin = constant("real", "* ngeom", "margin of contacts, m")
     geom_gap = constant("real", "* ngeom", "part of the margin without force, m")
-    geom_fluid = constant("real", "* ngeom 12", "how the geom meets a medium")
+    geom_fluid = constant("real", "ngeom 12", "how the geom meets a medium")
 
     site_bodyid = constant("int", "nsite", "body that carries the site")
     site_type = constant("int", "nsite", "mjtGeom of its shape")
@@ -271,6 +281,8 @@ class Model(Fields):
     sensor_dim = constant("int", "nsensor", "number of outputs")
     sensor_adr = constant("int", "nsensor", "first output in sensordata")
     sensor_cutoff = constant("real", "* nsensor", "bound of the outputs; 0 for none")
+    sensor_needstage = constant("int", "nsensor", "mjtStage after which it can be computed")
+    sensor_intprm = constant("int", "nsensor 3", "of the sensor of contacts: what it reports, which contacts, how many")
 
     def __init__(self, real: Any, mjm: mujoco.MjModel):
         super().__init__(real, sizes_of(mjm))
@@ -283,11 +295,13 @@ class Model(Fields):
         self.structure = Structure.of(mjm)
         self.fits = fits(mjm)
         self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
+        self.floats = bool(floating(mjm).any())
         self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
         own = {**actuator_columns(mjm), **frames(mjm)}
         own["body_isdofancestor"] = dof_ancestors(mjm)
         own["D_mirror"], own["body_floats"] = mirror(mjm), floating(mjm)
+        own["body_swims"] = np.isin(np.arange(mjm.nbody), mjm.geom_bodyid[mjm.geom_fluid[:, 0] > 0])
         for row in Model.rows():
             self.fill(row, own[row.name] if row.name in own else getattr(mjm, row.name))
 

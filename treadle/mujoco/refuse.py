@@ -73,7 +73,6 @@ REFUSALS = (
     Refusal("geom", "plugin", lambda m: m.geom_plugin >= 0),
     Refusal("geom", "adhesion", _nonzero("geom_adhesion")),
     Refusal("geom", "surfacevel", _nonzero("geom_surfacevel")),
-    Refusal("geom", "fluidshape", lambda m: m.geom_fluid[:, 0] > 0),
     Refusal("actuator", "transmission", _not_in("actuator_trntype", TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT,
                                                 TRN.mjTRN_TENDON, TRN.mjTRN_SITE, TRN.mjTRN_SLIDERCRANK)),
     Refusal("actuator", "dyntype", _not_in("actuator_dyntype", DYN.mjDYN_NONE, DYN.mjDYN_INTEGRATOR,
@@ -124,9 +123,6 @@ def _options(mjm: mujoco.MjModel) -> Iterator[str]:
     if opt.integrator > int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST):
         name = mujoco.mjtIntegrator(opt.integrator).name[6:]
         yield f"option integrator: {name} (Euler, RK4, implicit and implicitfast are supported)"
-    for name in ("density", "viscosity"):
-        if getattr(opt, name):
-            yield f"option {name}: fluid forces"
     harmless = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)
     for bit in mujoco.mjtEnableBit.__members__.values():
         if bit.name != "mjNENABLE" and opt.enableflags & int(bit) & ~harmless:

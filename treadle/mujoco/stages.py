@@ -14,16 +14,18 @@ from treadle.lang.tape import recording
 from treadle.mujoco import (
     acceleration,
     actuation,
+    constraint,
     derivative,
     energy,
+    fluid,
     frames,
     integrators,
     passive,
     position,
+    solver,
     transmission,
     velocity,
 )
-from treadle.mujoco import constraint, solver
 from treadle.mujoco import implicit as implicits
 from treadle.mujoco import tendon as tendons
 from treadle.mujoco.binding import bind, launch, parameters
@@ -38,6 +40,7 @@ from treadle.mujoco.constants import (
 )
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
+from treadle.mujoco.sensor.stage import senses
 from treadle.mujoco.straight import step_kernel
 
 STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
@@ -107,7 +110,7 @@ TABLE = (
     Stage("position", "make_constraint", needed=_constrained, run=constraint.make_constraint),
     Stage("position", "transmission", transmission.kernels),
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
-    # sensors of positions
+    Stage("position", "sensor_pos", needed=senses, run=sensor.sensor_pos),
     Stage("position", "energy_pos", energy.kernels, _counts_energy),
     Stage("velocity", "tendon_vel", tendons.kernels, _has("ntendon")),
     Stage("velocity", "actuator_vel", transmission.kernels),
@@ -116,12 +119,13 @@ TABLE = (
     Stage("velocity", "joint_dampers", passive.kernels),
     Stage("velocity", "tendon_springs", passive.kernels, _has("ntendon")),
     Stage("velocity", "gravity_compensation", passive.kernels, _uses("body_gravcomp")),
+    Stage("velocity", "fluid", fluid.kernels, _uses("density", "viscosity")),
     Stage("velocity", "passive", passive.kernels),
     Stage("velocity", "rne", velocity.kernels),
     Stage("velocity", "tendon_bias", tendons.kernels, _carries_rotors),
     Stage("velocity", "subtree_vel", energy.kernels, _senses(SENS_SUBTREELINVEL, SENS_SUBTREEANGMOM)),
     Stage("velocity", "reference_constraint", needed=_constrained, run=constraint.reference_constraint),
-    # sensors of velocities
+    Stage("velocity", "sensor_vel", needed=senses, run=sensor.sensor_vel),
     Stage("velocity", "energy_vel", energy.kernels, _counts_energy),
     Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
@@ -129,17 +133,18 @@ TABLE = (
     Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
     Stage("acceleration", "fwd_acceleration", acceleration.kernels),
     Stage("acceleration", "solve", needed=_constrained, run=solver.solve),
-    # sensors of accelerations
+    Stage("acceleration", "sensor_acc", needed=senses, run=sensor.sensor_acc),
 )
 STAGES = {stage.name: stage for stage in TABLE}
-PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "passive")
+PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "fluid", "passive")
 ACTUATION = ("act_dynamics", "fwd_actuation", "tendon_force_limits", "actuator_forces_on_joints")
 ADVANCE = {
     **dict.fromkeys(
         ("euler", "rk_start", "rk_place", "rk_gather", "rk_end", "advance_act", "advance"), integrators.kernels
     ),
     **dict.fromkeys(("deriv_passive", "deriv_actuators", "deriv_bias"), derivative.kernels),
-    **dict.fromkeys(("implicitfast", "implicit", "implicit_free_bodies"), implicits.kernels),
+    "deriv_fluid": fluid.kernels,
+    **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicits.kernels),
 }
 
 
@@ -353,12 +358,15 @@ def implicit(m: Model, d: Data) -> None:
     run_stage("deriv_passive", m, d)
     if m.nactuator and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
         run_stage("deriv_actuators", m, d)
-    if m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT):
+    full = m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
+    wet = not m.uses.isdisjoint(("density", "viscosity"))
+    if wet:
+        run_stage("deriv_fluid", m, d, symmetric=not full)
+    if full:
         run_stage("deriv_bias", m, d)
-        run_stage("implicit", m, d)
-    else:
-        run_stage("implicitfast", m, d)
-    run_stage("implicit_free_bodies", m, d)
+    run_stage("implicit" if full else "implicitfast", m, d)
+    if m.floats:
+        run_stage("free_bodies_in_fluid" if wet else "free_bodies", m, d)
     _advance(m, d)
 
 
