@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import LaunchError, LaunchTypeError
+from ..base.errors import LaunchTypeError
 from ..lang.kernel import bind_one
 from ..runtime.array import array
 from ..runtime.elements import Element, element_of
@@ -18,110 +18,56 @@ from ..types.spelling import spell
 from .extras import jax
 from .jax_arrays import scalar_dtype, to_jax
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, VALUE, Slot
+from .signature import Signature
 
 
-class Signature:
-    """Parameters in order, of which the last ``num_outputs``, without those in ``in_out``, are only made.
-
-    Args:
-        what: the kernel or function in words, for messages.
-        names: of the parameters.
-        declared: their types; None where any type is taken.
-        num_outputs: how many results there are.
-        in_out: names of parameters that are operands and results, in the order given.
-        traced: whether numbers, vectors and matrices may be computed by JAX.
+def bind(signature: Signature, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
+    """Slot and operand (None for what is known) of each input.
 
     Raises:
-        ValueError: these do not go together.
+        LaunchError: their number does not fit.
+        LaunchTypeError: a type or shape does not.
     """
-
-    def __init__(self, what: str, names: Sequence[str], declared: Sequence[Type | None], num_outputs: int,
-                 in_out: Sequence[str], traced: bool = True):  # fmt: skip
-        self.traced = traced
-        self.what, self.names, self.declared, self.in_out = what, tuple(names), tuple(declared), tuple(in_out)
-        self.key = what.rpartition(" ")[2]
-        if len(set(in_out)) != len(in_out):
-            raise ValueError(f"in_out_argnames of {what} must not contain duplicate names: {list(in_out)}")
-        for name in in_out:
-            if name not in names:
-                raise ValueError(
-                    f"in_out_argnames: {name!r} did not match any function argument names of {what}: {', '.join(names)}"
-                )
-        made = num_outputs - len(in_out)
-        if num_outputs < 1 or made < 0 or made > len(names):
-            raise ValueError(
-                f"num_outputs of {what} is {num_outputs}; it counts the {len(in_out)} of in_out_argnames and those "
-                f"arguments at the end, of {len(names)}, that are only written"
+    signature.count(args)
+    found = []
+    for name, t, arg in zip(signature.inputs, signature.declared, args, strict=False):
+        role = INOUT if name in signature.in_out else INPUT
+        where = f"argument {name!r} of {signature.what}"
+        if isinstance(t, Array) or (t is None and getattr(arg, "shape", ())):
+            found.append(_array(name, t, arg, role, where))
+        elif isinstance(arg, jax().Array) and not signature.traced:
+            raise LaunchTypeError(
+                f"{where} must be known while JAX traces, not computed by it",
+                hint="pass a Python number, or name it in static_argnums or static_argnames of jax.jit",
             )
-        self.inputs = self.names[: len(names) - made]
-        for name in in_out:
-            if name not in self.inputs:
-                raise ValueError(
-                    f"in_out arguments should be placed before output-only arguments: {name!r} of {what} is among the "
-                    f"last {made}, which are only written"
-                )
-        for name, t in zip(self.names, self.declared, strict=True):
-            result = name in in_out or name not in self.inputs
-            if isinstance(t, Array) and (t.indexed or t.family != "array"):
-                raise LaunchTypeError(f"argument {name!r} of {what}: JAX has arrays only, no {t.family}")
-            if result and t is not None and not isinstance(t, Array):
+        elif isinstance(arg, jax().Array):
+            found.append(_value(name, t, arg, where))
+        else:
+            value, own = bind_one(arg, t, name, signature.key)
+            found.append((Slot(name, own, STATIC, value=value), None))
+    return found
+
+
+def outputs(
+    signature: Signature, bound: Sequence[tuple[Slot, Any]], shape_of: Callable[[str, Element, int], Any]
+) -> list[Slot]:
+    """The slots of what is only written. ``shape_of(name, element, ndim)``: the shape of its elements."""
+    made = []
+    for name, t in signature.made:
+        elem = t.elem if isinstance(t, Array) else None
+        arrays = [slot for slot, _ in bound if slot.role in (INPUT, INOUT)]
+        if elem is None:
+            if not arrays:
                 raise LaunchTypeError(
-                    f"argument {name!r} of {what} is a result, so it must be an array, not {spell(t)}"
+                    f"argument {name!r} of {signature.what} has no element type",
+                    hint="annotate it as wp.array(dtype=…), or give the types by wp.overload",
                 )
-
-    def bind(self, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
-        """Slot and operand (None for what is known) of each input.
-
-        Raises:
-            LaunchError: their number does not fit.
-            LaunchTypeError: a type or shape does not.
-        """
-        if len(args) != len(self.inputs):
-            listed = ", ".join(self.inputs)
-            raise LaunchError(f"{self.what} takes {len(self.inputs)} arguments ({listed}), {len(args)} were given")
-        found = []
-        for name, t, arg in zip(self.inputs, self.declared, args, strict=False):
-            role = INOUT if name in self.in_out else INPUT
-            where = f"argument {name!r} of {self.what}"
-            if isinstance(t, Array) or (t is None and getattr(arg, "shape", ())):
-                found.append(_array(name, t, arg, role, where))
-            elif isinstance(arg, jax().Array) and not self.traced:
-                raise LaunchTypeError(
-                    f"{where} must be known while JAX traces, not computed by it",
-                    hint="pass a Python number, or name it in static_argnums or static_argnames of jax.jit",
-                )
-            elif isinstance(arg, jax().Array):
-                found.append(_value(name, t, arg, where))
-            else:
-                value, own = bind_one(arg, t, name, self.key)
-                found.append((Slot(name, own, STATIC, value=value), None))
-        return found
-
-    def outputs(self, bound: Sequence[tuple[Slot, Any]], shape_of: Callable[[str, Element, int], Any]) -> list[Slot]:
-        """The slots of what is only written. ``shape_of(name, element, ndim)``: the shape of its elements."""
-        made = []
-        for name, t in zip(self.names[len(self.inputs) :], self.declared[len(self.inputs) :], strict=True):
-            elem = t.elem if isinstance(t, Array) else None
-            arrays = [slot for slot, _ in bound if slot.role in (INPUT, INOUT)]
-            if elem is None:
-                if not arrays:
-                    raise LaunchTypeError(
-                        f"argument {name!r} of {self.what} has no element type",
-                        hint="annotate it as wp.array(dtype=…), or give the types by wp.overload",
-                    )
-                elem = arrays[0].type.elem
-            ndim = t.ndim if isinstance(t, Array) else arrays[0].type.ndim
-            e = element_of(elem)
-            shape = tuple(shape_of(name, e, ndim))
-            if e.inner and len(shape) == ndim + len(e.inner) and shape[ndim:] == e.inner:
-                shape = shape[:ndim]
-            if len(shape) != ndim:
-                raise LaunchError(
-                    f"argument {name!r} of {self.what} has {ndim} dimensions, its shape would be {shape}",
-                    hint=f"say its shape: output_dims={{{name!r}: …}}",
-                )
-            made.append(Slot(name, view(elem, ndim), OUTPUT, (*shape, *e.inner), scalar_dtype(_scalar(elem))))
-        return made
+            elem = arrays[0].type.elem
+        ndim = t.ndim if isinstance(t, Array) else arrays[0].type.ndim
+        e = element_of(elem)
+        shape = signature.shape_of(name, e, ndim, tuple(shape_of(name, e, ndim)))
+        made.append(Slot(name, view(elem, ndim), OUTPUT, shape, scalar_dtype(_scalar(elem))))
+    return made
 
 
 def _scalar(t: Type) -> Scalar:
@@ -176,26 +122,6 @@ def _value(name: str, t: Type | None, arg: Any, where: str) -> tuple[Slot, Any]:
             raise LaunchTypeError(f"{where} must be {dtype}, not {arg.dtype}", hint=_wide(dtype, arg.dtype))
         arg = arg.astype(dtype)
     return Slot(name, t, VALUE, inner, dtype), arg
-
-
-def dims_of(given: Any, what: str) -> tuple[int, ...]:
-    """A shape given as an int or a sequence of them."""
-    try:
-        return (given.__index__(),) if hasattr(given, "__index__") else tuple([n.__index__() for n in given])
-    except (TypeError, AttributeError):
-        raise LaunchTypeError(f"{what} is an int or a sequence of ints, not {given!r}") from None
-
-
-def output_shape(name: str, output_dims: Any) -> tuple[int, ...] | None:
-    """What ``output_dims`` say of a result: a shape for all, or shapes by name; None where they say nothing.
-
-    Raises:
-        LaunchTypeError: no ints.
-    """
-    if output_dims is None:
-        return None
-    given = output_dims.get(name) if isinstance(output_dims, Mapping) else output_dims
-    return None if given is None else dims_of(given, f"output_dims of {name!r}")
 
 
 def packed_value(slot: Slot) -> bytes:

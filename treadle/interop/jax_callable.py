@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -11,15 +10,13 @@ from typing import Any
 
 from ..base.errors import LaunchError, LaunchTypeError
 from ..runtime.elements import Element
-from ..types.annotations import type_of
-from ..types.core import Array
-from ..types.spelling import spell
 from .extras import jax
-from .jax_arguments import Signature, output_shape, packed_value
+from .jax_arguments import bind, outputs, packed_value
 from .jax_bodies import Body
-from .jax_kernel import VMAP_METHODS, JaxModulePreloadMode, frozen_dims
+from .jax_kernel import VMAP_METHODS, JaxModulePreloadMode
 from .jax_launch import INOUT, INPUT, Slot
 from .jax_primitives import primitives, varying_alike
+from .signature import Signature, declared_of, frozen_dims, output_shape
 
 GRAPH_CACHE_MAX = 32
 
@@ -121,7 +118,7 @@ class JaxCallable:
         self.func, self.graph_mode, self.vmap_method, self.output_dims = func, mode, vmap_method, output_dims
         self.graph_cache_max, self.has_side_effect, self.num_outputs = graph_cache_max, has_side_effect, num_outputs
         self.__name__ = getattr(func, "__name__", type(func).__name__)
-        names, declared = _declared(func, self.__name__)
+        names, declared = declared_of(func, self.__name__)
         self.signature = Signature(f"function {self.__name__}", names, declared, num_outputs, in_out, traced=False)
         self.stage_in_argnames, self.stage_out_argnames = map(set, stages)
         for name in self.stage_in_argnames | self.stage_out_argnames:
@@ -160,7 +157,7 @@ class JaxCallable:
         Raises:
             LaunchError, LaunchTypeError: their number, types or shapes do not fit.
         """
-        bound = self.signature.bind(args)
+        bound = bind(self.signature, args)
         given = self.output_dims if output_dims is None else output_dims
         first = next((s for s, _ in bound if s.role in (INPUT, INOUT)), None)
 
@@ -171,7 +168,7 @@ class JaxCallable:
                                   "is not known", hint=f"say it: output_dims={{{name!r}: …}}")  # fmt: skip
             return first.shape[: first.type.ndim] if shape is None else shape  # type: ignore[union-attr]
 
-        slots = (*[slot for slot, _ in bound], *self.signature.outputs(bound, shape_of))
+        slots = (*[slot for slot, _ in bound], *outputs(self.signature, bound, shape_of))
         call = self._body(slots, (vmap_method or self.vmap_method) is not None)
         operands = [jax().numpy.asarray(x) for _, x in bound if x is not None]
         return tuple(primitives().launch.bind(*varying_alike(operands), call=call, batch=()))
@@ -183,24 +180,3 @@ class JaxCallable:
         if found is None:
             found = self._bodies[key] = Body(self, slots, batches)
         return found
-
-
-def _declared(func: Any, name: str) -> tuple[list[str], list[Any]]:
-    """Names and types of the parameters."""
-    names, types = [], []
-    namespace = {**getattr(inspect.unwrap(func), "__globals__", {})}
-    if inspect.isfunction(func):
-        namespace |= inspect.getclosurevars(func).nonlocals
-    for p in inspect.signature(func).parameters.values():
-        if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            raise LaunchTypeError(f"argument {p.name!r} of function {name} must be one that is given by position")
-        if p.annotation is p.empty:
-            raise LaunchTypeError(f"argument {p.name!r} of function {name} has no type",
-                                  hint="annotate it, for example with float or wp.array(dtype=float)")  # fmt: skip
-        t = type_of(p.annotation, namespace)
-        if t is None or (isinstance(t, Array) and t.elem is None):
-            what = "Any" if t is None else spell(t)
-            raise LaunchTypeError(f"argument {p.name!r} of function {name} must have one type, not {what}")
-        names.append(p.name)
-        types.append(t)
-    return names, types

@@ -15,9 +15,10 @@ from ..lang.kernel import Kernel
 from ..runtime.elements import Element
 from ..runtime.launch import normal_dims
 from .extras import jax
-from .jax_arguments import Signature, dims_of, output_shape, packed_value
+from .jax_arguments import bind, outputs, packed_value
 from .jax_launch import INOUT, INPUT, Call, Slot
 from .jax_primitives import primitives, varying_alike
+from .signature import Signature, dims_of, frozen_dims, output_shape
 
 VMAP_METHODS = ("broadcast_all", "expand_dims", "sequential", "sequential_unrolled", "legacy_vectorized", None)
 
@@ -106,13 +107,6 @@ def jax_kernel(
 _kernels: weakref.WeakKeyDictionary[Kernel, dict[Any, JaxKernel]] = weakref.WeakKeyDictionary()
 
 
-def frozen_dims(output_dims: Any) -> Any:
-    """Shapes of results as a key."""
-    if isinstance(output_dims, dict):
-        return tuple(sorted([(name, dims_of(dims, "output_dims")) for name, dims in output_dims.items()]))
-    return None if output_dims is None else dims_of(output_dims, "output_dims")
-
-
 class JaxKernel:
     """A kernel as a function of JAX; see :func:`jax_kernel`."""
 
@@ -142,7 +136,7 @@ class JaxKernel:
         Raises:
             LaunchError, LaunchTypeError: their number, types or shapes do not fit.
         """
-        bound = self.signature.bind(args)
+        bound = bind(self.signature, args)
         dims = self._grid([slot for slot, _ in bound], launch_dims)
         given = self.output_dims if output_dims is None else output_dims
         first = next((s for s, _ in bound if s.role in (INPUT, INOUT)), None)
@@ -153,7 +147,7 @@ class JaxKernel:
                 shape = first.shape[:ndim]
             return dims if shape is None else shape
 
-        slots = (*[slot for slot, _ in bound], *self.signature.outputs(bound, shape_of))
+        slots = (*[slot for slot, _ in bound], *outputs(self.signature, bound, shape_of))
         call = self._call(dims, slots, vmap_method or self.vmap_method)
         operands = [jax().numpy.asarray(x) for _, x in bound if x is not None]
         return tuple(primitives().launch.bind(*varying_alike(operands), call=call, batch=()))
