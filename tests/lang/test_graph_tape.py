@@ -186,3 +186,48 @@ def test_adjoint_launches_and_functions_of_the_user():
         tape.backward()
     wp.capture_launch(capture.graph)
     assert x.grad.list() == [7.0, 1.0]
+
+
+@wp.kernel
+def greatest(
+    x: wp.array(dtype=float), v: wp.array(dtype=wp.vec2), m: wp.array(dtype=float), w: wp.array(dtype=wp.vec2)
+):
+    i = wp.tid()
+    wp.atomic_max(m, 0, x[i])
+    wp.atomic_min(w, i % 2, v[i])
+
+
+def test_winners_of_minima_and_maxima():
+    x, v = arr([0.5, 3.0, 1.0]), wp.array([[1.0, 2.0], [3.0, 4.0], [0.5, 9.0]], dtype=wp.vec2, requires_grad=True)
+    m, w = arr([0.0]), wp.zeros(4, dtype=wp.vec2, requires_grad=True)[::2]
+
+    def run():
+        for a in (x, v, m, w):
+            a.grad.zero_()
+        m.fill_(0.0)
+        w.fill_(wp.vec2(5.0, 1.0))
+        tape = wp.Tape()
+        with tape:
+            wp.launch(greatest, dim=3, inputs=[x, v], outputs=[m, w])
+        m.grad.fill_(2.0)
+        w.grad.fill_(wp.vec2(1.0, 3.0))
+        tape.backward()
+
+    run()
+    expected = [a.grad.numpy().tolist() for a in (x, v, m, w)]
+    with wp.ScopedCapture() as capture:
+        run()
+    for a in (x, v, m, w):
+        a.grad.zero_()
+    wp.capture_launch(capture.graph)
+    assert [a.grad.numpy().tolist() for a in (x, v, m, w)] == expected and expected[0] == [0.0, 2.0, 0.0]
+
+
+def test_settings_that_look_at_launches_leave_captures_alone(monkeypatch):
+    for setting in ("verify_fp", "verify_autograd_array_access"):
+        monkeypatch.setattr(wp.config, setting, True)
+    x, loss = arr([0.3, -0.7, 1.1]), arr([0.0])
+    with wp.ScopedCapture() as capture:
+        in_place(x, loss)
+    wp.capture_launch(capture.graph)
+    assert x.grad.numpy().any()

@@ -8,7 +8,7 @@ from typing import Any
 from ..base.config import config
 from ..base.errors import KernelError, LaunchError, LaunchTypeError, alone
 from ..base.logs import log_info
-from ..runtime import fast, watch
+from ..runtime import capture, fast, watch
 from ..runtime.device import Device, get_device
 from ..runtime.launch import Program, normal_dims
 from .blocks import in_blocks
@@ -147,7 +147,7 @@ def run(
     record: bool,
 ) -> None:  # fmt: skip
     """Run ``command``, with tapes looking on where there are some, and a look at all floats where one is asked for."""
-    if config.verify_fp:
+    if config.verify_fp and not capture.recording():
         from .finite import checked as finite
 
         with finite(kernel.key, [p.name for p in kernel.parameters], values):

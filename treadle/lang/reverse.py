@@ -36,16 +36,16 @@ class Reverse:
     ``aliased``: arrays that lie over a written one, ``shared``: so do gradients that are updated.
     """
 
-    __slots__ = ("active", "again", "aliased", "careful", "plan", "programs", "quick", "seen", "shared",
-                 "unsaved", "winners")  # fmt: skip
+    __slots__ = ("active", "again", "aliased", "careful", "plan", "quick", "seen", "shared", "unsaved", "variants",
+                 "winners")  # fmt: skip
 
     def __init__(
         self, plan: Plan, active: tuple[str, ...], aliased: tuple[str, ...], shared: bool, dims: tuple[int, ...]
     ):
         self.plan, self.active, self.aliased, self.shared = plan, active, aliased, shared
         self.quick = fast.launcher()
-        self.programs: dict[tuple[int, ...], Any] = {}
-        meta = self.program(dims).entry.meta
+        self.variants: dict[tuple[int, ...], Any] = {}
+        meta = self.variant(dims).meta
         facts = {tuple(fact["path"]): fact for fact in meta["touched"]["arrays"]}
         winners, seen = ({tuple(path) for path in meta[key]} for key in ("winners", "seen"))
         self.again, self.winners, self.seen = [], [], []
@@ -61,12 +61,12 @@ class Reverse:
         self.unsaved = [site for site in self.again if not site.keeps]
         self.careful = bool(self.again or self.winners)
 
-    def program(self, dims: tuple[int, ...]) -> Any:
-        """The code for a grid of ``dims``."""
-        found = self.programs.get(dims)
+    def variant(self, dims: tuple[int, ...]) -> Any:
+        """The code for a grid of ``dims``, which may be on its way still."""
+        found = self.variants.get(dims)
         if found is None:
             find = self.plan.overload.adjoint
-            found = self.programs[dims] = find(dims, self.active, self.aliased, self.shared).program
+            found = self.variants[dims] = find(dims, self.active, self.aliased, self.shared)
         return found
 
     def run(self, dim: Any, args: Sequence[Any]) -> None:
@@ -77,25 +77,34 @@ class Reverse:
         if done is not NotImplemented:
             raise fast.error(done)
         dims = normal_dims(dim)
-        program = self.program(dims)
-        if self.plan.plain:
+        program = self.variant(dims).program
+        if self.plan.native:
             fast.add(self.quick, program, alone=True)
         program.command(program.pack(args), dims, args)()
 
     def run_with_winners(self, dim: Any, args: Sequence[Any], after: list[array]) -> None:
         """As :meth:`run`, with ``after``, the content that the launch left, in the arrays of ``winners``. The gradient
         of elements that it did not change stays: it belongs to the content from before."""
+        kept: list[tuple[array, array]] = []
         aside, arrays = [], [site.of(args) for site in self.winners]
         befores = [copied(a) for a in arrays]
         try:
             for site, a, before, now in zip(self.winners, arrays, befores, after, strict=True):
                 put_value(a, now)
-                if a._grad is not None and site not in self.seen:
+                if a._grad is None or site in self.seen:
+                    continue
+                if capture.recording():
+                    from .winners import set_aside
+
+                    kept.append((a._grad, set_aside(a._grad, before, now)))
+                else:
                     aside += _set_aside(a._grad.numpy(), before.numpy(), now.numpy())
             self.run(dim, args)
         finally:
             for rows, same, values in aside:
                 rows[same] += values
+            for grad, content in kept:
+                add_all(grad, content)
             for a, before in zip(arrays, befores, strict=True):
                 put_value(a, before)
 

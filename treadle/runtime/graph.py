@@ -157,7 +157,7 @@ class Table:
     """
 
     def __init__(self, graph: Graph, inputs: Sequence[Any] = ()):
-        self._graph = graph  # keeps the memory
+        self._keep = graph.blocks, graph._kept
         self.ranges = [_range_of(a) for a in inputs]
         _refuse_overlaps(self.ranges)
         self.scratch, self._places = _own_memory(graph.blocks if inputs else [])
