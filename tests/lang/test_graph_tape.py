@@ -223,6 +223,7 @@ def test_winners_of_minima_and_maxima():
     assert [a.grad.numpy().tolist() for a in (x, v, m, w)] == expected and expected[0] == [0.0, 2.0, 0.0]
 
 
+@pytest.mark.filterwarnings("ignore:Array 'x' is being written to")
 def test_settings_that_look_at_launches_leave_captures_alone(monkeypatch):
     for setting in ("verify_fp", "verify_autograd_array_access"):
         monkeypatch.setattr(wp.config, setting, True)
