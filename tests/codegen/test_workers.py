@@ -47,3 +47,24 @@ def test_a_worker_that_ends_is_an_error(monkeypatch):
     monkeypatch.setattr(workers, "_COMMAND", "import sys; sys.exit(3)")
     with pytest.raises(InternalError, match="a compile worker ended"):
         workers.compile_all([(text, host_target()) for text in TEXTS], 2)
+
+
+def test_jobs_that_were_begun_and_those_that_were_not_give_the_same_code():
+    target = host_target()
+    want = [compile_text(text, target) for text in TEXTS]
+    begun, idle = ([workers.Job(text, target) for text in TEXTS] for _ in range(2))
+    assert [job.begin().code() for job in begun] == want
+    assert [job.code() for job in reversed(idle)] == want[::-1]
+    assert [job.code() for job in begun] == want
+
+
+def test_the_thread_of_jobs_ends_when_nothing_is_left_and_errors_come_to_who_asks():
+    jobs = [workers.Job(text, host_target()).begin() for text in (*TEXTS, "define nonsense")]
+    helper = workers._helper
+    with pytest.raises(InternalError, match="LLVM rejects"):
+        jobs[-1].code()
+    assert all(job.code() for job in jobs[:-1])
+    if helper is not None:
+        helper.join(30)
+        assert not helper.is_alive()
+    assert workers._helper is None

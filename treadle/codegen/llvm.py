@@ -12,9 +12,9 @@ from ..base.errors import InternalError
 Code = TypeVar("Code", str, bytes)
 
 # Steps of code generation that take a third of its time and that long straight code is no faster for: moving values
-# into the branches that use them (which makes it slower, as it lengthens the lives of their arguments), scheduling, once
-# before and once behind register allocation, looking for common values again, and splitting the lives of values by
-# regions of many blocks. For each option what is usual, and what leaves the step out.
+# into the branches that use them (which makes it slower, as it lengthens the lives of their arguments), scheduling,
+# once before and once behind register allocation, looking for common values again, and splitting the lives of values
+# by regions of many blocks. For each option what is usual, and what leaves the step out.
 _POLISH = {
     "disable-machine-sink": (0, 1),
     "enable-misched": (1, 0),

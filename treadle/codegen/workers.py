@@ -1,4 +1,8 @@
-"""Compiling many kernels at once: LLVM has one lock a process, so several processes work side by side."""
+"""Compiling several kernels at once.
+
+LLVM has one lock a process. So a thread beside the main one compiles what will be needed soon (:class:`Job`), while the
+main one translates the next kernel; and of many texts that are there already several processes compile some each.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -19,6 +24,75 @@ from .worker import get, put_request
 _COMMAND = "import sys; sys.path.insert(0, sys.argv[1]); from treadle.codegen.worker import serve; serve()"
 _ROOT = str(Path(__file__).resolve().parents[2])
 WORTH = 4  # texts from which on starting processes (about 0.3 s) pays
+
+_jobs: deque[Job] = deque()  # begun, and taken by nobody yet
+_lock = threading.Lock()
+_helper: threading.Thread | None = None  # who compiles them; there is one while there are any
+
+
+class Job:
+    """The object code of a text: compiled when :meth:`code` is first asked for it, or earlier, beside what this thread
+    does, if it has been begun."""
+
+    __slots__ = ("_code", "_done", "_error", "_target", "_taken", "_text")
+
+    def __init__(self, text: str, target: Target):
+        self._text, self._target = text, target
+        self._taken, self._done = False, threading.Event()
+        self._code: bytes = b""
+        self._error: Exception | None = None
+
+    def begin(self) -> Job:
+        """Let a thread of its own compile it; that ends once nothing is left to do."""
+        global _helper
+        with _lock:
+            _jobs.append(self)
+            if _helper is None:
+                _helper = threading.Thread(target=_help, name="treadle compiler")
+                _helper.start()
+        return self
+
+    def code(self) -> bytes:
+        """The code; compiled here and now if nobody has begun with it.
+
+        Raises:
+            InternalError: LLVM rejects the text.
+        """
+        if self._take():
+            self._compile()
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._code
+
+    def _take(self) -> bool:
+        with _lock:
+            first, self._taken = not self._taken, True
+        return first
+
+    def _compile(self) -> None:
+        from .cpu import compile_text
+
+        try:
+            self._code = compile_text(self._text, self._target)
+        except Exception as error:  # raised where somebody asks
+            self._error = error
+        self._text = ""
+        self._done.set()
+
+
+def _help() -> None:
+    """Compile jobs until there are none, or until the program ends."""
+    global _helper
+    while True:
+        with _lock:
+            if not _jobs or not threading.main_thread().is_alive():
+                _jobs.clear()
+                _helper = None
+                return
+            job = _jobs.popleft()
+        if job._take():
+            job._compile()
 
 
 def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None) -> list[bytes]:

@@ -99,8 +99,8 @@ class Plan:
     """One overload of a kernel, as tapes see it.
 
     ``plain``: arguments are arrays, numbers and vectors; ``native``: or structs, indexed arrays too, that native
-    launchers take. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments that
-    are laid out. ``asked``: where the arguments are that say which elements a launch reaches. ``vectors``: of host
+    launchers take. ``arrays``: positions of its arrays, which ``pick`` takes out; ``places``: the same among arguments
+    that are laid out. ``asked``: where the arguments are that say which elements a launch reaches. ``vectors``: of host
     vectors, which their owner may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it,
     must stay known; ``writes``: sites that are written. ``pairs``: of launches with tangents, the sites of arrays with
     those of their tangents: either has a gradient if the other has. ``holders``: arguments that lead to arrays in
