@@ -70,6 +70,7 @@ _HOMES = {
     "runtime.dlpack": "to_dlpack from_dlpack",
     "interop.torch_arrays": "to_torch from_torch dtype_to_torch dtype_from_torch device_to_torch device_from_torch "
                             "stream_to_torch stream_from_torch",
+    "interop.torch_function": "torch_function",
     "interop.jax_arrays": "to_jax from_jax dtype_to_jax dtype_from_jax device_to_jax device_from_jax",
     "interop.jax_kernel": "jax_kernel JaxModulePreloadMode",
     "interop.jax_callable": "jax_callable JaxCallableGraphMode clear_jax_callable_graph_cache",
