@@ -10,17 +10,18 @@
     >>> d.qpos.shape
     (4, 1)
 
-MuJoCo compiles the MJCF and is needed for nothing else. Today: trees of hinge and slide joints with armature, damping
-and springs, affine actuators on joints, gravity, semi-implicit Euler with implicit damping. Contacts and other
-constraints, free and ball joints, tendons and sensors are refused by `put_model`, which names what it met.
+MuJoCo compiles the MJCF and is needed for nothing else. What is not simulated `put_model` refuses, by element and
+attribute.
 """
 
-from treadle.mujoco.data import Data, get_data_into, make_data, put_data, reset_data
-from treadle.mujoco.model import Model, Option, put_model
-from treadle.mujoco.stages import (
+from treadle.mujoco.data import Data
+from treadle.mujoco.forward import (
+    camlight,
     com_pos,
     com_vel,
     crb,
+    energy_pos,
+    energy_vel,
     euler,
     factor_m,
     forward,
@@ -28,20 +29,34 @@ from treadle.mujoco.stages import (
     fwd_actuation,
     fwd_position,
     fwd_velocity,
+    implicit,
+    inverse,
     kinematics,
     passive,
     rne,
+    rungekutta4,
     step,
+    step1,
+    step2,
+    subtree_vel,
+    tendon,
+    tendon_armature,
     transmission,
 )
+from treadle.mujoco.model import Model, Option, put_model
+from treadle.mujoco.reset import reset_data, reset_data_keyframe
+from treadle.mujoco.worlds import get_data_into, make_data, put_data
 
 __all__ = [
     "Data",
     "Model",
     "Option",
+    "camlight",
     "com_pos",
     "com_vel",
     "crb",
+    "energy_pos",
+    "energy_vel",
     "euler",
     "factor_m",
     "forward",
@@ -50,13 +65,22 @@ __all__ = [
     "fwd_position",
     "fwd_velocity",
     "get_data_into",
+    "implicit",
+    "inverse",
     "kinematics",
     "make_data",
     "passive",
     "put_data",
     "put_model",
     "reset_data",
+    "reset_data_keyframe",
     "rne",
+    "rungekutta4",
     "step",
+    "step1",
+    "step2",
+    "subtree_vel",
+    "tendon",
+    "tendon_armature",
     "transmission",
 ]

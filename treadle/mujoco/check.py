@@ -14,8 +14,9 @@ import mujoco
 import numpy as np
 
 import treadle as wp
-from treadle.mujoco.data import Data, make_data
+from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model, put_model
+from treadle.mujoco.worlds import make_data
 
 FLOOR = 1e-3  # what is smaller is compared with this, absolutely
 STATE = ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
@@ -81,7 +82,7 @@ def put_states(m: Model, states: list[mujoco.MjData]) -> Data:
 
 def compare(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype: Any = wp.float64) -> list[Line]:
     """Run `forward` in both engines from ``states`` (which MuJoCo changes) and compare all fields that both have."""
-    from treadle.mujoco.stages import forward
+    from treadle.mujoco.forward import forward
 
     m = put_model(mjm, dtype=dtype)
     d = put_states(m, states)
@@ -95,7 +96,7 @@ def compare_steps(
     mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype: Any = wp.float64, nstep: int = 1
 ) -> list[Line]:
     """Take ``nstep`` steps in both engines from ``states`` (which MuJoCo changes) and compare where they end."""
-    from treadle.mujoco.stages import step
+    from treadle.mujoco.forward import step
 
     m = put_model(mjm, dtype=dtype)
     d = put_states(m, states)

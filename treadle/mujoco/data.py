@@ -1,16 +1,12 @@
 """Data: everything that changes while worlds are simulated. One row an array, by MuJoCo's names."""
 
-from functools import cache
+from __future__ import annotations
+
 from typing import Any
 
-import mujoco
-import numpy as np
-
 import treadle as wp
-from treadle.mujoco.algebra import types
-from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
-from treadle.mujoco.model import Model, sizes_of
+from treadle.mujoco.model import Model
 
 
 class Data(Fields):
@@ -181,6 +177,8 @@ class Data(Fields):
     rk_rate = scratch("real", "nworld nv", "rates of positions at the present point of the step")
     rk_act_dot = scratch("real", "nworld na", "mean rate of activations so far")
 
+    reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
+
     start_qpos = scratch("real", "nworld nq", "qpos from which the last step set out")
     start_qvel = scratch("real", "nworld nv", "qvel from which the last step set out")
     start_ctrl = scratch("real", "nworld nu", "ctrl of the last step")
@@ -232,144 +230,3 @@ class Data(Fields):
 
             catch_up(self._model, self, row.stage)
         return super().read(row)
-
-
-def _sizes(
-    mjm: mujoco.MjModel | Model, nworld: int, nconmax: int | None, naconmax: int | None, njmax: int | None
-) -> dict[str, int]:
-    known = isinstance(mjm, Model)
-    capacity = mjm.capacity if known else Capacity.of(mjm)
-    if nconmax is None and naconmax is not None:  # contacts of all worlds together
-        nconmax = -(-naconmax // nworld)
-    return {**(mjm.sizes if known else sizes_of(mjm)), **capacity.sizes(nconmax, njmax)}
-
-
-def _precision(mjm: mujoco.MjModel | Model, dtype: Any) -> Any:
-    if dtype not in (None, float):
-        return dtype
-    return mjm.real if isinstance(mjm, Model) else wp.float32
-
-
-def make_data(
-    mjm: mujoco.MjModel | Model,
-    nworld: int = 1,
-    nconmax: int | None = None,
-    nccdmax: int | None = None,
-    njmax: int | None = None,
-    njmax_nnz: int | None = None,
-    naconmax: int | None = None,
-    naccdmax: int | None = None,
-    nvmax: int | None = None,
-    *,
-    dtype: Any = None,
-) -> Data:
-    """Data of ``nworld`` worlds at the model's reference pose, at rest.
-
-    Args:
-        mjm: MuJoCo's model, or beyond MuJoCo Warp the result of `put_model`.
-        nworld: number of worlds.
-        nconmax, nccdmax, njmax, njmax_nnz, naconmax, naccdmax, nvmax: capacities for contacts, constraints and sleeping
-            that MuJoCo Warp asks for; taken and not needed here.
-        dtype: precision, that of the model; if None that of ``mjm`` after `put_model`, else ``wp.float32``.
-
-    Example:
-        >>> import mujoco, treadle.mujoco as mjw
-        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
-        >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
-        >>> d = mjw.make_data(mujoco.MjModel.from_xml_string(xml), nworld=3)
-        >>> d.qpos.shape, d.xpos.numpy().shape
-        ((3, 1), (3, 2, 3))
-    """
-    d = Data(_precision(mjm, dtype), _sizes(mjm, nworld, nconmax, naconmax, njmax), nworld)
-    qpos0 = mjm.qpos0.numpy()[0] if isinstance(mjm, Model) else mjm.qpos0
-    d.fill(Data.qpos, qpos0)
-    return d
-
-
-def put_data(
-    mjm: mujoco.MjModel,
-    mjd: mujoco.MjData,
-    nworld: int = 1,
-    nconmax: int | None = None,
-    nccdmax: int | None = None,
-    njmax: int | None = None,
-    njmax_nnz: int | None = None,
-    naconmax: int | None = None,
-    naccdmax: int | None = None,
-    nvmax: int | None = None,
-    *,
-    dtype: Any = None,
-) -> Data:
-    """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`."""
-    d = Data(_precision(mjm, dtype), _sizes(mjm, nworld, nconmax, naconmax, njmax), nworld)
-    for row in Data.rows():
-        if row.role != "scratch" and hasattr(mjd, row.name):
-            d.fill(row, getattr(mjd, row.name))
-    d.pushed = bool(np.any(mjd.xfrc_applied))
-    return d
-
-
-def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id: int = 0) -> None:
-    """Copy one world into MuJoCo's ``result``: state, controls and derived fields.
-
-    Raises:
-        IndexError: there is no world ``world_id``.
-    """
-    if not 0 <= world_id < d.nworld:
-        raise IndexError(f"world_id is {world_id}, but there are {d.nworld} worlds")
-    for row in Data.rows():
-        if row.role == "scratch" or not hasattr(result, row.name):
-            continue
-        values = d.read(row).numpy()[world_id]
-        if row.name == "time":
-            result.time = float(values)
-        else:
-            target = getattr(result, row.name)
-            target[...] = np.reshape(values, target.shape)
-
-
-def reset_data(m: Model, d: Data, reset: wp.array | None = None) -> None:
-    """Put worlds back to the reference pose, at rest, at time 0, without controls and forces.
-
-    Args:
-        m: the model.
-        d: the worlds.
-        reset: an array of ``nworld`` bools; worlds with False go on. None resets all.
-
-    Derived fields stay as they are until the next forward or step.
-    """
-    if reset is None:
-        reset = wp.full(d.nworld, True, dtype=wp.bool)
-    elif tuple(reset.shape) != (d.nworld,):
-        raise ValueError(f"reset has shape {tuple(reset.shape)}, not ({d.nworld},)")
-    states = [d.time, d.qpos, d.qvel, d.ctrl, d.qfrc_applied, d.read(Data.xfrc_applied)]
-    wp.launch(reset_kernel(d.real), dim=d.nworld, inputs=[reset, m.qpos0, *states, d.pushed])
-
-
-@cache
-def reset_kernel(real: Any) -> wp.Kernel:
-    """The kernel behind `reset_data`."""
-    spatial = types(real).spatial
-
-    @wp.kernel
-    def reset_worlds(
-        reset: wp.array(dtype=wp.bool), qpos0: wp.array2d(dtype=real), time: wp.array(dtype=real),
-        qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
-        ctrl: wp.array2d(dtype=real), qfrc_applied: wp.array2d(dtype=real), xfrc_applied: wp.array2d(dtype=spatial),
-        pushed: bool,
-    ):  # fmt: skip
-        w = wp.tid()
-        if reset[w]:
-            time[w] = real(0.0)
-            for i in range(qpos.shape[1]):
-                qpos[w, i] = qpos0[0, i]
-            for i in range(qvel.shape[1]):
-                qvel[w, i] = real(0.0)
-                qfrc_applied[w, i] = real(0.0)
-            for u in range(ctrl.shape[1]):
-                ctrl[w, u] = real(0.0)
-            if pushed:
-                for b in range(xfrc_applied.shape[1]):
-                    xfrc_applied[w, b] = spatial()
-
-    return reset_worlds

@@ -225,6 +225,7 @@ class Model(Fields):
     actuator_biastype = constant("int", "nactuator", "mjtBias")
     actuator_trnid = constant("int", "nactuator 2", "joint, tendon, sites or body that the actuator drives")
     actuator_ctrladr = constant("int", "nactuator", "its first control")
+    actuator_outadr = constant("int", "nactuator", "its first output")
     actuator_ctrlnum = constant("int", "nactuator", "number of controls")
     actuator_ctrlspec = constant("int", "nactuator", "bits of what its controls are")
     actuator_actadr = constant("int", "nactuator", "its first activation, -1 if none")
@@ -251,6 +252,14 @@ class Model(Fields):
     moment_rowadr = constant("int", "nactuator", "first element of the row")
     moment_colind = constant("int", "nJmom", "column of each element")
 
+    key_time = constant("real", "nkey", "time of a keyframe, s")
+    key_qpos = constant("real", "nkey nq", "its qpos")
+    key_qvel = constant("real", "nkey nv", "its qvel")
+    key_act = constant("real", "nkey na", "its act")
+    key_ctrl = constant("real", "nkey nu", "its ctrl")
+    key_mpos = constant("vec3", "nkey nmocap", "its mocap_pos")
+    key_mquat = constant("quat", "nkey nmocap", "its mocap_quat")
+
     # contacts: tables of `collision`
     pair_dim = constant("int", "npair", "dimension of the pair's contacts")
     pair_geom1 = constant("int", "npair", "first geom")
@@ -267,6 +276,7 @@ class Model(Fields):
     eq_obj1id = constant("int", "neq", "first object")
     eq_obj2id = constant("int", "neq", "second object")
     eq_objtype = constant("int", "neq", "mjtObj of both")
+    eq_active0 = constant("int", "neq", "whether it is on at the start")
     eq_solref = constant("vec2", "* neq", "reference")
     eq_solimp = constant("vec5", "* neq", "impedance")
     eq_data = constant("real", "* neq 12", "numbers of the constraint, by type")

@@ -24,7 +24,6 @@ DONE = {
     "joint: frictionloss": True,
     "tendon: frictionloss": True,
     "equality": True,
-    "sensor": False,
 }
 
 OBJECT = {
@@ -66,6 +65,12 @@ def _other(field: str, normal: int) -> Callable[[mujoco.MjModel], Any]:
 
 TRN, DYN, GAIN, BIAS = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
 
+UNSENSED = tuple(
+    int(getattr(mujoco.mjtSensor, f"mjSENS_{name}"))
+    for name in "RANGEFINDER CAMPROJECTION TACTILE PLUGIN USER GEOMDIST GEOMNORMAL GEOMFROMTO".split()
+)
+WITHOUT = "set the flag mjDSBL_SENSOR to simulate without sensors"
+
 REFUSALS = (
     Refusal("joint", "springyield", _nonzero("jnt_springyield")),
     Refusal("tendon", "springyield", _nonzero("tendon_springyield")),
@@ -87,6 +92,10 @@ REFUSALS = (
     Refusal("actuator", "number of controls", _other("actuator_ctrlnum", 1)),
     Refusal("actuator", "number of outputs", _other("actuator_outnum", 1)),
     Refusal("flex", "flex", _present("nflex")),
+    Refusal("sensor", "type", lambda m: np.isin(m.sensor_type, UNSENSED), WITHOUT),
+    Refusal("sensor", "delay", _nonzero("sensor_delay"), WITHOUT),
+    Refusal("sensor", "interval", _nonzero("sensor_interval"), WITHOUT),
+    Refusal("sensor", "nsample (history)", lambda m: m.sensor_history[:, 0] > 0, WITHOUT),
 )  # fmt: skip
 
 
@@ -105,10 +114,10 @@ def _constraints(mjm: mujoco.MjModel) -> Iterator[str]:
 
 
 def _elements(mjm: mujoco.MjModel) -> Iterator[str]:
-    if mjm.nsensor and not DONE["sensor"] and not mjm.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR:
-        for index in range(mjm.nsensor):
-            yield f"{_named(mjm, 'sensor', index)}: sensor (set the flag mjDSBL_SENSOR to simulate without them)"
+    sensing = not mjm.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR
     for row in REFUSALS:
+        if row.element == "sensor" and not sensing:
+            continue
         for index in np.flatnonzero(row.users(mjm)):
             yield f"{_named(mjm, row.element, index)}: {row.attribute}" + (f" ({row.hint})" if row.hint else "")
 

@@ -1,0 +1,143 @@
+"""Putting worlds back to where they start: the reference pose or a keyframe."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.algebra import row, types
+from treadle.mujoco.binding import launch
+from treadle.mujoco.data import Data
+from treadle.mujoco.model import Model
+
+ints = wp.array(dtype=int)
+REFERENCE = wp.constant(-1)  # in place of a keyframe's number: the reference pose
+LEFT = wp.constant(-2)  # the world goes on
+
+
+def reset_data(m: Model, d: Data, reset: wp.array | None = None) -> None:
+    """Put worlds back to the reference pose, at rest, at time 0, without controls and forces.
+
+    Args:
+        m: the model.
+        d: the worlds.
+        reset: an array of ``nworld`` bools or integers; worlds with False or 0 go on. None resets all.
+
+    Raises:
+        ValueError: ``reset`` has another shape.
+
+    Derived fields stay as they are until the next forward or step.
+    """
+    if reset is not None and tuple(reset.shape) != (d.nworld,):
+        raise ValueError(f"reset has shape {tuple(reset.shape)}, not ({d.nworld},)")
+    if reset is None:
+        d.field("reset_key").fill_(REFERENCE)
+    else:
+        wp.launch(mark, dim=d.nworld, inputs=[reset, d.field("reset_key")])
+    _reset(m, d)
+
+
+def reset_data_keyframe(m: Model, d: Data, key: int | wp.array) -> None:
+    """Put worlds to keyframes of the model.
+
+    Args:
+        m: the model.
+        d: the worlds.
+        key: the number of a keyframe, for all worlds; or an array of ``nworld`` numbers: worlds with the number of no
+            keyframe go on.
+
+    Raises:
+        ValueError: there is no keyframe ``key``, or the array has another shape.
+    """
+    if isinstance(key, wp.array):
+        if tuple(key.shape) != (d.nworld,):
+            raise ValueError(f"key has shape {tuple(key.shape)}, not ({d.nworld},)")
+        wp.launch(mark_keys, dim=d.nworld, inputs=[key, m.nkey, d.field("reset_key")])
+    else:
+        if not 0 <= key < m.nkey:
+            raise ValueError(f"there is no keyframe {key}: the model has {m.nkey}")
+        d.field("reset_key").fill_(int(key))
+    _reset(m, d)
+
+
+def _reset(m: Model, d: Data) -> None:
+    launch(reset_kernel(d.real), m, d, xfrc_applied=d.read(Data.xfrc_applied))
+
+
+@wp.kernel
+def mark(reset: wp.array(dtype=Any), reset_key: ints):
+    """The reference pose where ``reset`` says so."""
+    w = wp.tid()
+    reset_key[w] = LEFT
+    if reset[w]:
+        reset_key[w] = REFERENCE
+
+
+@wp.kernel
+def mark_keys(key: wp.array(dtype=Any), nkey: int, reset_key: ints):
+    """The keyframes ``key``, where there are such."""
+    w = wp.tid()
+    reset_key[w] = LEFT
+    if key[w] >= 0 and key[w] < nkey:
+        reset_key[w] = int(key[w])
+
+
+@cache
+def reset_kernel(real: Any) -> wp.Kernel:
+    """The kernel behind `reset_data` and `reset_data_keyframe`."""
+    t = types(real)
+    vec3, quat, spatial = t.vec3, t.quat, t.spatial
+    numbers = wp.array2d(dtype=real)
+
+    @wp.kernel
+    def reset_worlds(
+        reset_key: ints, pushed: bool, body_mocapid: ints, body_pos: wp.array2d(dtype=vec3),
+        body_quat: wp.array2d(dtype=quat), eq_active0: ints, qpos0: numbers, key_time: wp.array(dtype=real),
+        key_qpos: numbers, key_qvel: numbers, key_act: numbers, key_ctrl: numbers,
+        key_mpos: wp.array2d(dtype=vec3), key_mquat: wp.array2d(dtype=quat),
+        time: wp.array(dtype=real), qpos: numbers, qvel: numbers, act: numbers, qacc_warmstart: numbers,
+        ctrl: numbers, qfrc_applied: numbers, xfrc_applied: wp.array2d(dtype=spatial),
+        mocap_pos: wp.array2d(dtype=vec3), mocap_quat: wp.array2d(dtype=quat), eq_active: wp.array2d(dtype=int),
+    ):  # fmt: skip
+        w = wp.tid()
+        k = reset_key[w]
+        framed = k >= 0
+        k = wp.max(k, 0)
+        zero = real(0.0)
+        if reset_key[w] >= REFERENCE:
+            time[w] = zero
+            for i in range(qpos.shape[1]):
+                qpos[w, i] = qpos0[row(w, qpos0), i]
+            for i in range(qvel.shape[1]):
+                qvel[w, i] = zero
+                qfrc_applied[w, i] = zero
+                qacc_warmstart[w, i] = zero
+            for i in range(act.shape[1]):
+                act[w, i] = zero
+            for i in range(ctrl.shape[1]):
+                ctrl[w, i] = zero
+            for i in range(eq_active.shape[1]):
+                eq_active[w, i] = eq_active0[i]
+            for b in range(body_mocapid.shape[0]):
+                if body_mocapid[b] >= 0:
+                    mocap_pos[w, body_mocapid[b]] = body_pos[row(w, body_pos), b]
+                    mocap_quat[w, body_mocapid[b]] = body_quat[row(w, body_quat), b]
+            if pushed:
+                for b in range(xfrc_applied.shape[1]):
+                    xfrc_applied[w, b] = spatial()
+        if framed:
+            time[w] = key_time[k]
+            for i in range(qpos.shape[1]):
+                qpos[w, i] = key_qpos[k, i]
+            for i in range(qvel.shape[1]):
+                qvel[w, i] = key_qvel[k, i]
+            for i in range(act.shape[1]):
+                act[w, i] = key_act[k, i]
+            for i in range(ctrl.shape[1]):
+                ctrl[w, i] = key_ctrl[k, i]
+            for i in range(mocap_pos.shape[1]):
+                mocap_pos[w, i] = key_mpos[k, i]
+                mocap_quat[w, i] = key_mquat[k, i]
+
+    return reset_worlds
