@@ -17,8 +17,8 @@ class Capacity:
     """What a model can need at most.
 
     Attributes:
-        contacts: contacts of a world. All pairs touching at once would be more by far in large scenes, so there it is 16
-            for each geom; a world that has more is marked, and the list grows.
+        contacts: contacts of a world. In large scenes, where all pairs touching at once would be far more, it is 16 for
+            each geom; a world that has more is marked, and the list grows.
         fixed: rows of equality constraints, dry friction and limits.
         of_contact: rows of a contact.
     """

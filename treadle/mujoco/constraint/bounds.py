@@ -1,13 +1,12 @@
-"""Rows of dry friction and of limits, of joints and tendons (MuJoCo documentation, Computation, Friction loss, Limit)."""
+"""Rows of dry friction and of limits, of joints and tendons (MuJoCo documentation, Computation, Friction, Limit)."""
 
 from functools import cache
 from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row, types
+from treadle.mujoco.constants import BALL, FREE
 from treadle.mujoco.constraint.kinds import (
-    BALL,
-    FREE,
     FRICTION_DOF,
     FRICTION_TENDON,
     LIMIT_JOINT,

@@ -63,7 +63,7 @@ def _turning(real: Any) -> SimpleNamespace:
 
 
 @cache
-def _frames(real: Any) -> wp.Function:
+def frames_of(real: Any) -> wp.Function:
     """The kernel function ``frames``, for one precision."""
     t, mul_quat = types(real), algebra(real).mul_quat
     vec3, quat, mat33 = t.vec3, t.quat, t.mat33
@@ -110,8 +110,8 @@ def _spatial(real: Any) -> wp.Function:
 
     @wp.func
     def spatial_rows(
-        w: int, n: int, e: int, b1: int, b2: int, p1: vec3, p2: vec3, weld: bool, torque: real, quat1: quat, quat2: quat,
-        weight: vec2, solref: vec2, solimp: vec5, body_rootid: ints, body_isdofancestor: ints2,
+        w: int, n: int, e: int, b1: int, b2: int, p1: vec3, p2: vec3, weld: bool, torque: real, quat1: quat,
+        quat2: quat, weight: vec2, solref: vec2, solimp: vec5, body_rootid: ints, body_isdofancestor: ints2,
         subtree_com: wp.array2d(dtype=vec3), cdof: wp.array2d(dtype=spatial), efc_type: ints2, efc_id: ints2,
         efc_dim: ints2, efc_spec: wp.array2d(dtype=numbers), efc_J: wp.array3d(dtype=real),
     ):  # fmt: skip
@@ -186,7 +186,8 @@ def _coupled(real: Any) -> SimpleNamespace:
 
 
 def _equality(real: Any) -> wp.Kernel:
-    t, write, coupled, spatial_rows, frames = types(real), writers(real), _coupled(real), _spatial(real), _frames(real)
+    t, write, coupled = types(real), writers(real), _coupled(real)
+    spatial_rows, frames = _spatial(real), frames_of(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     numbers, spec, put, polynomial, tendon_pair = (
         t.spec, write.spec, write.put, coupled.polynomial, coupled.tendon_pair,
@@ -263,7 +264,7 @@ def _equality(real: Any) -> wp.Kernel:
 
 
 def _drift(real: Any) -> wp.Kernel:
-    t, jac, frames = types(real), jacobians(real), _frames(real)
+    t, jac, frames = types(real), jacobians(real), frames_of(real)
     vec3, quat, mat33, spatial, rotation = t.vec3, t.quat, t.mat33, t.spatial, algebra(real).rotation
     at_point, motion_rate, rate_at_point = jac.at_point, jac.motion_rate, jac.rate_at_point
     shift = _turning(real).shift

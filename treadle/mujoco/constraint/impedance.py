@@ -8,6 +8,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row, types
+from treadle.mujoco.constants import MINVAL
 from treadle.mujoco.constraint.kinds import (
     ELLIPTIC,
     EQUALITY,
@@ -17,7 +18,6 @@ from treadle.mujoco.constraint.kinds import (
     LIMIT_TENDON,
     MAXIMP,
     MINIMP,
-    MINVAL,
     NO_REFSAFE,
     PYRAMIDAL,
 )
@@ -45,7 +45,7 @@ def _softness(real: Any) -> tuple[wp.Function, wp.Function]:
     def impedance(known: numbers):
         """Impedance as a function of the violation, what it lacks of 1, and its derivative.
 
-        Two powers joined at ``mid``. The second result has the digits that the difference of 1 and the first would lose.
+        Two powers joined at ``mid``. The second result has digits that the difference of 1 and the first would lose.
         """
         zero, one = real(0.0), real(1.0)
         low = wp.clamp(known[SOLIMP], real(MINIMP), real(MAXIMP))

@@ -6,7 +6,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, types
-from treadle.mujoco.constraint.kinds import BALL, FREE
+from treadle.mujoco.constants import BALL, FREE
 
 ints = wp.array(dtype=int)
 

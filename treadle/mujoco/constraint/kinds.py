@@ -6,9 +6,6 @@ import mujoco
 
 import treadle as wp
 
-FREE = wp.constant(int(mujoco.mjtJoint.mjJNT_FREE))
-BALL = wp.constant(int(mujoco.mjtJoint.mjJNT_BALL))
-
 CONNECT = wp.constant(int(mujoco.mjtEq.mjEQ_CONNECT))
 WELD = wp.constant(int(mujoco.mjtEq.mjEQ_WELD))
 JOINT = wp.constant(int(mujoco.mjtEq.mjEQ_JOINT))
@@ -40,6 +37,5 @@ NO_CONTACT = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_CONTACT))
 NO_REFSAFE = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_REFSAFE))
 NO_WARMSTART = wp.constant(int(mujoco.mjtDisableBit.mjDSBL_WARMSTART))
 
-MINVAL = wp.constant(1e-15)  # mjMINVAL: no denominator is smaller
 MINIMP = wp.constant(0.0001)  # mjMINIMP, mjMAXIMP: impedance stays between
 MAXIMP = wp.constant(0.9999)

@@ -1,9 +1,9 @@
 """Where rows of constraints are kept, and how one is written.
 
 Rows of a world are packed in MuJoCo's order: equality, dry friction of joints and tendons, limits of joints and
-tendons, contacts. A writer leaves the Jacobian of a row and what is known of it (`Spec`); `impedance` makes stiffness,
-damping and regularisation of all rows afterwards. The cursor ``n`` of a world counts on where there is no room, so in the
-end it says how many rows were needed.
+tendons, contacts. A writer leaves the Jacobian of a row and what is known of it (`spec`); `impedance` makes stiffness,
+damping and regularisation of all rows afterwards. The cursor ``n`` of a world counts on where there is no room, so in
+the end it says how many rows were needed.
 """
 
 from functools import cache

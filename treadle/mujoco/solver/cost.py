@@ -8,10 +8,10 @@ negative gradient by ``jar = Jx + b`` are the forces of constraints.
 Rows outside elliptic cones have a force ``-D jar`` between two bounds: none of an equality, dry friction's loss to
 either side, zero and infinity of a limit, a frictionless contact or an edge of a pyramid.
 
-An elliptic contact with friction coefficients f_j looks at ``N = mu jar_0`` and ``U_j = f_j jar_j``, ``T = |U|``. Above
-the cone, ``N >= mu T``, there is no force; below its polar, ``mu N + T <= 0``, all its rows are like equalities; between
-them the cost is ``Dm (N - mu T)^2 / 2``, where ``Dm = D_0 / (mu^2 (1 + mu^2))``. With ``t = U / T`` the Hessian there is
-a sum of squares of as many combinations of rows as the contact has, which is how it is assembled::
+An elliptic contact with friction coefficients f_j looks at ``N = mu jar_0`` and ``U_j = f_j jar_j``, ``T = |U|``.
+Above the cone, ``N >= mu T``, there is no force; below its polar, ``mu N + T <= 0``, all its rows are like equalities;
+between them the cost is ``Dm (N - mu T)^2 / 2``, where ``Dm = D_0 / (mu^2 (1 + mu^2))``. With ``t = U / T`` the Hessian
+there is a sum of squares of as many combinations of rows as the contact has, which is how it is assembled::
 
     Dm (mu J_0 - mu u)^2 + Dm mu (mu T - N) / T sum_j (f_j J_j - t_j u)^2,    u = sum_j t_j f_j J_j
 """

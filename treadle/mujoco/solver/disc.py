@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.constraint.kinds import MINVAL
+from treadle.mujoco.constants import MINVAL
 
 
 @cache
@@ -58,8 +58,8 @@ def disc(real: Any) -> wp.Function:
     def on_disc(a: mat66, force: vec6, residual: vec6, friction: vec6, dim: int):
         """The friction that costs least while the normal force ``force[0]`` stays.
 
-        In coordinates ``u_j = f_j / friction_j`` the cost is ``u'Pu / 2 + u'q`` over the ball ``|u| <= force[0]``. Where
-        the minimum lies outside, ``u = -(P + s)^-1 q`` on the boundary, and Newton's method finds s.
+        In coordinates ``u_j = f_j / friction_j`` the cost is ``u'Pu / 2 + u'q`` over the ball ``|u| <= force[0]``.
+        Where the minimum lies outside, ``u = -(P + s)^-1 q`` on the boundary, and Newton's method finds s.
         """
         radius = force[0]
         moved = vec6()

@@ -1,8 +1,8 @@
 """The dual problem: forces of constraints one after the other (PGS), and friction without slip afterwards.
 
 Both minimise ``f'(A + R)f / 2 + f'b`` over admissible forces, where ``A = J M^-1 J'``, by rows or by contacts in turn
-(MuJoCo documentation, Computation, Algorithms: PGS, noslip). A is never made: ``x = M^-1 J' f`` is kept up to date with the
-vectors ``Y_i = M^-1 J_i'``, and ``J_i x`` is what A f has in row i.
+(MuJoCo documentation, Computation, Algorithms: PGS, noslip). A is never made: ``x = M^-1 J' f`` is kept up to date with
+the vectors ``Y_i = M^-1 J_i'``, and ``J_i x`` is what A f has in row i.
 """
 
 from functools import cache
@@ -11,6 +11,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row
+from treadle.mujoco.constants import MINVAL
 from treadle.mujoco.constraint.kinds import (
     CONE,
     ELLIPTIC,
@@ -18,7 +19,6 @@ from treadle.mujoco.constraint.kinds import (
     FRICTION_TENDON,
     LINEARNEG,
     LINEARPOS,
-    MINVAL,
     PYRAMIDAL,
     QUADRATIC,
     SATISFIED,
@@ -123,7 +123,7 @@ def _blocks(real: Any) -> SimpleNamespace:
 
 def _pgs(real: Any) -> wp.Kernel:
     blocks, bounds, on_disc = _blocks(real), costs(real).bounds, disc(real)
-    pair, product, push, block, gather = blocks.pair, blocks.product, blocks.push, blocks.block, blocks.gather
+    product, push, block, gather = blocks.product, blocks.push, blocks.block, blocks.gather
     vec6, mat66 = blocks.vec6, blocks.mat66
     matrix, cube = wp.array2d(dtype=real), wp.array3d(dtype=real)
 
@@ -313,7 +313,7 @@ def _dual_states(real: Any) -> wp.Kernel:
         nefc: ints, efc_type: ints2, efc_dim: ints2, efc_frictionloss: wp.array2d(dtype=real),
         efc_friction: wp.array2d(dtype=real), efc_force: wp.array2d(dtype=real), efc_state: ints2,
     ):  # fmt: skip
-        """States as forces show them: at a bound or between; of an elliptic contact, on the cone's surface or inside."""
+        """States as forces show them: at a bound or between; of elliptic contacts, on the cone's surface or inside."""
         w = wp.tid()
         shared = SATISFIED
         for i in range(nefc[w]):

@@ -1,7 +1,7 @@
 """Newton's method on the primal problem (MuJoCo documentation, Computation, Algorithms).
 
-The Hessian ``M + J' diag(weights) J`` is assembled from the rows that have a weight in any world of a gang, and factored
-as ``L L'``. Worlds that have converged keep what they have while others of their gang go on.
+The Hessian ``M + J' diag(weights) J`` is assembled from the rows that have a weight in any world of a gang, and
+factored as ``L L'``. Worlds that have converged keep what they have while others of their gang go on.
 """
 
 from functools import cache

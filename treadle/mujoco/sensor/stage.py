@@ -1,0 +1,92 @@
+"""The stages sensor_pos, sensor_vel, sensor_acc: which kernels the kinds of a model's sensors need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+
+from treadle.mujoco import postconstraint
+from treadle.mujoco.binding import launch
+from treadle.mujoco.data import Data
+from treadle.mujoco.model import Model
+from treadle.mujoco.sensor import acceleration, contact, cutoff, position, velocity
+from treadle.mujoco.sensor.kinds import STAGE_ACC, STAGE_POS, STAGE_VEL
+
+
+def _kinds(names: str) -> frozenset[int]:
+    return frozenset(int(getattr(mujoco.mjtSensor, f"mjSENS_{name}")) for name in names.split())
+
+
+SCALAR_POS = _kinds("JOINTPOS TENDONPOS ACTUATORPOS BALLQUAT JOINTLIMITPOS TENDONLIMITPOS E_POTENTIAL CLOCK")
+FRAME_POS = _kinds("MAGNETOMETER FRAMEPOS FRAMEQUAT FRAMEXAXIS FRAMEYAXIS FRAMEZAXIS SUBTREECOM INSIDESITE")
+VELOCITY = _kinds(
+    "VELOCIMETER GYRO JOINTVEL TENDONVEL ACTUATORVEL BALLANGVEL JOINTLIMITVEL TENDONLIMITVEL FRAMELINVEL FRAMEANGVEL "
+    "SUBTREELINVEL SUBTREEANGMOM E_KINETIC"
+)
+FORCE = _kinds("ACTUATORFRC JOINTACTFRC TENDONACTFRC JOINTLIMITFRC TENDONLIMITFRC")
+FRAME_ACC = _kinds("ACCELEROMETER FORCE TORQUE FRAMELINACC FRAMEANGACC")
+TOUCH, CONTACT = _kinds("TOUCH"), _kinds("CONTACT")
+SUPPORTED = SCALAR_POS | FRAME_POS | VELOCITY | FORCE | FRAME_ACC | TOUCH | CONTACT
+
+
+def _senses(m: Model, kinds: frozenset[int]) -> bool:
+    return not m.senses.isdisjoint(kinds)
+
+
+def senses(m: Model) -> bool:
+    """Whether sensors have anything to do."""
+    return m.nsensor > 0 and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+
+
+def _cut(m: Model, d: Data, stage: int, **other: Any) -> None:
+    launch(cutoff.kernels(d.real)["sensor_cutoff_outputs"], m, d, stage=int(stage), **other)
+
+
+def sensor_pos(m: Model, d: Data, **other: Any) -> None:
+    """Sensors that depend on positions."""
+    if not senses(m):
+        return
+    made = position.kernels(d.real)
+    if _senses(m, SCALAR_POS):
+        launch(made["sensor_scalar_pos"], m, d, **other)
+    if _senses(m, FRAME_POS):
+        launch(made["sensor_frame_pos"], m, d, **other)
+    _cut(m, d, STAGE_POS, **other)
+
+
+def sensor_vel(m: Model, d: Data, **other: Any) -> None:
+    """Sensors that depend on velocities."""
+    if not senses(m):
+        return
+    if _senses(m, VELOCITY):
+        launch(velocity.kernels(d.real)["sensor_vel"], m, d, **other)
+    _cut(m, d, STAGE_VEL, **other)
+
+
+def sensor_acc(m: Model, d: Data, **other: Any) -> None:
+    """Sensors that depend on accelerations and forces; before them what they need of `rne_postconstraint`."""
+    if not senses(m):
+        return
+    real = d.real
+    if _senses(m, FRAME_ACC):
+        rne_postconstraint(m, d, **other)
+    elif _senses(m, TOUCH | CONTACT):
+        launch(postconstraint.kernels(real)["contact_wrenches"], m, d, **other)
+    made = acceleration.kernels(real)
+    if _senses(m, FORCE):
+        launch(made["sensor_force"], m, d, **other)
+    if _senses(m, FRAME_ACC):
+        launch(made["sensor_frame_acc"], m, d, **other)
+    if _senses(m, TOUCH):
+        launch(made["sensor_touch"], m, d, **other)
+    if _senses(m, CONTACT):
+        for name in ("sensor_match", "sensor_contact", "sensor_net"):
+            launch(contact.kernels(real)[name], m, d, **other)
+    _cut(m, d, STAGE_ACC, **other)
+
+
+def rne_postconstraint(m: Model, d: Data, **other: Any) -> None:
+    """``cacc cfrc_ext cfrc_int`` of bodies, under all forces and with the accelerations that were found."""
+    for name in ("contact_wrenches", "external_forces", "rne_postconstraint"):
+        launch(postconstraint.kernels(d.real)[name], m, d, **other)
