@@ -18,7 +18,8 @@ from treadle.types.core import Type, View
 from treadle.types.limits import Limit, OpenType
 
 COMPONENTS = {
-    "int": 1, "real": 1, "vec2": 2, "vec3": 3, "vec4": 4, "vec5": 5, "quat": 4, "mat33": 9, "spatial": 6, "inertia": 10, "spec": 13,
+    "int": 1, "real": 1, "vec2": 2, "vec3": 3, "vec4": 4, "vec5": 5, "quat": 4, "mat33": 9, "spatial": 6,
+    "inertia": 10, "spec": 13,
 }  # fmt: skip
 
 

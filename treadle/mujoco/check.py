@@ -15,6 +15,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco.data import Data
+from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model, put_model
 from treadle.mujoco.worlds import make_data
 
@@ -108,36 +109,72 @@ def compare_steps(
 
 
 def compare_fields(m: Model, d: Data, mjm: mujoco.MjModel, states: list[mujoco.MjData]) -> list[Line]:
-    """A line for every field that both engines have."""
+    """A line for every field that both engines have.
+
+    Contacts may come in another order, and their rows with them. If there are not as many, so that they cannot be
+    compared one by one, ``ncon`` or ``nefc`` says it.
+    """
+    orders = [_Order.of(d, mjd, world) for world, mjd in enumerate(states)]
     lines = []
     for row in Data.rows():
-        if row.role not in ("derived", "state") or not hasattr(states[0], row.name):
+        if row.role not in ("derived", "state") or row.name in _NOT_COMPARED:
             continue
-        if row.shape[1:2] in (("njmax",), ("nconmax",)):
+        if value_of(mjm, states[0], row.name) is None:
             continue
-        ours = d.read(row).numpy()
         worst, where = 0.0, 0
         for world, mjd in enumerate(states):
-            theirs = of_mujoco(m, mjm, mjd, row.name)
-            mine = ours[world][: len(theirs)] if row.shape[1:] == ("nwrappoint",) else ours[world]
-            e = error(np.reshape(mine, -1), np.reshape(theirs, -1))
+            theirs = np.asarray(value_of(mjm, mjd, row.name), dtype=float)
+            ours = orders[world].apply(row, d.read(row).numpy()[world, ...], len(np.atleast_1d(theirs)))
+            e = error(np.reshape(ours, -1), np.reshape(theirs, -1))
             if not e <= worst:
                 worst, where = e, world
         lines.append(Line(row.stage or row.role, row.name, worst, where))
     return lines
 
 
-def of_mujoco(m: Model, mjm: mujoco.MjModel, mjd: mujoco.MjData, name: str) -> np.ndarray:
-    """A field of MuJoCo's data, in the shape in which ours has it."""
-    values = np.asarray(getattr(mjd, name), dtype=float)
-    if name in ("wrap_obj", "wrap_xpos"):
-        return values.reshape(m.sizes["nwrappoint"], 3 if name == "wrap_xpos" else 1)[: int(mjd.ten_wrapnum.sum())]
-    if name == "actuator_moment":  # MuJoCo packs rows as they come, we have a fixed pattern
-        dense = np.zeros((m.nout, m.nv))
-        mujoco.mju_sparse2dense(dense, mjd.actuator_moment, mjd.moment_rownnz, mjd.moment_rowadr, mjd.moment_colind)
-        rows = np.repeat(np.arange(m.nactuator), m.moment_rownnz.numpy())
-        return dense[rows, m.moment_colind.numpy()]
-    return values
+_NOT_COMPARED = ("contact_pair", "contact_efc_address", "solver_niter")  # ours; by the order; by rounding
+
+
+@dataclass(frozen=True)
+class _Order:
+    """In which order our contacts, and our rows of constraints, are MuJoCo's."""
+
+    contacts: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, d: Data, mjd: mujoco.MjData, world: int) -> _Order:
+        """The order for one world: each of MuJoCo's contacts with the nearest of ours between the same geoms."""
+        ncon, nefc = (int(d.field(name).numpy()[world]) for name in ("ncon", "nefc"))
+        contacts, rows = np.arange(mjd.ncon), np.arange(mjd.nefc)
+        if ncon != mjd.ncon or nefc != mjd.nefc:
+            return cls(contacts, rows)
+        place = d.field("contact_pos").numpy()[world, :ncon]
+        geoms = np.sort([d.field(f"contact_geom{k}").numpy()[world, :ncon] for k in (1, 2)], axis=0)
+        free = np.ones(ncon, dtype=bool)
+        for i in range(ncon):
+            alike = (geoms == np.sort(mjd.contact.geom[i])[:, None]).all(axis=0) & free
+            distance = np.where(alike, np.linalg.norm(place - mjd.contact.pos[i], axis=1), np.inf)
+            contacts[i] = np.argmin(distance)
+            free[contacts[i]] = False
+        ours = d.field("contact_efc_address").numpy()[world, :ncon]
+        first = np.sort(mjd.contact.efc_address[mjd.contact.efc_address >= 0])
+        for i in range(ncon):
+            start = mjd.contact.efc_address[i]
+            if start >= 0:
+                stop = np.append(first, nefc)[np.searchsorted(first, start) + 1]
+                rows[start:stop] = ours[contacts[i]] + np.arange(stop - start)
+        return cls(contacts, rows)
+
+    def apply(self, row: Field, values: np.ndarray, count: int) -> np.ndarray:
+        """The first ``count`` of ``values`` in MuJoCo's order, if the field is one of those."""
+        symbol = row.shape[1] if len(row.shape) > 1 else ""
+        if symbol not in ("njmax", "nconmax", "nwrappoint"):
+            return values
+        if symbol == "nwrappoint":
+            return values[:count]
+        order = (self.rows if symbol == "njmax" else self.contacts)[:count]
+        return values[order] if len(values) > order.max(initial=-1) else np.full((count, *values.shape[1:]), np.nan)
 
 
 def error(ours: np.ndarray, theirs: np.ndarray) -> float:
