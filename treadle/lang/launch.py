@@ -11,6 +11,7 @@ from ..base.logs import log_info
 from ..runtime import capture, fast, watch
 from ..runtime.device import Device, get_device
 from ..runtime.launch import Program, normal_dims
+from . import ahead
 from .blocks import in_blocks
 from .kernel import EXTERNAL, KERNELS, Kernel
 
@@ -132,6 +133,10 @@ def bound(
 def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: bool | None, record_tape: bool) -> None:
     """The way of a first launch, and of everything unusual."""
     where, dims, values, types = bound(kernel, dim, args, device)
+    wanted = ahead.asked()
+    if wanted is not None:
+        wanted.append(kernel.overload(types).variant(dims, checked, begin=True))
+        return
     program, packed = ready(kernel, types, dims, values, checked)
     if checked is None and not config.print_launches and not config.verify_fp:
         if program.shared:  # taken in place of the usual one, which must be known first

@@ -243,6 +243,16 @@ def end() -> Capture:
     return found
 
 
+@contextmanager
+def declining() -> Iterator[None]:
+    """In the block native launchers decline, so that every launch comes by way of Python."""
+    _count(1)
+    try:
+        yield
+    finally:
+        _count(-1)
+
+
 def _count(change: int) -> None:
     global active
     with _lock:
