@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import KernelGradientError, LaunchError
-from ..runtime.array import array
+from ..runtime.array import allocate_with, array
 from .contents import copied, put_value
 from .launch import bound, ready
 from .plan import Plan, Site, plan_of
@@ -33,9 +33,14 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
     adjoints = [*_padded(adj_inputs, len(inputs), "adj_inputs"), *_padded(adj_outputs, len(outputs), "adj_outputs")]
     adjoints += [None] * (len(values) - len(adjoints))
     given: list[tuple[Site, array]] = []
+    moved: list[tuple[array, array]] = []  # gradients that lie otherwise than their arrays, and what stands for them
     for site in plan.floats:
         grad = _given(site, adjoints[site.k])
         if grad is not None:
+            like = site.of(values)
+            if (grad.strides, grad.component_stride) != (like.strides, like.component_stride):
+                moved.append((grad, _laid_out_as(like, grad)))
+                grad = moved[-1][1]
             values[site.k] = _with_gradient(site, values[site.k], grad)
             given.append((site, grad))
     results = [(grad, copied(grad)) for site, grad in given if site.writes and not site.loads]
@@ -48,6 +53,17 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
     finally:
         for grad, content in results:
             put_value(grad, content)
+        unchanged = {id(grad) for grad, _ in results}
+        for grad, own in moved:
+            if id(own) not in unchanged:
+                put_value(grad, own)
+
+
+def _laid_out_as(like: array, grad: array) -> array:
+    """A copy of ``grad`` with the strides of ``like``."""
+    made = allocate_with(like._element, grad.shape, like.device, like.strides, like.component_stride, zeroed=True)
+    put_value(made, grad)
+    return made
 
 
 def _padded(adjoints: Sequence[Any], count: int, what: str) -> list[Any]:
