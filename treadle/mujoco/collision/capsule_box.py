@@ -136,9 +136,7 @@ def _step(real: Any) -> SimpleNamespace:
 
     @wp.func
     def signs(h: vec3):
-        return (
-            wp.where(h[0] > real(0.0), 1, 0) + wp.where(h[1] > real(0.0), 2, 0) + wp.where(h[2] > real(0.0), 4, 0)
-        )
+        return wp.where(h[0] > real(0.0), 1, 0) + wp.where(h[1] > real(0.0), 2, 0) + wp.where(h[2] > real(0.0), 4, 0)
 
     @wp.func
     def bit(mask: int):

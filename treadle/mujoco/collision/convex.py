@@ -14,6 +14,8 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import types
+from treadle.mujoco.collision.pairs import CYLINDER, ELLIPSOID
+from treadle.mujoco.collision.polish import ROUNDS, polish
 from treadle.mujoco.collision.polytope import POINTS, polytopes
 from treadle.mujoco.collision.shapes import NEVER, TINY
 from treadle.mujoco.collision.simplex import simplices
@@ -22,26 +24,28 @@ from treadle.mujoco.collision.solids import solids
 ints = wp.array(dtype=int)
 words = wp.array(dtype=wp.uint64)
 
-APPROACH, FILL, EXPAND, APART, NEAR, DEEP = (wp.constant(k) for k in range(6))
+APPROACH, FILL, EXPAND, NEAR, DEEP, POLISH, RESUME, APART, DONE = (wp.constant(k) for k in range(9))
 
 
 @cache
 def convex(real: Any) -> SimpleNamespace:
     """The kernel function ``between`` for one precision."""
-    t, s, p = types(real), solids(real), polytopes(real)
+    t, s, p, q = types(real), solids(real), polytopes(real), polish(real)
     vec3 = t.vec3
     Solid, support = s.Solid, s.support
     reals, vectors = wp.array(dtype=real), wp.array(dtype=vec3)
-    step, look = _approach(real), _fill(real)
-    begin, expand, nearest, weights = p.begin, p.expand, p.nearest, p.weights
+    step, look, refine = _approach(real), _fill(real), _refine(real)
+    begin, expand, nearest, weights, across = p.begin, p.expand, p.nearest, p.weights, q.across
+    facing = q.facing
     double = real is wp.float64
-    digits = 1e-14 if double else 1e-6  # of a length, what the polytope leaves to rounding
+    digits = 1e-12 if double else 1e-6  # of a length, what the polytope leaves to rounding
+    coarse = 1e-6 if double else 1e-4  # of a length, how near to a curved surface the polytope is when polishing begins
 
     @wp.func(inline=True)
     def between(
         a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int, hull_vert: vectors,
         hull_edgeadr: ints, hull_edge: ints, x: vectors, xa: vectors, number_a: ints, number_b: ints,
-        normals: vectors, dists: reals, corners: ints, into: words, out_of: words, freed: ints,
+        normals: vectors, dists: reals, corners: ints, into: words, out_of: words, seen: ints, freed: ints,
     ):  # fmt: skip
         """How two solids without their radii lie to each other, ``scale`` being about their size.
 
@@ -50,30 +54,47 @@ def convex(real: Any) -> SimpleNamespace:
         support points that span the face, edge or vertex where they meet. The arrays after the hull's are scratch.
         """
         slack = real(digits) * scale
-        stage, n, faces, face, tries, turn = int(APPROACH), int(0), int(0), int(0), int(0), int(0)
-        start_a, start_b = int(0), int(0)
+        fine = wp.max(tolerance, slack + slack)
+        enough = fine
+        curved = a.kind == ELLIPSOID or a.kind == CYLINDER or b.kind == ELLIPSOID or b.kind == CYLINDER
+        if curved:
+            enough = wp.max(fine, real(coarse) * scale)
+        stage, n, faces, face, corner, tries, turn = int(APPROACH), int(0), int(0), int(-1), int(0), int(0), int(0)
+        depth = real(0.0)
+        start_a, start_b, i, j, k = int(0), int(0), int(0), int(0), int(0)
         low, high = real(-NEVER), real(NEVER)
-        v, point = a.pos - b.pos, a.pos
+        v, point, dist, normal = a.pos - b.pos, a.pos, real(NEVER), vec3()
+        best = refine.Best()
         d = vec3(real(1.0), real(0.0), real(0.0))
         if wp.length_sq(v) > slack * slack:
             d = -v
-        while stage < APART and turn < turns:
+        while stage < APART:
             turn += 1
             ya, ka = support(a, d, start_a, hull_vert, hull_edgeadr, hull_edge)
             yb, kb = support(b, -d, start_b, hull_vert, hull_edgeadr, hull_edge)
             start_a, start_b = ka, kb
             y = ya - yb
             fresh = False
+            if stage == POLISH:
+                best, d = refine.round(best, y, ya, scale)
+                if best.part < 0:
+                    stage = DONE
+                    if refine.holds(best, -dist, enough + enough, scale):
+                        point, normal, dist = best.point, best.normal, -best.height
+                    elif faces > 0 and enough > fine:
+                        stage, d, enough = RESUME, normal, fine
             if stage == EXPAND:
-                low, high = dists[face] - slack, wp.min(high, wp.dot(normals[face], y))
-                if high - dists[face] <= wp.max(tolerance, slack + slack) or n == POINTS:
+                low, high = depth - slack, wp.min(high, wp.dot(d, y))
+                if high - depth <= enough or n == POINTS or turn >= turns:
                     stage = DEEP
-            if stage < APART and n < POINTS:
+            if stage < NEAR and n < POINTS:
                 x[n], xa[n], number_a[n], number_b[n] = y, ya, ka, kb
             if stage == APPROACH:
                 stage, n, v, point = step(n, v, point, y, cutoff, slack, tolerance, x, xa, number_a, number_b)
                 d = -v
                 fresh = stage == EXPAND
+                if stage == APPROACH and turn >= turns:
+                    stage = NEAR
             elif stage == FILL:
                 n, tries, stage = look.take(n, tries, slack, x)
                 fresh = stage == EXPAND
@@ -82,35 +103,112 @@ def convex(real: Any) -> SimpleNamespace:
             if stage == EXPAND:
                 if not fresh or n == 4:
                     last = wp.where(fresh, 3, n)
-                    faces = expand(last, faces, low, high + slack, slack, x, normals, dists, corners, into, out_of, freed)
+                    faces = expand(
+                        last, face, faces, low, high + slack, slack, x, normals, dists, corners, into, out_of, seen,
+                        freed,
+                    )  # fmt: skip
                     n = last + 1
-                next_face = nearest(faces, dists, corners)
-                if next_face >= 0:
-                    face = next_face
+                face = nearest(faces, dists, corners)
+                if face >= 0:
+                    d, depth, corner = normals[face], dists[face], corners[face]
                 else:
                     stage = DEEP
-                d = normals[face]
             if stage == FILL:
                 d = look.ahead(n, tries, x)
-        if stage == APPROACH:
-            stage = NEAR
-        elif stage == EXPAND:
-            stage = DEEP
-        found, dist, normal = stage == NEAR or stage == DEEP, real(NEVER), d
-        i, j, k = int(0), int(0), int(0)
-        if stage == DEEP:
-            c = corners[face]
-            i, j, k = c & 63, (c >> 6) & 63, (c >> 12) & 63
-            normal, dist = normals[face], -dists[face]
-            part = weights(normal * dists[face], x[i], x[j], x[k])
-            point = xa[i] * part[0] + xa[j] * part[1] + xa[k] * part[2]
-        elif stage == NEAR:
-            j, k = wp.where(n > 1, 1, 0), wp.where(n > 2, 2, 0)
-            dist = wp.length(v)
-            normal = -v / wp.max(dist, real(TINY))
-        return found, dist, normal, point, i, j, k
+            if stage == DEEP:
+                i, j, k = corner & 63, (corner >> 6) & 63, (corner >> 12) & 63
+                normal, dist = d, -depth
+                part = weights(d * depth, x[i], x[j], x[k])
+                point = xa[i] * part[0] + xa[j] * part[1] + xa[k] * part[2]
+            if stage == NEAR:
+                j, k = wp.where(n > 1, 1, 0), wp.where(n > 2, 2, 0)
+                dist = wp.length(v)
+                normal = -v / wp.max(dist, real(TINY))
+            if stage == NEAR or stage == DEEP:
+                stage = DONE
+                if curved:
+                    count, first, second, own = across(a, b, x, xa, i, j, k, normal, scale)
+                    flat, trial = False, normal
+                    if count == 0:
+                        flat, own, trial = facing(a, b, x, xa, i, j, k, normal)
+                    best = refine.start(count, own, trial, first, second)
+                    if count > 0 or flat:
+                        stage, d = POLISH, trial
+                    elif faces > 0 and enough > fine:
+                        stage, enough = RESUME, fine
+            if stage == RESUME:
+                stage = EXPAND
+        return stage == DONE, dist, normal, point, i, j, k
 
     return SimpleNamespace(between=between)
+
+
+def _refine(real: Any) -> SimpleNamespace:
+    """The rounds of Newton's method, one support point a call: ``start round holds`` over a struct ``Best``."""
+    t, q = types(real), polish(real)
+    vec3 = t.vec3
+    turn, stride, fine, good = q.turn, q.step, q.fine, q.good
+
+    @wp.struct
+    class Best:
+        part: int  # which support point comes next: 0 the one along the trial, -1 none
+        rounds: int
+        count: int
+        own: bool
+        trial: vec3
+        first: vec3
+        second: vec3
+        y: vec3
+        y1: vec3
+        normal: vec3  # of the best trial so far, with height, point of the first solid and what lies across
+        height: real
+        point: vec3
+        off: real
+
+    @wp.func(inline=True)
+    def start(count: int, own: bool, normal: vec3, first: vec3, second: vec3):
+        zero = vec3()
+        return Best(0, 0, count, own, normal, first, second, zero, zero, normal, real(0.0), zero, real(NEVER))
+
+    @wp.func(inline=True)
+    def round(b: Best, y: vec3, ya: vec3, scale: real):
+        """Take the support point ``y`` (and that of the first solid); gives ``b`` and the next direction."""
+        d = b.trial
+        if b.part == 0:
+            f = wp.where(b.count > 0, wp.dot(b.first, y), real(0.0))
+            g = wp.where(b.count == 2, wp.dot(b.second, y), real(0.0))
+            off = wp.sqrt(f * f + g * g)
+            better = off < real(0.5) * b.off
+            if better:
+                b.off, b.normal, b.height, b.point = off, b.trial, wp.dot(b.trial, y), ya
+                if b.own and b.count == 1:  # ya is an end of the edge, but where it meets the other solid, y is along n
+                    b.point = ya - b.second * wp.dot(y, b.second)
+                elif b.own and b.count == 0:
+                    b.point = ya - y + b.normal * b.height
+            b.y = y
+            b.rounds += 1
+            b.part = wp.where(better and off > real(fine) * scale and b.rounds < ROUNDS, 1, -1)
+            d = b.trial + b.first * real(stride)
+        elif b.part == 1 and b.count == 2:
+            b.y1 = y
+            b.part = 2
+            d = b.trial + b.second * real(stride)
+        else:
+            y1 = wp.where(b.count == 2, b.y1, y)
+            b.trial = turn(b.trial, b.count, b.first, b.second, b.y, y1, y, real(stride))
+            if b.count == 2:
+                b.second = wp.normalize(wp.cross(b.trial, b.first))
+            b.first = wp.cross(b.second, b.trial)
+            b.part = 0
+            d = b.trial
+        return b, d
+
+    @wp.func(inline=True)
+    def holds(b: Best, depth: real, slack: real, scale: real):
+        """Whether the best trial solves the equation, and is no deeper than what was found before."""
+        return b.off <= real(good) * scale and b.height <= depth + slack
+
+    return SimpleNamespace(Best=Best, start=start, round=round, holds=holds)
 
 
 def _approach(real: Any) -> wp.Function:

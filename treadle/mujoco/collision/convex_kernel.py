@@ -48,7 +48,8 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
         x, xa = wp.zeros(shape=(POINTS,), dtype=vec3), wp.zeros(shape=(POINTS,), dtype=vec3)
         number_a, number_b = wp.zeros(shape=(POINTS,), dtype=int), wp.zeros(shape=(POINTS,), dtype=int)
         normals, dists = wp.zeros(shape=(FACES,), dtype=vec3), wp.zeros(shape=(FACES,), dtype=real)
-        corner, freed = wp.zeros(shape=(FACES,), dtype=int), wp.zeros(shape=(FACES,), dtype=int)
+        corner, seen = wp.zeros(shape=(FACES,), dtype=int), wp.zeros(shape=(FACES,), dtype=int)
+        freed = wp.zeros(shape=(FACES,), dtype=int)
         into, out_of = wp.zeros(shape=(POINTS,), dtype=wp.uint64), wp.zeros(shape=(POINTS,), dtype=wp.uint64)
         faces_a, faces_b = wp.zeros(shape=(corners,), dtype=int), wp.zeros(shape=(corners,), dtype=int)
         side, subject = wp.zeros(shape=(corners,), dtype=vec3), wp.zeros(shape=(many,), dtype=vec3)
@@ -69,7 +70,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                 swell_a, swell_b = radius(a), radius(b)
                 found, dist, normal, point, u, v, l = between(
                     a, b, bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_edgeadr,
-                    hull_edge, x, xa, number_a, number_b, normals, dists, corner, into, out_of, freed,
+                    hull_edge, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
                 )  # fmt: skip
                 dist -= swell_a + swell_b
                 if found and dist < reach:

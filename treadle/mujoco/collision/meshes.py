@@ -44,7 +44,9 @@ class Hulls:
         made: dict[int, tuple[int, int]] = {}
         parts = _Parts()
         first, count = np.zeros(mjm.ngeom, np.int32), np.zeros(mjm.ngeom, np.int32)
-        for g in np.flatnonzero((mjm.geom_type == MESH) & (mjm.geom_contype | mjm.geom_conaffinity != 0) | _paired(mjm)):
+        for g in np.flatnonzero(
+            (mjm.geom_type == MESH) & (mjm.geom_contype | mjm.geom_conaffinity != 0) | _paired(mjm)
+        ):
             mesh = int(mjm.geom_dataid[g])
             if mjm.geom_type[g] == MESH and mesh >= 0:
                 if mesh not in made:

@@ -60,27 +60,56 @@ def polytopes(real: Any) -> SimpleNamespace:
         return 2
 
     @wp.func(inline=True)
-    def expand(
-        new: int, count: int, low: real, high: real, slack: real, x: vectors, normals: vectors, dists: reals, corners: ints, into: words,
-        out_of: words, freed: ints,
-    ):  # fmt: skip
-        """Add point ``new``: faces that see it by more than ``slack`` go, and faces to the hole's border take their place.
+    def cut(c: int, into: words, out_of: words):
+        """Note the three edges of a face that goes."""
+        for e in range(3):
+            a, b = (c >> (6 * e)) & 63, (c >> (6 * ((e + 1) % 3))) & 63
+            out_of[a] |= wp.uint64(1) << wp.uint64(b)
+            into[b] |= wp.uint64(1) << wp.uint64(a)
 
-        Gives the number of faces.
+    @wp.func(inline=True)
+    def adjoins(c: int, out_of: words):
+        """Whether a face has an edge in common with those that went."""
+        found = False
+        for e in range(3):
+            a, b = (c >> (6 * e)) & 63, (c >> (6 * ((e + 1) % 3))) & 63
+            found = found or (out_of[b] >> wp.uint64(a)) & wp.uint64(1) != wp.uint64(0)
+        return found
+
+    @wp.func(inline=True)
+    def expand(
+        new: int, first: int, count: int, low: real, high: real, slack: real, x: vectors, normals: vectors,
+        dists: reals, corners: ints, into: words, out_of: words, seen: ints, freed: ints,
+    ):  # fmt: skip
+        """Add point ``new``, which sees face ``first`` (-1: of the two of a flat polytope, one or the other).
+
+        Faces that see it by more than ``slack`` and hang together with the first go, and faces to the border of the
+        hole take their place. Gives the number of faces.
         """
         for v in range(new):
             into[v] = wp.uint64(0)
             out_of[v] = wp.uint64(0)
-        gone = int(0)
+        visible, gone = int(0), int(0)
         for f in range(count):
-            if wp.dot(normals[f], x[new]) - dists[f] > slack:
-                freed[gone] = f
-                gone += 1
-                c = corners[f]
-                for e in range(3):
-                    a, b = (c >> (6 * e)) & 63, (c >> (6 * ((e + 1) % 3))) & 63
-                    out_of[a] |= wp.uint64(1) << wp.uint64(b)
-                    into[b] |= wp.uint64(1) << wp.uint64(a)
+            if f != first and wp.dot(normals[f], x[new]) - dists[f] > slack:
+                seen[visible] = f
+                visible += 1
+        if first < 0:
+            first = wp.where(visible > 0, seen[0], 0)
+        cut(corners[first], into, out_of)
+        freed[0] = first
+        gone = int(1)
+        more = True
+        while more:
+            more = False
+            for i in range(visible):
+                f = seen[i]
+                if f >= 0 and f != first and adjoins(corners[f], out_of):
+                    cut(corners[f], into, out_of)
+                    freed[gone] = f
+                    gone += 1
+                    seen[i] = -1
+                    more = True
         made = int(0)
         for a in range(new):
             border = out_of[a] & ~into[a]
