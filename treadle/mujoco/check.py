@@ -17,7 +17,7 @@ import treadle as wp
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model, put_model
-from treadle.mujoco.worlds import make_data
+from treadle.mujoco.worlds import make_data, value_of
 
 FLOOR = 1e-3  # what is smaller is compared with this, absolutely
 STATE = ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
