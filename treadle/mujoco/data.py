@@ -194,7 +194,8 @@ class Data(Fields):
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
         self._pending: set[str] = set()  # stages whose fields the last step passed by
         self._model: Model | None = None  # the model of that step
-        self._plan: Any = None  # how the last step was launched (`stages.Plan`)
+        self._plan: Any = None  # how the last step was launched (`forward.Plan`)
+        self._compiled = False  # whether what steps of stages launch has been compiled
 
     def give(self, row: Field) -> wp.array:
         """The array of a field, for the user."""

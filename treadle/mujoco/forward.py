@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 
 import treadle as wp
+from treadle.lang.ahead import ahead
 from treadle.lang.tape import recording
 from treadle.mujoco.binding import bind, parameters
 from treadle.mujoco.data import Data
@@ -90,7 +91,7 @@ def factor_m(m: Model, d: Data) -> None:
 
 def transmission(m: Model, d: Data) -> None:
     """``actuator_length actuator_moment``."""
-    _run(("transmission", "site_transmission"), m, d)
+    _run(("transmission", "site_transmission", "adhesion_moment"), m, d)
 
 
 def com_vel(m: Model, d: Data) -> None:
@@ -258,6 +259,11 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         raise ValueError(f"nstep is at least 1, not {nstep}")
     if not (m.straight and m.nv <= STRAIGHT_DOFS):
         integrate = INTEGRATORS[m.opt.integrator]
+        if not d._compiled and not recording():
+            with ahead():  # the kernels of all stages, on several cores, before the first one runs
+                forward(m, d)
+                integrate(m, d)
+            d._compiled = True
         for _ in range(nstep):
             forward(m, d)
             integrate(m, d)
