@@ -31,6 +31,7 @@ LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK, FAR_SCALAR_WORK = 20_000_000, 4_000_000, 1
 CACHED = 1 << 23
 MAX_BYTES = 1 << 28
 RANGE = 16384  # scalars merged at a time by one worker
+FILLED = 64  # bytes that are filled one by one
 
 
 def private() -> str:
@@ -124,12 +125,23 @@ def _fill() -> str:
     with c.if_(c.op("icmp eq", "i64", "%value", 0)):
         c.line("call void @llvm.memset.p0.i64(ptr %at, i8 0, i64 %bytes, i1 false)")
         c.ret()
+    short = c.op("icmp slt", "i64", "%bytes", FILLED)
+    first = c.select(short, "i64", "%bytes", FILLED)
     for size in (8, 4, 2, 1):
         with c.if_(c.op("icmp eq", "i64", "%size", size)):
             word = f"i{8 * size}"
             value = "%value" if size == 8 else c.cast("trunc", "i64", "%value", word)
-            with c.for_("%bytes", 0, size) as i:
+            with c.for_(first, 0, size) as i:
                 c.store(word, value, "%at", i)
+    # The rest by copies of what is there, twice as much each time: the system's copies are quick, loops here are not.
+    done = c.var("i64", first)
+    with c.loop() as loop:
+        so_far = done.get()
+        rest = c.op("sub", "i64", "%bytes", so_far)
+        loop.leave_if(c.op("icmp sle", "i64", rest, 0))
+        n = c.select(c.op("icmp slt", "i64", rest, so_far), "i64", rest, so_far)
+        c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {c.at('%at', so_far)}, ptr %at, i64 {n}, i1 false)")
+        done.set(c.op("add", "i64", so_far, n))
     return c.text()
 
 
