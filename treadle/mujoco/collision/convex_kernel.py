@@ -10,7 +10,7 @@ from treadle.mujoco.algebra import row, types
 from treadle.mujoco.collision.contacts import listing
 from treadle.mujoco.collision.convex import convex
 from treadle.mujoco.collision.manifold import manifolds
-from treadle.mujoco.collision.pairs import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from treadle.mujoco.collision.pairs import CAPSULE, ELLIPSOID, SPHERE
 from treadle.mujoco.collision.polytope import FACES, POINTS
 from treadle.mujoco.collision.solids import solids
 
@@ -88,8 +88,8 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                             for k in range(4):
                                 if k < count and depths[k] < reach:
                                     append(
-                                        w, p, wp.where(count == 1, dist, depths[k]), pos + spots[k], common, vec3(),
-                                        found_count, found_pair, found_dist, found_pos, found_normal, found_tangent,
+                                        w, p, depths[k], pos + spots[k], common, vec3(), found_count, found_pair,
+                                        found_dist, found_pos, found_normal, found_tangent,
                                     )  # fmt: skip
                     if count == 0:
                         spot = pos + point_a + normal * (real(0.5) * dist)

@@ -17,7 +17,8 @@ from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, MESH
 from treadle.mujoco.collision.solids import solids
 
 SIDES = 16  # of the polygon that stands for a disc
-FACE_ANGLE = 0.0889  # rad: planes that differ by less lie on each other, edges by less along a face
+FLAT = 0.996  # cosine: planes whose normals differ by less lie on each other (5 degrees), as in MuJoCo
+ALONG = sin(0.0889)  # sine: edges that rise less over a face lie along it
 
 ints = wp.array(dtype=int)
 
@@ -32,7 +33,6 @@ def features(real: Any) -> SimpleNamespace:
     circle = wp.types.matrix(shape=(SIDES, 2), dtype=real)
     rim = [f(2 * pi * k / SIDES) for k in range(SIDES) for f in (cos, sin)]
     rim = wp.constant(circle(*rim))
-    flat = cos(FACE_ANGLE)
 
     @wp.func
     def dimension(u: int, v: int, w: int):
@@ -85,7 +85,7 @@ def features(real: Any) -> SimpleNamespace:
                 count = 0
                 local = toward * s.mat
                 for k in range(3):
-                    if wp.abs(local[k]) > real(flat) * wp.length(local):
+                    if wp.abs(local[k]) > real(FLAT) * wp.length(local):
                         found[0] = 2 * k + wp.where(local[k] > real(0.0), 0, 1)
                         count = 1
         elif s.kind == CYLINDER and dim == 1:
@@ -105,12 +105,13 @@ def features(real: Any) -> SimpleNamespace:
         elif s.kind == BOX:
             k = face // 2
             side = wp.where(face % 2 == 0, real(1.0), real(-1.0))
-            for c in range(4):
-                x = vec3()
+            for c in range(4):  # where the walk begins decides which corners of a larger polygon are kept
+                p, q = wp.where(c < 2, real(1.0), real(-1.0)), wp.where(c == 0 or c == 3, real(1.0), real(-1.0))
+                u, v = wp.where(face == 5, q, -q), wp.where(face == 2, -p, p)
+                if k == 0:
+                    u, v = p, side * q
+                x = vec3(u * s.size[0], wp.where(k == 0, u, v) * s.size[1], v * s.size[2])
                 x[k] = side * s.size[k]
-                x[(k + 1) % 3] = wp.where(c < 2, s.size[(k + 1) % 3], -s.size[(k + 1) % 3])
-                back = wp.where(c == 0 or c == 3, side, -side)
-                x[(k + 2) % 3] = back * s.size[(k + 2) % 3]
                 corners[c] = s.pos + s.mat * x
         else:
             count = SIDES

@@ -9,13 +9,12 @@ greatest area are kept, is as in MuJoCo; clipping is that of I. Sutherland and G
 from __future__ import annotations
 
 from functools import cache
-from math import cos, sin
 from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import types
-from treadle.mujoco.collision.features import FACE_ANGLE, features
+from treadle.mujoco.collision.features import ALONG, FLAT, features
 from treadle.mujoco.collision.pairs import CAPSULE
 from treadle.mujoco.collision.shapes import NEVER, results
 from treadle.mujoco.collision.solids import solids
@@ -34,18 +33,17 @@ def manifolds(real: Any) -> SimpleNamespace:
     dimension, faces, face_normal, polygon, edges, edge = f.dimension, f.faces, f.normal, f.polygon, f.edges, f.edge
     clip, keep_near, spread = c.clip, c.keep_near, c.spread
     d4, r4 = four.dists, four.rows
-    flat, along = cos(FACE_ANGLE), sin(FACE_ANGLE)
 
     @wp.func(inline=True)
     def opposite(a: Solid, b: Solid, na: int, nb: int, normal: vec3, hull_polynormal: vectors, fa: ints, fb: ints):
         """Of the faces in ``fa`` and ``fb`` the two that face each other best, if any do: ``(found, face, face)``."""
-        best, i, j = real(-flat), int(-1), int(-1)
+        best, i, j = real(-FLAT), int(-1), int(-1)
         for k in range(na):
             n = face_normal(a, fa[k], hull_polynormal)
-            if wp.dot(n, normal) > real(along):
+            if wp.dot(n, normal) > real(ALONG):
                 for l in range(nb):
                     m = face_normal(b, fb[l], hull_polynormal)
-                    if -wp.dot(m, normal) > real(along) and wp.dot(n, m) < best:
+                    if -wp.dot(m, normal) > real(ALONG) and wp.dot(n, m) < best:
                         best, i, j = wp.dot(n, m), fa[k], fb[l]
         return i >= 0, i, j
 
@@ -62,7 +60,7 @@ def manifolds(real: Any) -> SimpleNamespace:
             if face < 0 and wp.dot(n, toward) > real(0.0):
                 for e in range(edges(s, dim, u, hull_mapadr)):
                     x, y = edge(s, dim, u, v, e, point, hull_vert, hull_mapadr, hull_map, hull_polyadr, hull_polyvert)
-                    if face < 0 and wp.abs(wp.dot(wp.normalize(y - x), n)) < real(along):
+                    if face < 0 and wp.abs(wp.dot(wp.normalize(y - x), n)) < real(ALONG):
                         face, start, end = found[k], x, y
         return face >= 0, face, start, end
 
@@ -100,7 +98,7 @@ def manifolds(real: Any) -> SimpleNamespace:
                 direction, normal = -n, -n
                 sides = polygon(b, face_b, hull_vert, hull_polyadr, hull_polyvert, side)
                 subject[0], subject[1], count = x, y, 2
-        elif dim_b < 3:
+        if not found and not with_edge and dim_b < 3 and na > 0:
             with_edge, face_a, x, y = lying(
                 b, dim_b, ub, vb, point_b, a, na, normal, hull_vert, hull_mapadr, hull_map, hull_polynormal,
                 hull_polyadr, hull_polyvert, fa,
