@@ -24,6 +24,7 @@ from .gradients import Gradients
 from .names import MISSING
 from .references import Memory
 from .slicing import below
+from .statics import nodes_of
 
 PYTHON: dict[Any, str] = {
     abs: "abs", min: "min", max: "max", pow: "pow", round: "round", len: "len", print: "print",
@@ -134,7 +135,7 @@ class Calls(Gradients):
         expr = node.args[0]
         known = {name: v.operand.value for name, v in self.env.items() if isinstance(v.operand, Constant)}
         known.update(self._measured(expr))
-        for inner in ast.walk(expr):
+        for inner in nodes_of(expr):
             if isinstance(inner, ast.Name) and inner.id in self.env and inner.id not in known:
                 self.fail(inner, f"wp.static cannot see {inner.id!r}: its value is known only at run time",
                           "use constants, and variables of loops with constant bounds", KernelNameError)  # fmt: skip
@@ -146,7 +147,7 @@ class Calls(Gradients):
     def _measured(self, expr: ast.expr) -> dict[str, Measured]:
         """Stand-ins for run-time variables of which ``expr`` asks only the length, as in ``len(v)``."""
         found = {}
-        for call in ast.walk(expr):
+        for call in nodes_of(expr):
             if isinstance(call, ast.Call) and len(call.args) == 1 and self.callee_is(call.func, len):
                 v = self.env.get(call.args[0].id) if isinstance(call.args[0], ast.Name) else None
                 n = known_length(v.operand) if v is not None else None

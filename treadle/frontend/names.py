@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import KernelAttributeError, KernelNameError
 from .source import Source
-from .statics import evaluated, free_names, substituted
+from .statics import evaluated, free_names, substituted, text_of
 
 MISSING = object()
 STATIC = "static "  # before the number of a ``wp.static`` expression that was evaluated where its function was declared
@@ -123,10 +123,13 @@ class Outside:
             self.manifest.record(f"{STATIC}{place}", value)
             return value
         expr, given = substituted(call.args[0], self.source.statics)
-        value = evaluated(self.source, expr, {**self.globals, **self.closure, **constants, **given})
         names = free_names(call.args[0])
+        known = {}
+        for scope in (self.globals, self.closure, constants):
+            known.update([(name, scope[name]) for name in names if name in scope])
+        value = evaluated(self.source, expr, {**known, **given})
         used = tuple([(k, v) for k, v in constants.items() if k in names])
-        self.manifest.record(ast.unparse(call.args[0]), value, used)
+        self.manifest.record(text_of(call.args[0]), value, used)
         return value
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Mapping
-from types import FunctionType, ModuleType
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import KernelTypeError, TreadleError
@@ -66,18 +67,36 @@ def _named(node: ast.expr, names: Mapping[str, Any]) -> Any:
     return getattr(owner, node.attr, None) if isinstance(owner, ModuleType | type) else None
 
 
-def free_names(expr: ast.expr) -> set[str]:
+@lru_cache(maxsize=4096)
+def nodes_of(expr: ast.expr) -> tuple[ast.AST, ...]:
+    """``expr`` and all that it is made of. A loop that is unrolled asks for that in every round."""
+    return tuple(ast.walk(expr))
+
+
+@lru_cache(maxsize=4096)
+def free_names(expr: ast.expr) -> frozenset[str]:
     """The names that ``expr`` reads from around it."""
-    nodes = list(ast.walk(expr))
+    nodes = nodes_of(expr)
     bound = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     bound |= {n.arg for n in nodes if isinstance(n, ast.arg)}
-    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - bound
+    return frozenset({n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - bound)
+
+
+@lru_cache(maxsize=4096)
+def text_of(expr: ast.expr) -> str:
+    """``expr`` as text."""
+    return ast.unparse(expr)
+
+
+@lru_cache(maxsize=4096)
+def _code_of(expr: ast.expr) -> CodeType:
+    return compile(ast.Expression(expr), "<wp.static>", "eval")
 
 
 def evaluated(source: Source, expr: ast.expr, names: Mapping[str, Any]) -> Any:
     """The value of the Python expression ``expr``; whatever it raises is told at its place."""
     try:
-        return eval(compile(ast.Expression(expr), "<wp.static>", "eval"), {"__builtins__": builtins, **names})
+        return eval(_code_of(expr), {"__builtins__": builtins, **names})
     except TreadleError:
         raise
     except Exception as error:
@@ -87,10 +106,10 @@ def evaluated(source: Source, expr: ast.expr, names: Mapping[str, Any]) -> Any:
 
 def substituted(expr: ast.expr, values: Mapping[ast.Call, Any]) -> tuple[ast.expr, dict[str, Any]]:
     """``expr`` with names for the calls inside it that have been evaluated, and the values of these names."""
-    inner = {id(n): k for k, n in enumerate(ast.walk(expr)) if n in values}
+    inner = {id(n): k for k, n in enumerate(nodes_of(expr)) if n in values}
     if not inner:
         return expr, {}
-    given = {f"$static{k}": values[n] for k, n in enumerate(ast.walk(expr)) if n in values}
+    given = {f"$static{k}": values[n] for k, n in enumerate(nodes_of(expr)) if n in values}
 
     def copied(node: Any) -> Any:
         if isinstance(node, list):
