@@ -110,18 +110,13 @@ def _operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
     return operate(name, arguments, out)
 
 
+_FRAMEWORKS = {"torch": "interop.torch_arrays", "jax": "interop.jax_arrays", "jaxlib": "interop.jax_arrays"}
+
+
 def _adopt(value: Any, dtype: Any) -> Any:
     """An array over the memory of an array of PyTorch or JAX; None for any other object."""
-    kind = type(value).__module__.partition(".")[0]
-    if kind == "torch":
-        from .interop.torch_arrays import adopt_tensor
-
-        return adopt_tensor(value, dtype)
-    if kind in ("jax", "jaxlib"):
-        from .interop.jax_arrays import from_jax
-
-        return from_jax(value, dtype)
-    return None
+    home = _FRAMEWORKS.get(type(value).__module__.partition(".")[0])
+    return None if home is None else importlib.import_module(f".{home}", __name__).adopted(value, dtype)
 
 
 _operators.perform = _operate

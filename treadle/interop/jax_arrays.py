@@ -133,6 +133,8 @@ def _cpu() -> Device:
     return wp.get_device("cpu")
 
 
+adopted = from_jax  # what a launch makes of an array of JAX
+
 _FORMATS: dict[str, Element] = {}  # filled by the first call
 
 

@@ -216,7 +216,7 @@ def _tensor(a: array) -> Any:
     return made.view(torch().bfloat16) if a._element.halves else made
 
 
-def adopt_tensor(value: Any, dtype: Any) -> array:
+def adopted(value: Any, dtype: Any) -> array:
     """The array for a tensor that was passed to a launch, gradient included where the tensor has one."""
     try:
         return from_torch(value, dtype, requires_grad=value.grad is not None)
