@@ -45,6 +45,12 @@ def test_overlap():
     a = ints(8)
     copy(a[1:], a[:-1])
     assert a.list() == [0, 0, 1, 2, 3, 4, 5, 6]
+    a = ints(8)
+    copy(a[::2], a[:4])  # NumPy alone would read what it has just written
+    assert a.list() == [0, 1, 1, 3, 2, 5, 3, 7]
+    a = ints(8)
+    copy(a[::2], a, count=4)
+    assert a.list() == [0, 1, 1, 3, 2, 5, 3, 7]
 
 
 def test_elements_of_equal_size_are_copied_as_they_are():

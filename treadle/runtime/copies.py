@@ -14,7 +14,7 @@ from .array import allocate, array
 from .device import get_device
 from .indexed import indexedarray
 from .shaped import Shaped
-from .writes import put_value
+from .writes import assign, put_value
 
 
 def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
@@ -131,7 +131,7 @@ def write(a: array, offset: int, values: np.ndarray, count: int) -> None:
     """Store ``values`` in ``count`` elements of ``a`` from number ``offset`` on, in row-major order."""
     rows = _rows(a)
     if rows is not None:
-        rows[offset : offset + count] = values
+        assign(rows[offset : offset + count], values)
     else:
         a._rows()[np.unravel_index(np.arange(offset, offset + count), a.shape)] = values
 

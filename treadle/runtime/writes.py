@@ -23,6 +23,12 @@ def gapless(a: array) -> int:
     return a.nbytes if a.is_contiguous else -1
 
 
+def assign(target: np.ndarray, source: np.ndarray) -> None:
+    """``target[...] = source``, as if all was read before anything is written; of one dimension with different steps
+    over the same memory NumPy copies one element after the other."""
+    target[...] = source.copy() if np.may_share_memory(target, source) else source
+
+
 def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
     if capture.active and (now := capture.here()) is not None:
@@ -35,7 +41,7 @@ def put_value(a: array, value: Any) -> None:
         if nbytes > 0 and gapless(value) > 0:
             memmove(a._address, value._address, nbytes)
         else:
-            a._rows()[...] = value._rows()
+            assign(a._rows(), value._rows())
         return
     rows = value_rows(value, e)
     target = a._rows()
