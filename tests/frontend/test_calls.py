@@ -256,7 +256,7 @@ def plain_python(x):
         ("out[0] = fill(out, 0, 1.0)", KernelTypeError, "this call returns nothing"),
         ("out[0] = wp.static(n)", KernelNameError, "its value is known only at run time"),
         ("out[0] = wp.static(1 // 0)", KernelTypeError, "ZeroDivisionError"),
-        ("out[0] = wp.abz(1.0)", Exception, "wp has no attribute 'abz'"),
+        ("out[0] = wp.abz(1.0)", Exception, "`abz` is not an attribute of wp"),
         ("out[0] = nowhere(1.0)", KernelNameError, "the name 'nowhere' is not defined"),
         ("out[0] = 3.0(1.0)", KernelTypeError, "float32 cannot be called"),
         ("i, j, k, l, m = wp.tid()", KernelTypeError, "a grid has 1 to 4 dimensions, not 5"),

@@ -76,6 +76,10 @@ wp.printf(x)
 y: int = x
 if n > 0:\n        y = 1\n    else:\n        y = 1.0\n    a[y] = 0.0
 for k in range(n):\n        f = wp.abs if k > 2 else wp.min
+f = wp.abs\n    f = wp.min
+f = wp.abs\n    f = x
+y = x < 1.0 == (n > 0)
+y = wp.address_of(x)
 """.strip().split("\n")
 
 

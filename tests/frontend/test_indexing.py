@@ -342,7 +342,7 @@ def test_mistakes():
     assert "`w` is not an attribute of vec3f" in str(error(no_component, [vec]))
     assert "index 3 is outside of 3 parts" in str(error(outside, [vec]))
     assert "`foo` is not an attribute of an array" in str(error(no_attribute, [view(f32, 1)]))
-    assert "the element is float32, the value is int32" in str(error(wrong_type, [view(f32, 1)]))
+    assert "the element expects value of type float32, got int32" in str(error(wrong_type, [view(f32, 1)]))
     assert "2 indices are needed to store an element" in str(error(whole_row, [view(f32, 2)]))
     assert "index 2 is outside of 2 parts" in str(error(matrix_index, [mat]))
     assert "only variables, array elements" in str(error(call_result, []))

@@ -127,6 +127,18 @@ def test_atomics_left(kernel, types, left):
     assert atomics(kernel, types) == left
 
 
+def called(a, n):
+    i = wp.tid()
+    wp.atomic_max(a, i, float(wp.atomic_add(n, i, 1)))
+
+
+def test_what_was_there_before_is_what_a_plain_update_reads():
+    func = program(called, [A, N])
+    assert atomics(called, [A, N]) == 0 and set(func.facts["updated"]) == {"a", "n"}
+    load = next(op for op in func.body.ops if op.name == "load")
+    assert any(op.name == "cast" and op.args == load.results for op in func.body.ops)
+
+
 def test_sums_of_bits_are_atomic_too():
     def kernel(a):
         a[0] += 1

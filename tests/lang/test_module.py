@@ -66,6 +66,23 @@ def test_options_of_a_unique_module_are_checked():
             declare(max_unroll=value)
 
 
+def test_names_and_entries_of_kernels_are_checked():
+    def nothing():
+        pass
+
+    for options, why in (
+        ({"name": "1st"}, r"valid C\+\+ identifier: '1st' is none"), ({"name": "straße"}, "identifier"),
+        ({"entry_point_abi": "mine"}, "must be 'warp' or"),
+        ({"entry_point_abi": "external_constant_params"}, "requires enable_backward=False"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=why):
+            wp.kernel(nothing, **options)
+    elsewhere = wp.kernel(nothing, entry_point_abi="external_constant_params", enable_backward=False)
+    with pytest.raises(wp.LaunchError, match="cannot be launched with wp.launch"):
+        wp.launch(elsewhere, dim=1)
+    wp.launch(wp.kernel(nothing, name="another", entry_point_abi="warp"), dim=1)
+
+
 def doubling(factor: float, *, launch_bounds=None):
     @wp.kernel(module="unique", launch_bounds=launch_bounds)
     def scale(a: wp.array(dtype=float)):
@@ -150,19 +167,22 @@ def test_hashes_tell_modules_apart_by_what_kernels_do():
 def test_hashes_know_structs_by_their_fields():
     made = Module("redeclared")
 
-    def hashed(field):
+    def hashed(field, made=made):
         @wp.struct(module=made)
         class Piece:
             x: field
 
+        one = Piece()
+
         @wp.kernel(module=made)
         def fill(a: wp.array(dtype=Piece)):
-            a[wp.tid()] = Piece()
+            a[wp.tid()] = wp.static(one)
 
         return made.hash_module()
 
     first = hashed(int)
     assert hashed(int) == first and hashed(float) != first
+    assert hashed(int, Module("of another name")) == first
 
 
 def test_what_cannot_be_compiled_does_not_keep_the_others_from_being_loaded():

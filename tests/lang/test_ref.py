@@ -184,13 +184,79 @@ def test_addresses_of_elements_and_their_parts():
     wp.launch(by_address, dim=2, inputs=[boxes, x])
     assert x.numpy().tolist() == [[0.0, 7.0]] * 2 and boxes.numpy()["vec"].tolist() == [[0.0, 8.0, 0.0]] * 2
 
+
+@wp.func
+def add_one(at: wp.uint64):
+    wp.array(ptr=at, shape=1, dtype=float)[0] += 1.0
+
+
+@wp.kernel(enable_backward=False)
+def lent(sums: wp.array(dtype=float), vectors: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    x = float(i)
+    box = Box()
+    box.inner.value = 10.0
+    for j in range(i % 4):
+        add_one(wp.address_of(x))
+        add_one(wp.address_of(box.vec[j]))
+        if j > 1:
+            add_one(wp.address_of(box.inner.value))
+    sums[i] = x + box.inner.value
+    vectors[i] = box.vec
+
+
+def test_variables_have_an_address_while_a_function_runs():
+    sums, vectors, i = wp.zeros(21, dtype=float), wp.zeros(21, dtype=wp.vec3), np.arange(21)
+    wp.launch(lent, dim=21, inputs=[sums, vectors])
+    assert np.array_equal(sums.numpy(), i + i % 4 + 10 + (i % 4 > 2))
+    assert np.array_equal(vectors.numpy(), i[:, None] % 4 > np.arange(3))
+
+
+def test_what_cannot_be_given_by_address():
     @wp.kernel
-    def of_variable(n: wp.array(dtype=wp.uint64)):
-        y = 1.0
+    def kept(n: wp.array(dtype=wp.uint64)):
+        y = float(1.0)
         n[0] = wp.address_of(y)
 
-    with pytest.raises(wp.KernelTypeError, match="variables have none"):
-        wp.launch(of_variable, dim=1, inputs=[wp.zeros(1, dtype=wp.uint64)])
+    @wp.kernel
+    def untyped():
+        y = 1.0
+        add_one(wp.address_of(y))
+
+    @wp.kernel
+    def whole():
+        v = wp.vec3(1.0)
+        add_one(wp.address_of(v))
+
+    @wp.kernel
+    def differentiated(x: wp.array(dtype=float)):
+        y = x[0]
+        add_one(wp.address_of(y))
+        x[0] = y
+
+    address = wp.zeros(1, dtype=wp.uint64)
+    for kernel, given, why in (
+        (kept, [address], "only while a function runs"), (untyped, [], "y = wp.float32"), (whole, [], "only scalars"),
+    ):  # fmt: skip
+        with pytest.raises(wp.KernelTypeError, match=why):
+            wp.launch(kernel, dim=1, inputs=given)
+    x = wp.ones(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(differentiated, dim=1, inputs=[x])
+    with pytest.raises(wp.KernelGradientError, match="given by address has no derivative"):
+        tape.backward(grads={x: wp.ones(1, dtype=float)})
+
+
+def test_overloads_differ_by_more_than_references():
+    @wp.func
+    def twice(x: int) -> int:
+        return x + x
+
+    with pytest.raises(wp.KernelTypeError, match="differ only by wp.ref"):
+
+        @wp.func
+        def twice(x: wp.ref[int]):
+            x += x
 
 
 def test_values_cannot_be_passed_by_reference():

@@ -129,10 +129,10 @@ def test_what_is_no_index_and_what_is_no_component_is_told():
     for value, key, wrong in ((v, slice(2), (1, 2, 3)), (m, 0, (1, 2, 3)), (m, slice(2), ((1, 2), (3,)))):
         with pytest.raises(ValueError):
             value[key] = wrong
-    with pytest.raises(AttributeError, match="vec3f has no component 'w'"):
+    with pytest.raises(AttributeError, match="vec3f has no attribute 'w'"):
         v.w = 1
     for name in ("xy", "zx", "xyzw"):  # would change nothing
-        with pytest.raises(AttributeError, match=f"vec3f has no component '{name}'"):
+        with pytest.raises(AttributeError, match=f"set one by one: vec3f has no attribute '{name}'"):
             setattr(v, name, 1)
     v.label = "p0"  # a program's own
     assert v.label == "p0" and not hasattr(v, "w")

@@ -165,7 +165,7 @@ def _part(t: Vector | Matrix, arg: Arg, name: str) -> Type:
         return arg.type
     hint = f"write {spell(t.elem)}(…)" if isinstance(arg.type, Scalar) and not arg.literal else ""
     shown = repr(arg.value) if arg.literal else arg.show()
-    raise KernelTypeError(f"{name}: a component is {spell(t.elem)}, not {shown}", hint=hint)
+    raise KernelTypeError(f"{name}: a component is expected to be of the type {spell(t.elem)}, not {shown}", hint=hint)
 
 
 def flat(b: Builder, values: list[Value]) -> list[Value]:

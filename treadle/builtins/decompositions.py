@@ -188,7 +188,8 @@ class svd3:
 
     def body(A: Mat(3, 3, Float)) -> (Mat(3, 3, Float), Vec(3, Float), Mat(3, 3, Float)):
         size = size_of(A)
-        b = transpose(A / size)
+        a = A / size
+        b = transpose(a)
         p, q, r = b[0], b[1], b[2]
         one = size / size
         axes = diag(vector(one, one, one))
@@ -205,6 +206,9 @@ class svd3:
         p, q, u, v = ordered(p, q, u, v)
         p, r, u, w = ordered(p, r, u, w)
         q, r, v, w = ordered(q, r, v, w)
+        # Each turn rounds. Directions are hardly the worse for it, so lengths are taken anew from the matrix itself.
+        u, v, w = normalize(u), normalize(v), normalize(w)
+        p, q, r = a * u, a * v, a * w
         x = direction(p)
         y = across(x, q)
         z = cross(x, y)

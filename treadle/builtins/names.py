@@ -97,6 +97,7 @@ _CHANGED = {  # the parameters that a call changes, by position and by name
 UPDATING: dict[str, tuple[int | str, ...]] = {n: which for which, names in _CHANGED.items() for n in names.split()}
 """Builtins that give variables passed to them new values, and which arguments these are: by position and by name."""
 UPDATING.update(
+    address_of=(0,),  # whoever has the address may write there
     tile_assign=(0, "dst"), tile_matmul=(2, "out"), tile_sort=(0, 1, "keys", "values"), tile_axpy=(2, "dest"),
     tile_stack_push=(0, "s"), tile_stack_pop=(0, "s"), tile_stack_clear=(0, "s"), tile_fft=(0, "inout"),
     tile_ifft=(0, "inout"), tile_scatter_add=(0, "a"), tile_scatter_masked=(0, "a"), tile_cholesky_inplace=(0, "A"),

@@ -340,7 +340,8 @@ def _complain(param: Param, arg: Arg, bound: dict) -> tuple[str, str]:
         wanted = spell(already)
         convertible = isinstance(already, Scalar) and isinstance(arg.type, Scalar)
         hint = f"write {wanted}(…) to convert it" if convertible else ""
-        return f"argument {param.name!r} must be {wanted} like the other, not {shown}", hint
+        unlike = f": {p.unlike}" if getattr(p, "unlike", "") else ""
+        return f"argument {param.name!r} must be {wanted} like the other, not {shown}{unlike}", hint
     choices = getattr(p, "choices", None)
     if choices is not None:
         hint = f"allowed: {choices()}"
@@ -481,13 +482,14 @@ def _no_match(name: str, args: list[Arg], kwargs: dict[str, Arg], failures: list
     symbol = SYMBOLS.get(name)
     if symbol is not None:
         return KernelTypeError(f"{symbol!r} cannot take {' and '.join(shown)}", hint=_operand_hint(name, args))
+    none = f"Couldn't find function overload for {name!r}"
     if len(failures) == 1:
         _, failure = failures[0]
-        return KernelTypeError(f"{name}: {failure.reason}", hint=failure.hint)
+        return KernelTypeError(f"{none}: {failure.reason}", hint=failure.hint)
     candidates = "; ".join(dict.fromkeys(r.signature.show(name) for r, _ in failures))
     reasons = {f.reason: f.hint for _, f in failures}
     why = f": {next(iter(reasons))}" if len(reasons) == 1 else ""
-    return KernelTypeError(f"{name} cannot take ({', '.join(shown)}){why}", hint=f"candidates: {candidates}")
+    return KernelTypeError(f"{none} that takes ({', '.join(shown)}){why}", hint=f"candidates: {candidates}")
 
 
 def _operand_hint(name: str, args: list[Arg]) -> str:

@@ -25,22 +25,25 @@ class Arguments(NamedTuple):
 class Binding(Indexing):
     """Translation of arguments."""
 
-    def arguments(self, node: ast.Call) -> Arguments:
-        """The arguments of ``node`` in the order written."""
+    def arguments(self, node: ast.Call, lends: bool = False) -> Arguments:
+        """The arguments of ``node`` in the order written; ``lends``: variables may be given by address."""
         args: list[Operand] = []
         places: list[ast.expr] = []
         for a in node.args:
-            found = self._unpacked(a.value) if isinstance(a, ast.Starred) else (self._argument(a),)
+            found = self._unpacked(a.value) if isinstance(a, ast.Starred) else (self._argument(a, lends),)
             args.extend(found)
             places.extend([a] * len(found))
         for k in node.keywords:
             if k.arg is None:
                 self.no_syntax(node, "a '**' argument", "name each argument")
-        kwargs = {k.arg: self._argument(k.value) for k in node.keywords}
+        kwargs = {k.arg: self._argument(k.value, lends) for k in node.keywords}
         return Arguments(args, kwargs, places + [k.value for k in node.keywords])
 
-    def _argument(self, node: ast.expr) -> Operand:
+    def _argument(self, node: ast.expr, lends: bool) -> Operand:
         """One argument. Of one that the call may change it is kept what it refers to: indices are found once."""
+        lent = self.lend(node) if lends and isinstance(node, ast.Call) else None
+        if lent is not None:
+            return lent
         if not isinstance(node, ast.Subscript | ast.Attribute) or node not in self.facts.updated:
             return self.operand(node)
         self.kept[node] = found = self.reference(node)
@@ -76,20 +79,24 @@ class Binding(Indexing):
         if isinstance(t, Matrix):
             cells, row = b.parts(v), vector(t.cols, t.elem)
             return tuple(b.one("make", cells[r * t.cols : (r + 1) * t.cols], row) for r in range(t.rows))
-        self.fail(node, f"'*' unpacks vectors, matrices, tuples and slices of arrays, not {describe(x)}")
+        allowed = "vectors, matrices, tuples and slices of arrays"
+        self.fail(node, f"Starred expressions are only supported for {allowed}, not for {describe(x)}")
 
     def _unpacked_slice(self, v: Value, cut: ast.Slice, node: ast.expr) -> tuple[Operand, ...]:
         """The elements (or rows) of an array in a range with constant bounds."""
         bounds = [self.operand(x) if x is not None else None for x in (cut.lower, cut.upper, cut.step)]
         if any(x is not None and not (isinstance(x, Constant) and isinstance(x.value, int)) for x in bounds):
-            self.fail(node, "the bounds of an unpacked slice must be constants", kind=KernelValueError)
+            what = "Slice component must be a compile-time constant"
+            self.fail(node, f"{what} where '*' unpacks an array: it says how many elements", kind=KernelValueError)
         start, stop, step = (None if x is None else x.value for x in bounds)
         if stop is None:
-            self.fail(node, "an unpacked slice of an array needs an upper bound", "write it out, as in *a[0:3]",
-                      KernelValueError)  # fmt: skip
-        if stop < 0 or (start or 0) < 0 or (step is not None and step < 1):
-            self.fail(node, "the bounds and the step of an unpacked slice of an array cannot be negative",
+            what = "unpacking a slice of an array requires explicit upper bound, as lengths are not known here"
+            self.fail(node, what, "write it out, as in *a[0:3]", KernelValueError)
+        if stop < 0 or (start or 0) < 0:
+            self.fail(node, "after '*' bounds cannot be negative for arrays, as lengths are not known here",
                       kind=KernelValueError)  # fmt: skip
+        if step is not None and step < 1:
+            self.fail(node, f"after '*' the step cannot be negative or zero: it is {step}", kind=KernelValueError)
         found = []
         for k in range(start or 0, stop, step or 1):
             at = self.here(node).const(k, i32)

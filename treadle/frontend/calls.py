@@ -7,22 +7,23 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ..base.errors import KernelNameError, KernelSyntaxError, TreadleError
+from ..base.errors import KernelGradientError, KernelNameError, KernelSyntaxError, TreadleError
 from ..builtins import registry
-from ..ir.node import Func, Value
+from ..ir.node import Func, Op, Value
 from ..types import values
-from ..types.core import STR, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, i32, u64
+from ..types.core import STR, Indexed, Matrix, Scalar, Struct, Tile, Tuple, Type, Vector, fixed, i32, u64, view
 from ..types.spelling import spell
 from .arguments import Arguments, called
 from .constants import FUNCTION, Constant, Operand, constant_of, describe, plain, type_in
 from .context import context_of
 from .control import operand_type
 from .core import common_type
+from .environment import Variable
 from .expressions import RULES
 from .facts import root_name
 from .gradients import Gradients
 from .names import MISSING
-from .references import Memory
+from .references import Given, Memory
 from .slicing import below
 from .statics import nodes_of
 
@@ -54,7 +55,10 @@ class Calls(Gradients):
         if t is not None:
             return self._construct(t, node)
         if hasattr(target, "treadle_function"):
-            return self.call_user(target, self.arguments(node), node)
+            before = len(self.lent)
+            made = self.call_user(target, self.arguments(node, lends=True), node)
+            self.take_back(before)
+            return made
         name = getattr(target, "__treadle_builtin__", None) or self._python_name(target)
         if name is None and self.builtin and isinstance(target, FunctionType):
             return self._call_body(target, node)
@@ -181,11 +185,41 @@ class Calls(Gradients):
             self.fail(node, "wp.address_of takes one element of an array, or a part of one")
         ref = self.reference(node.args[0])
         if not isinstance(ref, Memory) or not ref.complete or ref.view.type.space != "global":
-            self.fail(node.args[0], "only elements of arrays and their parts have an address, variables have none",
-                      "pass the variable by reference, with wp.ref")  # fmt: skip
+            what = "variables have an address only while a function runs that it is given to as an argument"
+            self.fail(node.args[0], what, self.declaration(node.args[0]) or "write f(wp.address_of(x))")
         b = self.here(node)
         one = b.one("subview", (ref.view, *ref.indices), below(ref.view.type, len(ref.indices)))
         return b.one("address", (one,), u64)
+
+    def lend(self, node: ast.Call) -> Operand | None:
+        """``wp.address_of(x)`` as an argument: a variable, or a part of one, lies in memory while the function runs."""
+        name = getattr(self.callee_of(node.func), "__treadle_builtin__", None)
+        if name != "address_of" or len(node.args) != 1 or node.keywords:
+            return None
+        place = node.args[0]
+        ref = self.reference(place)
+        if root_name(place) not in self.env or isinstance(ref, Memory | Given) or self.declaration(place):
+            return None
+        t = self.type_of(ref)
+        if not isinstance(t, Scalar):
+            self.fail(place, f"only scalars are given by address: this is {spell(t)}", "give the address of a part")
+        if self.options.gradient and t.is_float:
+            self.fail(place, "what is given by address has no derivative", "pass it by reference, with wp.ref",
+                      KernelGradientError)  # fmt: skip
+        b = self.here(place)
+        own = Value(view(t, 1, space="local"))
+        b.ops.append(Op("local", (), (own,), {"type": fixed(t, (1,))}, (), b.span))
+        address = b.one("address", (own,), u64)
+        memory = Memory(b.one("view_at", (address, b.i32(1)), view(t, 1)), (b.i32(0),))
+        self.write(memory, self.read(ref, place), place)
+        self.lent.append((ref, memory, place))
+        return address
+
+    def take_back(self, count: int) -> None:
+        """Give variables lent since there were ``count`` the values that the function left in memory."""
+        for ref, memory, place in self.lent[count:]:
+            self.write(ref, self.read(memory, place), place)
+        del self.lent[count:]
 
     def _tid(self, node: ast.Call) -> Operand:
         if node.args or node.keywords:
@@ -303,6 +337,14 @@ class Calls(Gradients):
                       "or an element or a part of one", "assign it to a variable first")  # fmt: skip
         if place not in self.facts.updated:
             self.fail(node, f"{called(node)} changes an argument passed by reference", "call it by its own name")
+
+    def declaration(self, node: ast.expr) -> str:
+        """How to give a variable that was set to a plain number a type of its own; nothing for any other."""
+        v = self.env.get(node.id) if isinstance(node, ast.Name) else None
+        x = v.operand if isinstance(v, Variable) else None
+        if not isinstance(x, Constant) or not x.named:
+            return ""
+        return f"declare it with its type: {node.id} = wp.{spell(x.type)}({x.value!r})"
 
     def overload_of(self, name: str, operands: list[Operand]) -> Any:
         """The user's function that has the name of an operator, such as ``mul``, where it is meant: one of operands is

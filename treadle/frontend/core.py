@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from ..base.errors import KernelSyntaxError, KernelTypeError, TreadleError
+from ..base.errors import KernelAttributeError, KernelSyntaxError, KernelTypeError, TreadleError
 from ..base.span import NOWHERE, Span
 from ..builtins import registry
 from ..ir.builder import Builder
@@ -60,9 +60,9 @@ class Core:
         self.parted: dict[str, str] = {}  # variables that share elements with others, see ``aliases``
         self.errors: list[TreadleError] = []
         self.needed: dict[str, Span] = {}  # names of which a loop's body wanted the type too early, and where
+        self.lent: list[tuple] = []  # variables that lie in memory while a call has their addresses, see ``calls``
         self.outer: dict[str, Constant] = {}  # what names from outside stand for, and dotted ones
         self.opposites: dict[Value, Value] = {}  # of which value each negation is the negation
-        self.updates = False  # whether there are atomics that may turn out to need none
         self.ndim: int | None = None  # the grid rank asked for
         self.ruled = False  # whether functions with gradient or replay functions of the user work on arrays
         self.differentiated: dict[str, Value] | None = None  # in gradient functions, the arguments of the function
@@ -94,6 +94,9 @@ class Core:
 
     def fail(self, node: ast.AST, message: str, hint: str = "", kind: type[TreadleError] = KernelTypeError) -> NoReturn:
         raise kind(message, self.span(node), hint)
+
+    def no_attribute(self, node: ast.Attribute, owner: str, hint: str = "") -> NoReturn:
+        self.fail(node, f"`{node.attr}` is not an attribute of {owner}", hint, KernelAttributeError)
 
     def no_syntax(self, node: ast.AST, what: str, hint: str = "") -> NoReturn:
         raise KernelSyntaxError(f"{what} cannot be used in kernels", self.span(node), hint)
@@ -135,7 +138,7 @@ class Core:
         if v.type is not t and common_type(v.type, t) is t:
             v = self.laid_out(v, t, node)
         if v.type is not t:
-            self.fail(node, f"{what} is {spell(t)}, the value is {spell(v.type)}", cast_hint(v.type, t))
+            self.fail(node, f"{what} expects value of type {spell(t)}, got {spell(v.type)}", cast_hint(v.type, t))
         return v
 
     def truth(self, x: Operand | None, node: ast.AST) -> Value | bool:

@@ -191,6 +191,9 @@ class Expressions(Control):
             if type(op) not in OPERATORS:
                 self._odd_comparison(op, node)
             right = self.operand(right_node)
+            if len(links) > 1 and (operand_type(left) is b1) != (operand_type(right) is b1):
+                self.fail(node, "a chain of comparisons compares a truth value with a number",
+                          "put parentheses around the comparison that is meant: (a == b) == c")  # fmt: skip
             made = self.binary(OPERATORS[type(op)], left, right, node)
             if i + 1 == len(links):
                 return made

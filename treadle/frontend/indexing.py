@@ -44,6 +44,7 @@ from .slicing import below
 from .tiles import Tiling
 
 COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3}
+SLOT = "Composite slot assignment"  # what is being done, where a value for a part or a component does not fit
 
 
 class Indexing(Tiling):
@@ -115,22 +116,23 @@ class Indexing(Tiling):
                 self.bind(ref.name, x, node)
                 self.changed(ref.name, before, node)
             case Memory() if ref.complete:
-                v = self.typed(x, ref.view.type.elem, node, "the element")
+                what = SLOT if isinstance(node, ast.Attribute) else "the element"
+                v = self.typed(x, ref.view.type.elem, node, what)
                 self.here(node).op("store", (ref.view, *ref.indices, v))
             case Part():
                 whole = self.value(self.read(ref.parent, node), node)
                 if ref.index is not None:
-                    v = self.typed(x, ref.type, node, "the part")
+                    v = self.typed(x, ref.type, node, SLOT)
                     made = self.here(node).one("insert", (whole, v), whole.type, index=ref.index)
                 else:
-                    v = self.typed(x, ref.type, node, "the component")
+                    v = self.typed(x, ref.type, node, SLOT)
                     made = self.here(node).one("put", (whole, v, *ref.indices), whole.type)
                 self.write(ref.parent, made, node)
             case Several():
                 if isinstance(operand_type(x), Scalar):
                     values: tuple[Operand, ...] = (x,) * len(ref.parts)
                 else:
-                    values = self.here(node).parts(self.typed(x, ref.type, node, "the part"))
+                    values = self.here(node).parts(self.typed(x, ref.type, node, SLOT))
                 for part, value in zip(ref.parts, values, strict=True):
                     self.write(part, value, node)
             case Window():
@@ -174,13 +176,13 @@ class Indexing(Tiling):
         x = self.read(base, node)
         if isinstance(x, Constant) and isinstance(x.value, Enum) and name in ("name", "value"):
             return Given(constant_of(getattr(x.value, name)))
-        self.fail(node, f"{describe(x)} has no attribute {name!r}", kind=KernelAttributeError)
+        self.no_attribute(node, describe(x))
 
     def _outer_attribute(self, owner: Any, node: ast.Attribute) -> Operand:
         if isinstance(owner, Type):
             if node.attr == "dtype" and isinstance(owner, Vector | Matrix | View | Indexed):
                 return Constant(owner.elem, None)
-            self.fail(node, f"the type {spell(owner)} has no attribute {node.attr!r}", kind=KernelAttributeError)
+            self.no_attribute(node, f"the type {spell(owner)}")
         path = dotted(node, self.env)
         found = self.outer.get(path)
         if found is None:
@@ -210,8 +212,8 @@ class Indexing(Tiling):
             return total
         names = ["shape", "ndim", "dtype", "size", *(["ptr"] if isinstance(t, View) else [])]
         word = FAMILIES[family_of(t)]
-        what = f"{'an' if word[0] in 'ai' else 'a'} {word} has no attribute {name!r} in kernels"
-        self.fail(node, what, f"it has {', '.join(names)}", KernelAttributeError)
+        owner = f"{'an' if word[0] in 'ai' else 'a'} {word} in kernels"
+        self.no_attribute(node, owner, f"it has {', '.join(names)}")
 
     def _vector_attribute(self, base: Reference, t: Vector, name: str, node: ast.Attribute) -> Reference:
         if t.tag == "transform":
@@ -227,7 +229,7 @@ class Indexing(Tiling):
         if name in ("dtype", "length"):
             return Given(Constant(t.elem, None) if name == "dtype" else Constant(t.n, i32))
         hint = f"it has {', '.join(names)}" if t.n <= 4 or t.tag != "vec" else "use an index"
-        self.fail(node, f"{spell(t)} has no component {name!r}", hint, KernelAttributeError)
+        self.no_attribute(node, spell(t), hint)
 
     def part(self, base: Reference, index: int, node: ast.AST) -> Reference:
         """Part number ``index`` of what ``base`` refers to."""
@@ -350,7 +352,8 @@ class Indexing(Tiling):
         if len(items) > missing:
             self.fail(
                 node,
-                f"{len(before) + len(items)} indices for an array of {t.ndim} dimension{'s' * (t.ndim > 1)}",
+                f"Incorrect number of indices specified for array indexing: {len(before) + len(items)}, the array has "
+                f"{t.ndim} dimension{'s' * (t.ndim > 1)}",
                 "write a component by itself, as in a[i][k]" if isinstance(t.elem, Vector | Matrix) else "",
             )
         indices = (*before, *[self.index(i, v, len(before) + k) for k, i in enumerate(items)])

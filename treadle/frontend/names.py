@@ -87,7 +87,8 @@ class Outside:
         """
         value = self.find(name)
         if value is MISSING:
-            raise KernelNameError(f"the name {name!r} is not defined", hint=near(name, [*self.closure, *self.globals]))
+            what = f"Referencing undefined symbol: {name} is neither a variable of the function nor a name around it"
+            raise KernelNameError(what, hint=near(name, [*self.closure, *self.globals]))
         return value
 
     def find(self, name: str) -> Any:
@@ -108,7 +109,7 @@ class Outside:
         if value is MISSING:
             shown = getattr(owner, "__name__", None) or type(owner).__name__
             why = getattr(owner, "__treadle_absent__", lambda name: "")(name)  # what the owner itself says of it
-            said = f"{shown} has no {name!r}: {why}" if why else f"{shown} has no attribute {name!r}"
+            said = f"{shown} has no {name!r}: {why}" if why else f"`{name}` is not an attribute of {shown}"
             if isinstance(owner, ModuleType) and path:
                 said = f"Could not find function {path}: {said}"
             raise KernelAttributeError(said, hint="" if why else near(name, dir(owner)))

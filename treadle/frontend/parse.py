@@ -158,8 +158,7 @@ class Parser(Statements):
             facts["rare"] = True  # seldom runs: stays a call, so that its code stands once in a kernel
         func = Func(name or self.source.name, self.kind, params, self.builder.block((), results),
                     tuple(p.type for p in params), names, facts, self.source.span)  # fmt: skip
-        settled = self.updates and self.kind == "kernel" and not self.options.shared
-        return settle_updates(func) if settled else func
+        return settle_updates(func) if self.kind == "kernel" and not self.options.shared else func
 
     def run_rule(
         self,

@@ -70,6 +70,7 @@ class Statements(Loops):
     def assign(self, target: ast.expr, x: Operand, s: ast.stmt) -> None:
         """``target = x``."""
         if isinstance(target, ast.Name):
+            self.keep_function(target.id, x, target)
             self.bind(target.id, x, target)
         elif isinstance(target, ast.Tuple | ast.List):
             starred = next((t for t in target.elts if isinstance(t, ast.Starred)), None)
@@ -112,6 +113,23 @@ class Statements(Loops):
         if name in self.shared:
             self.shared[name] = True
 
+    def keep_function(self, name: str, x: Operand, node: ast.AST) -> None:
+        """Refuse to let a name that means a function mean anything else: what a call calls is seen where the name was
+        given its meaning. A statement that is translated again, in a loop that is unrolled, is no second meaning."""
+        before = self.env.get(name)
+        known = before.operand if isinstance(before, Variable) else None
+        if not isinstance(known, Constant) or known.type is not None or before.span == self.span(node):
+            return
+        what = known.value
+        if hasattr(what, "treadle_differentiated"):
+            self.fail(node, f"Cannot reassign local {name!r}: it means what wp.grad gave", "use a new name")
+        new = x.value if isinstance(x, Constant) else None
+        if not _is_function(what) or new is what:
+            return
+        to = "another function" if _is_function(new) else "a non-function value"
+        self.fail(node, f"rebinding function-valued local {name!r} to {to} leaves open what a call of it calls",
+                  "use a new name")  # fmt: skip
+
     def _annotated(self, s: ast.AnnAssign, live: Names) -> Flow:
         if s.value is None:
             return True
@@ -141,7 +159,12 @@ class Statements(Loops):
         target, kind = s.target, type(s.op)
         if isinstance(target, ast.Name):
             x, before = self.variable(target), self.env.get(target.id)
-            self.bind(target.id, self.operator(s.op, x, self.expression(s.value), s), target)
+            self.keep_function(target.id, None, target)
+            made = self.operator(s.op, x, self.expression(s.value), s)
+            if target.id in self.source.references and operand_type(made) is not operand_type(x):
+                what = f"this augmented assignment to ref parameter {target.id!r} gives {describe(made)}"
+                self.fail(s, f"{what}, and it is {describe(x)}", "convert the value")
+            self.bind(target.id, made, target)
             self.changed(target.id, before, s)
             return True
         ref = self.reference(target)
@@ -152,7 +175,6 @@ class Statements(Loops):
             if own is None and (kind in (ast.Add, ast.Sub) or (isinstance(elem, Scalar) and elem.is_int)):
                 v = self.typed(x, elem, s.value, "the element")
                 self.here(s).one("atomic", (ref.view, *ref.indices, v), elem, op=ATOMIC[kind])
-                self.updates = True
                 return True
         self.write(ref, self.operator(s.op, self.read(ref, target), x, s), target)
         return True
@@ -258,6 +280,11 @@ def _keyword(name: str) -> str:
 
 def _list(types: tuple[Type, ...]) -> str:
     return ", ".join(spell(t) for t in types)
+
+
+def _is_function(x: object) -> bool:
+    """Whether ``x`` is a function of the kernel language."""
+    return hasattr(x, "treadle_function") or hasattr(x, "__treadle_builtin__")
 
 
 def _agree(types: tuple[Type, ...], wanted: tuple) -> bool:

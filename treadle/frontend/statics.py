@@ -101,7 +101,8 @@ def evaluated(source: Source, expr: ast.expr, names: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:
         place = Span(source.file, expr.lineno, expr.col_offset, expr.end_col_offset or 0)
-        raise KernelTypeError(f"wp.static: {type(error).__name__}: {error}", place) from error
+        said = f"Error evaluating static expression: {error} ({type(error).__name__})"
+        raise KernelTypeError(said, place, "wp.static sees what is known before the kernel runs") from error
 
 
 def substituted(expr: ast.expr, values: Mapping[ast.Call, Any]) -> tuple[ast.expr, dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from math import prod
 
-from ..base.errors import KernelAttributeError
 from ..builtins.tile_parts import gathered, placed, taken
 from ..ir.node import Value
 from ..types.core import Matrix, Scalar, Tile, Vector, b1, i32, tile
@@ -29,8 +28,7 @@ class Tiling(Slicing, Aliasing):
         if name == "dtype":
             return Constant(t.item, None)
         if name not in ("ndim", "size"):
-            self.fail(node, f"{spell(t)} has no attribute {name!r}", "it has shape, ndim, dtype, size",
-                      KernelAttributeError)  # fmt: skip
+            self.no_attribute(node, spell(t), "it has shape, ndim, dtype, size")
         return Constant(len(t.shape) if name == "ndim" else prod(t.shape), i32, True)
 
     def _tile_part(self, base: Reference, t: Tile, items: list[ast.expr], node: ast.Subscript) -> Reference:

@@ -1,9 +1,10 @@
 """Updates at the thread's own index need no atomic.
 
-``a[i] += x`` adds atomically, since other threads may update the same element. Where every access to ``a`` in the whole
-kernel has the thread's own index on each grid axis at the same place, no other thread can, and the update becomes a
-plain read, sum and write, which later phases can fuse with what is around it. The fact "updated" then names the arrays:
-a launch sees to it that no two of them lie over each other.
+``a[i] += x`` and ``wp.atomic_add(a, i, x)`` add in one step, since other threads may update the same element. Where
+every access to ``a`` in the whole kernel has the thread's own index on each grid axis at the same place, no other
+thread can, and the update becomes a plain read, sum and write, which later phases can fuse with what is around it; the
+old value, if somebody uses it, is what was read. The fact "updated" then names the arrays: a launch sees to it that no
+two of them lie over each other.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from ..ir.builder import Builder
 from ..ir.effects import leaf_paths
 from ..ir.node import Block, Func, Op, Value
 from ..ir.ops import CUTS
-from ..ir.walk import ops_of, uses_of, with_body, with_ops, with_regions
+from ..ir.walk import ops_of, with_body, with_ops, with_regions
 from ..types.core import Type, View
 from ..types.layout import children, leaves
 
 Pattern = tuple[int | None, ...]  # per dimension of the array, the grid axis whose index stands there
 FOREIGN: Pattern = ()
-PLAIN = {"add": "add", "sub": "sub", "and": "bitand", "or": "bitor", "xor": "bitxor"}
+PLAIN = {"add": "add", "sub": "sub", "min": "min", "max": "max", "and": "bitand", "or": "bitor", "xor": "bitxor"}
 
 Root = tuple[Value, tuple[int, ...]]  # a parameter, and the path of parts that leads to the array in it
 
@@ -124,25 +125,21 @@ def _touched_by_call(op: Op, views: _Views) -> Iterable[Root | None]:
 
 
 def settle_updates(func: Func) -> Func:
-    """``func`` with the atomics that need none made plain, where nobody uses the old value."""
+    """``func`` with the atomics that need none made plain."""
+    if not any(op.name == "atomic" for op in ops_of(func.body)):
+        return func
     patterns, views = _patterns(func)
     if None in patterns:
         return func
     own = {root for root, seen in patterns.items() if views.own(seen)}
     if not own:
         return func
-    used = uses_of(func.body)
     settled: set[Root | None] = set()
 
     def settle(block: Block) -> Block:
         ops: list[Op] = []
         for op in block.ops:
-            if (
-                op.name == "atomic"
-                and op.attrs["op"] in PLAIN
-                and op.results[0] not in used
-                and views.access(op)[0] in own
-            ):
+            if op.name == "atomic" and op.attrs["op"] in PLAIN and views.access(op)[0] in own:
                 settled.add(views.access(op)[0])
                 ops.extend(_plain(op))
             else:
@@ -160,7 +157,7 @@ def _plain(op: Op) -> list[Op]:
     b = Builder(op.span)
     view: View = op.args[0].type
     *where, x = op.args
-    before = b.one("load", tuple(where), view.elem)
-    after = b.one(PLAIN[op.attrs["op"]], (before, x), view.elem)
+    load = Op("load", tuple(where), op.results, span=op.span)
+    after = b.one(PLAIN[op.attrs["op"]], (op.result, x), view.elem)
     b.op("store", (*where, after))
-    return b.ops
+    return [load, *b.ops]

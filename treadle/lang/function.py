@@ -193,7 +193,7 @@ class Function:
                         for p in params]):  # fmt: skip
                     return candidate
         shown = args if not kwargs else (*args, *kwargs.values())
-        raise KernelTypeError(f"no overload of {self.key} takes {shown}")
+        raise KernelTypeError(f"Error calling function {self.key!r}, no overload found for arguments {shown}")
 
     def _takes(self, name: str, value: Any) -> bool:
         """Whether parameter ``name`` may be ``value`` in a call from Python."""
@@ -354,7 +354,11 @@ def _join(made: Function, known: Function) -> None:
     """Let ``made`` be an overload beside those of ``known``, defined earlier under its name in the same scope. One with
     the same parameters it takes the place of, for whoever means ``made``; who holds ``known`` goes on with the old."""
     asked = made.source.parameter_types(), made.source.limits
-    others = [o for o in known.overloads if (o.source.parameter_types(), o.source.limits) != asked]
+    alike = [o for o in known.overloads if (o.source.parameter_types(), o.source.limits) == asked]
+    if any(_by_reference(o) != _by_reference(made) for o in alike):
+        what = f"two functions {made.key} that differ only by wp.ref: a call could mean either"
+        raise KernelTypeError(what, made.source.span, "give one of them another name")
+    others = [o for o in known.overloads if o not in alike]
     if len(others) == len(known.overloads):
         known.overloads.append(made)
         made.overloads = known.overloads
@@ -362,6 +366,11 @@ def _join(made: Function, known: Function) -> None:
         made.overloads = [*others, made]
     for o in made.overloads:
         o._host.clear()
+
+
+def _by_reference(f: Function) -> list[bool]:
+    """Which parameters stand for the caller's variables."""
+    return [p.name in f.source.references for p in f.treadle_parameters]
 
 
 def _captured(f: Function) -> bool:

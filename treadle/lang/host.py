@@ -160,8 +160,13 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
     kwargs = {k: v for k, v in kwargs.items() if v is not None}  # what None stands for is what is left out
     described = [argument(a) for a in args]
     named = {k: argument(v) for k, v in kwargs.items()}
-    match = chosen(name, described, named)
     given = [*args, *kwargs.values()]
+    try:
+        match = chosen(name, described, named)
+    except KernelTypeError as error:
+        classes = ", ".join([type(value).__name__ for value in given])
+        what = f"Couldn't find a function {name!r} compatible with the arguments '{classes}'"
+        raise KernelTypeError(f"{error}\nin this call from Python: {what}") from None
     params, values, passed, builder = [], [], [], Builder()
     for t, arg, value in zip(match.types, [*described, *named.values()], given, strict=False):
         if t is None or arg.type is None:

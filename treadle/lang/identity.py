@@ -17,7 +17,7 @@ from ..frontend.source import EMPTY, Source
 from ..types.core import Struct, Type
 from .function import Function
 from .kernel import Kernel
-from .manifest import Unknown, types_text, value_digest
+from .manifest import Unknown, shortened, types_text, value_text
 from .module import Module
 
 _OWN = __name__.partition(".")[0]
@@ -25,11 +25,13 @@ _OWN = __name__.partition(".")[0]
 
 class Identity:
     """The digest of what functions are made of. Values whose content has no text stand there by their address; they are
-    in ``kept``, which has to live as long as the digest is used. ``numbered``: structs of one name that were declared
-    one after the other are told apart even if they are alike, as types are."""
+    in ``kept``, which has to live as long as the digest is used. Structs are told apart even if they are alike, as
+    types are. In the digest of a module, ``home``, they go by their fields and, if they are its own, by the name that
+    they have in it, so that equal modules have equal digests.
+    """
 
-    def __init__(self, numbered: bool = True):
-        self.numbered = numbered
+    def __init__(self, home: Module | None = None):
+        self.home = home
         self.kept: list[Any] = []
         self._inside: list[Any] = []  # functions being described, outermost first: one may reach itself
 
@@ -67,14 +69,18 @@ class Identity:
         if isinstance(value, type) and isinstance(t, Struct):
             return self._types([t])
         try:
-            return value_digest(value)
+            return shortened(self._told(value_text(value)))
         except Unknown:
             self.kept.append(value)
             return f"{type(value).__qualname__} at {id(value)}"
 
     def _types(self, found: list[Type]) -> str:
-        text = types_text(found)
-        return text if self.numbered else re.sub(r"#\d+(?=>)", "", text)
+        return self._told(types_text(found))
+
+    def _told(self, text: str) -> str:
+        if self.home is None:
+            return text
+        return re.sub(r"#\d+(?=>)", "", text.replace(f"struct<{self.home.name}.", "struct<"))
 
     def _signature(self, source: Source) -> str:
         try:
@@ -125,7 +131,7 @@ def kernel_digest(kernel: Kernel, identity: Identity) -> str:
 
 def module_digest(module: Module, options: dict[str, Any]) -> str:
     """Stands for a module: its kernels in any order, generic ones with their overloads; functions; and ``options``."""
-    identity = Identity(numbered=False)
+    identity = Identity(module)
     kernels = []
     for kernel in module.kernels.values():
         overloads = sorted([types_text(types) for types in kernel.overloads]) if kernel.is_generic else []

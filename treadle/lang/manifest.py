@@ -85,7 +85,20 @@ def value_digest(value: Any) -> str:
     """
     if type(value) is Builtin:  # most are
         return f"builtin:{value.__name__}"
-    text = _text(value, 0)
+    return shortened(value_text(value))
+
+
+def value_text(value: Any) -> str:
+    """The content of an outside value as text.
+
+    Raises:
+        Unknown: it cannot be named.
+    """
+    return _text(value, 0)
+
+
+def shortened(text: str) -> str:
+    """``text``, or its digest where it is long."""
     return text if len(text) < 64 else digest(text)
 
 

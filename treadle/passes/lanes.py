@@ -164,6 +164,10 @@ class _Analysis:
     def local(self, op: Op) -> None:
         self.set(op, 0)
 
+    def address(self, op: Op) -> None:
+        own = op.args[0].type.space == "local" and not self.single  # each lane has an array of its own
+        self.set(op, 0 if not own and self.all_uniform(op.args) else None)
+
     def derived_view(self, op: Op) -> None:
         view = self.steps[op.args[0]]
         if self.all_uniform(op.args):
@@ -282,7 +286,8 @@ _TAKES = {"push": "pop", "record": "recall"}
 
 _RULES = {
     "const": _Analysis.const, "tid": _Analysis.tid, "cast": _Analysis.cast, "select": _Analysis.select,
-    "load": _Analysis.load, "atomic": _Analysis.atomic, "local": _Analysis.local, "subview": _Analysis.derived_view,
+    "load": _Analysis.load, "atomic": _Analysis.atomic, "local": _Analysis.local, "address": _Analysis.address,
+    "subview": _Analysis.derived_view,
     "slice": _Analysis.derived_view, "field": _Analysis.derived_view, "parts": _Analysis.derived_view,
     "shape": _Analysis.shape, "lanes_any": _Analysis.any_lane, "lanes_max": _Analysis.any_lane,
     "mark": _Analysis.any_lane, "grad": _Analysis.grad, "has_grad": _Analysis.has_grad, "push": _Analysis.put,

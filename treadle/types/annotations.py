@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import math
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +27,7 @@ class ArrayAnnotation:
 
     def __init__(self, dtype: Any, ndim: Any = 1, family: str = "array"):
         if isinstance(dtype, tuple):
-            raise TypeError(f"the elements of an array have one type, not {dtype}")
+            raise TypeError(f"an array annotation has a single type parameter, that of the elements, not {dtype}")
         self.dtype, self.ndim, self.family = _as_class(dtype), ndim, family
 
     def __eq__(self, other: object) -> bool:
@@ -89,7 +90,7 @@ def subscripted(item: Any, ndim: int = 1, family: str = "array") -> ArrayAnnotat
     if dims is not Any:
         dims = literal_size(dims)
         if dims > MAX_DIMS:
-            raise ValueError(f"an array has 1 to {MAX_DIMS} dimensions, not {dims}")
+            raise ValueError(f"the number of dimensions, ndim must be between 1 and {MAX_DIMS}: it is {dims}")
     return ArrayAnnotation(dtype, dims, family)
 
 
@@ -232,6 +233,9 @@ def type_of(annotation: Any, namespace: Mapping[str, Any] | None = None) -> Type
         return None if None in items else tuple_of(*items)
     if origin in _OPEN:
         return None
+    if origin in (typing.Union, types.UnionType):
+        what = "Union type annotations are only supported at Python scope: in kernels a value has one type"
+        raise KernelTypeError(what, hint="annotate it with Any, or write an overload for each type")
     if isinstance(annotation, np.dtype) and annotation.name in _NUMPY:
         return _NUMPY[annotation.name]
     raise KernelTypeError(f"{_shown(annotation)} is no type of the kernel language", hint=_hint(annotation))

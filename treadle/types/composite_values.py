@@ -227,7 +227,7 @@ class VectorValue(CompositeValue):
     def __setattr__(self, name: str, value: Any) -> None:
         # Programs may give values attributes of their own; those that read as components would change nothing.
         if len(name) > 1 and not name.strip("xyzw"):
-            raise AttributeError(f"{type(self).__name__} has no component {name!r}; they are set one by one")
+            raise AttributeError(f"components are set one by one: {type(self).__name__} has no attribute {name!r}")
         object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -341,7 +341,7 @@ class TransformValue(VectorValue):
         for name, part, size in (("p", p, 3), ("q", q, 4)):
             if _size(part, name) != size:
                 raise ValueError(f"argument {name!r} of {cls.__name__} has {size} components, not {len(part)}")
-        give_buffer(self, cls._pack([*map(number_in, p), *map(number_in, q)]))
+        give_buffer(self, cls._pack(_components(cls, (*p, *q))))
 
     @property
     def p(self) -> Any:

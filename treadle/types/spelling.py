@@ -108,7 +108,7 @@ def literal_size(n: Any) -> int:
     if typing.get_origin(n) is typing.Literal:
         values = typing.get_args(n)
         if len(values) != 1:
-            raise TypeError(f"a size is one number, not one of {values}")
+            raise TypeError(f"Expected a single Literal value as a size, not one of {values}")
         n = values[0]
     if not isinstance(n, int) or n < 1:
         raise TypeError(f"a size is a positive integer, not {n!r}")

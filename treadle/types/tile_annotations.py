@@ -46,7 +46,7 @@ class TileAnnotation:
 def tile_spelt(item: Any) -> TileAnnotation:
     """What ``wp.tile[item]`` annotates: a dtype, and maybe its extents, as ints, ``Literal`` or in a tuple."""
     if item == ():
-        raise TypeError("wp.tile[…] begins with the type of the elements")
+        raise TypeError("wp.tile[…] requires at least a dtype, the type of the elements; its extents follow")
     dtype, *shape = item if isinstance(item, tuple) else (item,)
     if not shape:
         return TileAnnotation(dtype)

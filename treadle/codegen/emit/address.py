@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...types.core import i64
+from ...types.core import Scalar, i64
 from .scalar import Lower
 from .text import PTR, vector
 from .values import ViewX, X
@@ -169,10 +169,12 @@ class Address:
         return e.t.ins(f"getelementptr i8, ptr {view.base}, {kind} {lanes}")
 
     def finish_local(self, view: ViewX) -> X:
-        """The address of a thread's own array, which lies in one piece only when a gang has one lane."""
+        """The address of a thread's own array: of one of scalars, where the first one lies. The array lies in one piece
+        only when a gang has one lane."""
         if self.e.width == 1:
             return X(PTR, self.local_start(view))
-        return X(PTR, None, self.local_pointers(view, 1), None)
+        elem = view.type.elem
+        return X(PTR, None, self.local_pointers(view, elem.size if isinstance(elem, Scalar) else 1), None)
 
 
 def offset_of(e: Emitter, view: ViewX, indices: list[X]) -> Address:
