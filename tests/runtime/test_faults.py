@@ -27,7 +27,7 @@ def test_threads_of_grids():
         ({"kind": "index", "array": "", "ndim": 1}, [4, 3], (9,), errors.IndexOutOfRange,
          "bounds of array of shape (3,)"),
         ({"kind": "assert", "text": "x > 0: no"}, [], (9,), errors.KernelAssertionError,
-         "assertion failed: x > 0: no (kernel k"),
+         "Assertion failed: x > 0: no (kernel k"),
         ({"kind": "assert", "text": "equal", "types": ["f32", "i32", "bool", "u8", "f64", "u64"]},
          [bits(0.1, "f"), -3, 1, 200, bits(0.1, "d"), -1], (9,), errors.KernelAssertionError,
          "equal [0.1, -3, True, 200, 0.1, 18446744073709551615]"),

@@ -260,7 +260,7 @@ class Statements(Loops):
 
     def _assert(self, s: ast.Assert, live: Names) -> Flow:
         ok = self.truth(self.expression(s.test), s.test)
-        message = ast.unparse(s.test)
+        message = f"assert {ast.unparse(s.test)}"
         if s.msg is not None:
             text = self.expression(s.msg)
             if not isinstance(text, Constant):

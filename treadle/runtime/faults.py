@@ -52,7 +52,7 @@ def fault_error(
     if kind == "assert":
         shown = ", ".join(map(str, shown_values(site, values)))
         said = f": {site['text']}" if site.get("text") else ""
-        return KernelAssertionError(f"assertion failed{said}{f' [{shown}]' if shown else ''} ({where})", span)
+        return KernelAssertionError(f"Assertion failed{said}{f' [{shown}]' if shown else ''} ({where})", span)
     if kind == "component":
         index = shown_values(site, values)[0]
         return IndexOutOfRange(f"index {index} is out of bounds of {site['text']} ({where})", span)
