@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.collision.pairs import METHODS
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
 
@@ -100,6 +101,13 @@ class Data(Fields):
     contact_geom1 = derived("collision", "int", "nworld nconmax", "first geom")
     contact_geom2 = derived("collision", "int", "nworld nconmax", "second geom")
     contact_pair = derived("collision", "int", "nworld nconmax", "number of the pair in the list of pairs")
+    found_count = scratch("int", "nworld", "number of contacts that were found, with those for which there was no room")
+    found_end = scratch("int", f"nworld {len(METHODS)}", "their number after each method")
+    found_pair = scratch("int", "nworld nconmax", "contacts in the order in which they are found: number of the pair")
+    found_dist = scratch("real", "nworld nconmax", "distance")
+    found_pos = scratch("vec3", "nworld nconmax", "point")
+    found_normal = scratch("vec3", "nworld nconmax", "normal")
+    found_tangent = scratch("vec3", "nworld nconmax", "direction of the first tangent, 0 for any")
     contact_efc_address = derived("make_constraint", "int", "nworld nconmax", "first row of constraints, -1 if none")
 
     # constraints: results of `constraint` and `solver`

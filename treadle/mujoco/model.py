@@ -10,6 +10,8 @@ import numpy as np
 import treadle as wp
 from treadle.mujoco import refuse
 from treadle.mujoco.capacity import Capacity
+from treadle.mujoco.collision.pairs import Pairs
+from treadle.mujoco.collision.tables import Tables
 from treadle.mujoco.fields import Field, Fields, constant
 from treadle.mujoco.structure import (
     Structure,
@@ -271,6 +273,12 @@ class Model(Fields):
     pair_gap = constant("real", "* npair", "part of the margin without force, m")
     pair_friction = constant("vec5", "* npair", "friction: two tangents, spin, two rolls")
 
+    hfield_size = constant("vec4", "nhfield", "height fields: half widths along x and y, height above, depth below")
+    hfield_nrow = constant("int", "nhfield", "rows of the grid, along y")
+    hfield_ncol = constant("int", "nhfield", "columns of the grid, along x")
+    hfield_adr = constant("int", "nhfield", "first of its data")
+    hfield_data = constant("real", "nhfielddata", "elevations from 0 to 1, row after row")
+
     # constraints: tables of `constraint` and `solver`
     eq_type = constant("int", "neq", "mjtEq")
     eq_obj1id = constant("int", "neq", "first object")
@@ -300,6 +308,7 @@ class Model(Fields):
             setattr(self, name, size)
         self.opt = Option(real, mjm.opt)
         self.capacity = Capacity.of(mjm)
+        self.collision = Tables(real, mjm, Pairs.of(mjm))
         self.constrained = any(constraints(mjm).values())
         self.meaninertia = float(mjm.stat.meaninertia)
         self.structure = Structure.of(mjm)

@@ -28,6 +28,7 @@ from treadle.mujoco import (
 from treadle.mujoco import implicit as implicits
 from treadle.mujoco import tendon as tendons
 from treadle.mujoco.binding import launch
+from treadle.mujoco.collision.stage import collision
 from treadle.mujoco.constants import (
     ENERGY,
     SENS_E_KINETIC,
@@ -86,6 +87,10 @@ def _carries_rotors(m: Model) -> bool:
     return m.ntendon > 0 and not m.uses.isdisjoint(("tendon_armature", "actuator_armature"))
 
 
+def _collides(m: Model) -> bool:
+    return bool(m.collision.methods)
+
+
 def _constrained(m: Model) -> bool:
     return m.constrained
 
@@ -102,7 +107,7 @@ TABLE = (
     Stage("position", "crb", position.kernels),
     Stage("position", "tendon_armature", position.kernels, _carries_rotors),
     Stage("position", "factor_m", position.kernels),
-    # collision
+    Stage("position", "collision", needed=_collides, run=collision),
     Stage("position", "make_constraint", needed=_constrained, run=constraint.make_constraint),
     Stage("position", "transmission", transmission.kernels),
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),

@@ -1,7 +1,7 @@
 """Finding contacts of pairs by formula, and the list that all methods write to.
 
-A world's list has room for as many contacts as Data has; ``found_count`` goes on counting beyond it. Each method appends
-the contacts of its pairs in the order of the table.
+A world's list has room for as many contacts as Data has; ``found_count`` goes on counting beyond it. Each method
+appends the contacts of its pairs in the order of the table, and notes in ``found_end`` how many there are after it.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def formula_kernel(name: str, real: Any) -> wp.Kernel:
 
     @wp.kernel
     def collide(
-        first: int, last: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints,
-        overridden: int, opt_o_margin: wp.array(dtype=real),
+        first: int, last: int, slot: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints,
+        pairs_explicit: ints, overridden: int, opt_o_margin: wp.array(dtype=real),
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        found_count: ints, found_pair: wp.array2d(dtype=int), found_dist: reals, found_pos: vectors,
-        found_normal: vectors, found_tangent: vectors,
+        found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
+        found_pos: vectors, found_normal: vectors, found_tangent: vectors,
     ):  # fmt: skip
         w = wp.tid()
         for i in range(first, last):
@@ -113,6 +113,7 @@ def formula_kernel(name: str, real: Any) -> wp.Kernel:
                             w, p, dists[k], points[k], normals[k], tangent, found_count, found_pair, found_dist,
                             found_pos, found_normal, found_tangent,
                         )  # fmt: skip
+        found_end[w, slot] = found_count[w]
 
     return collide
 

@@ -1,9 +1,9 @@
 """Distance and depth of two convex solids: GJK, and the expanding polytope where they overlap.
 
-E. Gilbert, D. Johnson, S. Keerthi (1988) for the distance; `polytope` for the depth. All lanes of a gang walk through one
-loop in which each turn asks both solids for one support point. What a lane does with it is its own affair: bring the
-simplex nearer to the origin, fill it up to a triangle, or expand the polytope. So lanes that are at different stages
-share the work of the support functions, which for meshes is the most of it.
+E. Gilbert, D. Johnson, S. Keerthi (1988) for the distance; `polytope` for the depth. All lanes of a gang walk through
+one loop in which each turn asks both solids for one support point. What a lane does with it is its own affair: bring
+the simplex nearer to the origin, fill it up to a triangle, expand the polytope, or turn the normal of curved surfaces.
+So lanes that are at different stages share the work of the support functions, which for meshes is the most of it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def convex(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def between(
         a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int, hull_vert: vectors,
-        hull_edgeadr: ints, hull_edge: ints, x: vectors, xa: vectors, number_a: ints, number_b: ints,
+        hull_edgeadr: ints, hull_edge: ints, prism: vectors, x: vectors, xa: vectors, number_a: ints, number_b: ints,
         normals: vectors, dists: reals, corners: ints, into: words, out_of: words, seen: ints, freed: ints,
     ):  # fmt: skip
         """How two solids without their radii lie to each other, ``scale`` being about their size.
@@ -70,8 +70,8 @@ def convex(real: Any) -> SimpleNamespace:
             d = -v
         while stage < APART:
             turn += 1
-            ya, ka = support(a, d, start_a, hull_vert, hull_edgeadr, hull_edge)
-            yb, kb = support(b, -d, start_b, hull_vert, hull_edgeadr, hull_edge)
+            ya, ka = support(a, d, start_a, hull_vert, hull_edgeadr, hull_edge, prism)
+            yb, kb = support(b, -d, start_b, hull_vert, hull_edgeadr, hull_edge, prism)
             start_a, start_b = ka, kb
             y = ya - yb
             fresh = False
@@ -212,7 +212,7 @@ def _refine(real: Any) -> SimpleNamespace:
 
 
 def _approach(real: Any) -> wp.Function:
-    """One step of GJK: point ``n`` is new; gives ``(stage, n, v, point)`` with the simplex cut down to what spans ``v``.
+    """One step of GJK: point ``n`` is new; gives ``(stage, n, v, point)``, the simplex cut down to what spans ``v``.
 
     ``point`` is the point of the first solid that belongs to ``v``.
 
@@ -228,8 +228,8 @@ def _approach(real: Any) -> wp.Function:
 
     @wp.func(inline=True)
     def step(
-        n: int, v: vec3, point: vec3, y: vec3, cutoff: real, slack: real, tolerance: real, x: vectors, xa: vectors, number_a: ints,
-        number_b: ints,
+        n: int, v: vec3, point: vec3, y: vec3, cutoff: real, slack: real, tolerance: real, x: vectors, xa: vectors,
+        number_a: ints, number_b: ints,
     ):  # fmt: skip
         square, along = wp.length_sq(v), wp.dot(v, y)
         stage = int(APPROACH)

@@ -1,4 +1,4 @@
-"""The kernel of all pairs without a formula: each pair's kinds are the same in all worlds, so one kernel serves them all."""
+"""The kernel of all pairs without a formula: the kinds of a pair are the same in all worlds, so one serves them all."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
 
     @wp.kernel
     def collide(
-        first: int, last: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints,
-        overridden: int, multiple: int, turns: int, opt_ccd_tolerance: wp.array(dtype=real),
+        first: int, last: int, slot: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints,
+        pairs_explicit: ints, overridden: int, multiple: int, turns: int, opt_ccd_tolerance: wp.array(dtype=real),
         opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_vert: points, hull_edgeadr: ints, hull_edge: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
-        found_count: ints, found_pair: wp.array2d(dtype=int), found_dist: reals, found_pos: vectors,
-        found_normal: vectors, found_tangent: vectors,
+        found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
+        found_pos: vectors, found_normal: vectors, found_tangent: vectors,
     ):  # fmt: skip
         w = wp.tid()
         x, xa = wp.zeros(shape=(POINTS,), dtype=vec3), wp.zeros(shape=(POINTS,), dtype=vec3)
@@ -70,7 +70,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                 swell_a, swell_b = radius(a), radius(b)
                 found, dist, normal, point, u, v, l = between(
                     a, b, bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_edgeadr,
-                    hull_edge, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
+                    hull_edge, hull_vert, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
                 )  # fmt: skip
                 dist -= swell_a + swell_b
                 if found and dist < reach:
@@ -97,5 +97,6 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                             w, p, dist, spot, normal, vec3(), found_count, found_pair, found_dist, found_pos,
                             found_normal, found_tangent,
                         )  # fmt: skip
+        found_end[w, slot] = found_count[w]
 
     return collide

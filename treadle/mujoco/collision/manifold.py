@@ -131,7 +131,7 @@ def manifolds(real: Any) -> SimpleNamespace:
 
 
 def _clipping(real: Any) -> SimpleNamespace:
-    """``clip`` against the sides of a face, ``keep_near`` what is near enough to it, ``spread``: which points to keep."""
+    """``clip`` against the sides of a face, ``keep_near`` what is near it, ``spread``: which points to keep."""
     t = types(real)
     vec3 = t.vec3
     vectors = wp.array(dtype=vec3)

@@ -1,6 +1,7 @@
 """The convex hulls of meshes: vertices, neighbours, and the polygons of the surface, as MuJoCo's compiler found them.
 
-Vertices inside a hull are left out; a vertex's number counts within its hull. A mesh that no geom collides with has none.
+Vertices inside a hull are left out; numbers of vertices count within a hull. A mesh with which nothing collides has
+none.
 """
 
 from __future__ import annotations

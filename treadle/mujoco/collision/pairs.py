@@ -56,7 +56,7 @@ MOST = {
     "capsule_box": 2,
     "box_box": 8,
     "convex": 4,
-    "heights": 4,
+    "heights": 50,
 }
 METHODS = tuple(MOST)
 

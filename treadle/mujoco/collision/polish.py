@@ -15,7 +15,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import types
-from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, MESH
+from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, HFIELD, MESH
 from treadle.mujoco.collision.shapes import TINY, shapes
 from treadle.mujoco.collision.solids import solids
 
@@ -39,7 +39,7 @@ def polish(real: Any) -> SimpleNamespace:
     def straight(s: Solid, line: vec3):
         """The part of a line between two support points of a solid that lies along a straight edge of it."""
         along = vec3()
-        if s.kind == BOX or s.kind == MESH:
+        if s.kind == BOX or s.kind == MESH or s.kind == HFIELD:
             along = line
         elif s.kind == CAPSULE or s.kind == CYLINDER:
             axis = column(s.mat, 2)
@@ -50,7 +50,7 @@ def polish(real: Any) -> SimpleNamespace:
     def face(s: Solid, u: vec3, v: vec3, n: vec3):
         """The normal, on the side of ``n``, of a flat face that two lines between support points span, else 0."""
         normal = vec3()
-        if s.kind == BOX or s.kind == MESH:
+        if s.kind == BOX or s.kind == MESH or s.kind == HFIELD:
             normal = wp.cross(u, v)
             if wp.length_sq(normal) < real(SHORT * SHORT) * wp.length_sq(u) * wp.length_sq(v):
                 normal = vec3()

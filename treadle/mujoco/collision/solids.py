@@ -12,7 +12,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import types
-from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
+from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, SPHERE
 from treadle.mujoco.collision.shapes import TINY
 
 ints = wp.array(dtype=int)
@@ -63,10 +63,11 @@ def solids(real: Any) -> SimpleNamespace:
         return best
 
     @wp.func(inline=True)
-    def support(s: Solid, d: vec3, start: int, hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints):
+    def support(s: Solid, d: vec3, start: int, hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints, prism: vectors):
         """The point of a solid that is farthest along ``d``, and its number: a vertex, an end or a corner's signs.
 
-        ``start`` is the vertex of a hull from which it is climbed; the last answer is a good one.
+        ``start`` is the vertex of a hull from which it is climbed; the last answer is a good one. ``prism`` has the six
+        corners of a part of a height field.
         """
         local = d * s.mat
         x, number = vec3(), int(0)
@@ -95,6 +96,9 @@ def solids(real: Any) -> SimpleNamespace:
             else:
                 number = climb(local, s.first, start, hull_vert, hull_edgeadr, hull_edge)
             x = hull_vert[s.first + number]
+        elif s.kind == HFIELD:
+            number = scan(local, 0, 6, prism)
+            x = prism[number]
         return s.pos + s.mat * x, number
 
     @wp.func

@@ -1,0 +1,131 @@
+"""A plane and a mesh: the deepest vertex, and up to three more of the face that lies flattest on the plane.
+
+Of a polygon with more than four corners those are kept that make a large quadrilateral with the deepest, as in MuJoCo.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.algebra import row, types
+from treadle.mujoco.collision.contacts import listing
+from treadle.mujoco.collision.shapes import shapes
+from treadle.mujoco.collision.solids import solids
+
+ints = wp.array(dtype=int)
+
+
+@cache
+def plane_mesh_kernel(real: Any) -> wp.Kernel:
+    """The kernel that finds the contacts of all planes with meshes."""
+    t, f, s = types(real), listing(real), solids(real)
+    vec3, mat33 = t.vec3, t.mat33
+    reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
+    append, margin_of, gap_of, near, column = f.append, f.margin_of, f.gap_of, f.near, shapes(real).column
+    Solid, support = s.Solid, s.support
+
+    @wp.func
+    def corner(polygon: int, k: int, first: int, hull_vert: points, hull_polyadr: ints, hull_polyvert: ints):
+        """Corner k of a polygon, counted around it."""
+        start = hull_polyadr[polygon]
+        return hull_vert[first + hull_polyvert[start + k % (hull_polyadr[polygon + 1] - start)]]
+
+    @wp.func
+    def area(a: vec3, b: vec3, c: vec3, d: vec3):
+        return wp.length(wp.cross(a - c, b - d))
+
+    @wp.func(inline=True)
+    def quadrilateral(
+        polygon: int, a: int, count: int, first: int, hull_vert: points, hull_polyadr: ints, hull_polyvert: ints
+    ):
+        """Three more corners of a polygon (numbers from ``a`` on): each is pushed on while the area grows."""
+        b, c, d = a + 1, a + 2, a + 3
+        p = corner(polygon, a, first, hull_vert, hull_polyadr, hull_polyvert)
+        moved = count > 4
+        x = corner(polygon, b, first, hull_vert, hull_polyadr, hull_polyvert)
+        y = corner(polygon, c, first, hull_vert, hull_polyadr, hull_polyvert)
+        z = corner(polygon, d, first, hull_vert, hull_polyadr, hull_polyvert)
+        most = area(p, x, y, z)
+        while moved:
+            z = corner(polygon, d + 1, first, hull_vert, hull_polyadr, hull_polyvert)
+            wider = area(p, x, y, z)
+            moved = wider > most
+            pushed = moved
+            if moved:
+                most = wider
+                d += 1
+            while pushed:
+                v = corner(polygon, c + 1, first, hull_vert, hull_polyadr, hull_polyvert)
+                wider = area(p, x, v, z)
+                pushed = wider > most
+                if pushed:
+                    most, y = wider, v
+                    c += 1
+            pushed = moved
+            while pushed:
+                v = corner(polygon, b + 1, first, hull_vert, hull_polyadr, hull_polyvert)
+                wider = area(p, v, y, z)
+                pushed = wider > most
+                if pushed:
+                    most, x = wider, v
+                    b += 1
+        return b, c, d
+
+    @wp.kernel
+    def collide(
+        first: int, last: int, slot: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints,
+        pairs_explicit: ints, overridden: int, opt_o_margin: wp.array(dtype=real), geom_type: ints,
+        geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
+        pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
+        hull_first: ints, hull_count: ints, hull_vert: points, hull_edgeadr: ints, hull_edge: ints,
+        hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
+        found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
+        found_pos: vectors, found_normal: vectors, found_tangent: vectors,
+    ):  # fmt: skip
+        w = wp.tid()
+        for i in range(first, last):
+            p = pairs_of_method[i]
+            g1, g2, explicit = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
+            reach = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
+            reach += gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
+            origin, mat, pos, turn = geom_xpos[w, g1], geom_xmat[w, g1], geom_xpos[w, g2], geom_xmat[w, g2]
+            if near(origin, mat, real(0.0), pos, geom_rbound[row(w, geom_rbound), g2], reach):
+                n = column(mat, 2)
+                mesh = Solid(
+                    geom_type[g2], geom_size[row(w, geom_size), g2], pos, turn, hull_first[g2], hull_count[g2]
+                )  # fmt: skip
+                x, vertex = support(mesh, -n, 0, hull_vert, hull_edgeadr, hull_edge, hull_vert)
+                dist = wp.dot(n, x - origin)
+                if dist < reach:
+                    append(
+                        w, p, dist, x - n * (real(0.5) * dist), n, vec3(), found_count, found_pair, found_dist,
+                        found_pos, found_normal, found_tangent,
+                    )  # fmt: skip
+                    local, flattest, face = n * turn, real(1.0), int(-1)
+                    base = hull_first[g2]
+                    for k in range(hull_mapadr[base + vertex], hull_mapadr[base + vertex + 1]):
+                        lean = wp.dot(hull_polynormal[hull_map[k]], local)
+                        if lean < flattest:
+                            flattest, face = lean, hull_map[k]
+                    if face >= 0:
+                        start = hull_polyadr[face]
+                        count = hull_polyadr[face + 1] - start
+                        at = int(0)
+                        for k in range(count):
+                            if hull_polyvert[start + k] == vertex:
+                                at = k
+                        b, c, d = quadrilateral(face, at, count, base, hull_vert, hull_polyadr, hull_polyvert)
+                        for k in range(3):
+                            number = wp.where(k == 0, b, wp.where(k == 1, c, d))
+                            x = pos + turn * corner(face, number, base, hull_vert, hull_polyadr, hull_polyvert)
+                            dist = wp.dot(n, x - origin)
+                            if k + 1 < count and dist < reach and wp.dot(n, x - pos) <= real(0.0):
+                                append(
+                                    w, p, dist, x - n * (real(0.5) * dist), n, vec3(), found_count, found_pair,
+                                    found_dist, found_pos, found_normal, found_tangent,
+                                )  # fmt: skip
+        found_end[w, slot] = found_count[w]
+
+    return collide

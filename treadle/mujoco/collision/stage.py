@@ -1,0 +1,59 @@
+"""The stage `collision`: all contacts of all worlds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+
+import treadle as wp
+from treadle.mujoco.binding import launch
+from treadle.mujoco.collision.contacts import formula_kernel
+from treadle.mujoco.collision.convex_kernel import convex_kernel
+from treadle.mujoco.collision.gather import gather_kernel
+from treadle.mujoco.collision.heights import heights_kernel
+from treadle.mujoco.collision.plane_mesh import plane_mesh_kernel
+from treadle.mujoco.data import Data
+from treadle.mujoco.model import Model
+
+OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+NO_MULTICCD = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+TURNS = 3  # support points of a pair, by MuJoCo's limit of iterations for each of distance and depth
+
+
+def collision(m: Model, d: Data, **other: Any) -> None:
+    """Find all contacts: ``ncon``, ``contact_dist contact_pos contact_frame …``.
+
+    Where a world has more than there is room for, the lists grow and are found again; in a capture, whose arrays are
+    fixed, the rest is left out and ``ncon_needed`` keeps what was needed.
+    """
+    _find(m, d, **other)
+    if not wp.get_device().is_capturing:
+        needed = int(d.field("found_count").numpy().max())
+        if needed > d.sizes["nconmax"]:
+            d.grow("nconmax", needed)
+            _find(m, d, **other)
+
+
+def _find(m: Model, d: Data, **other: Any) -> None:
+    given = {
+        **m.collision.arrays(),
+        "overridden": m.opt.enableflags & OVERRIDE,
+        "multiple": not m.opt.disableflags & NO_MULTICCD,
+        "turns": TURNS * m.opt.ccd_iterations,
+        **other,
+    }
+    d.field("found_count").zero_()
+    for slot, (name, first, last) in enumerate(m.collision.methods):
+        launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
+    launch(gather_kernel(d.real), m, d, lists=len(m.collision.methods), **given)
+
+
+def _kernel(name: str, m: Model) -> wp.Kernel:
+    if name == "convex":
+        return convex_kernel(m.real, m.collision.corners)
+    if name == "heights":
+        return heights_kernel(m.real)
+    if name == "plane_mesh":
+        return plane_mesh_kernel(m.real)
+    return formula_kernel(name, m.real)
