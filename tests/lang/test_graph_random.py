@@ -110,9 +110,11 @@ class Program:
         return [a.numpy().tobytes() for a in self.memory]
 
 
-@pytest.mark.parametrize("worth", [1, 1 << 40])
-def test_graphs_do_what_the_calls_do(worth, monkeypatch):
-    monkeypatch.setattr(chains, "WORTH", worth)
+@pytest.mark.parametrize("how", ["merged", "chunks", "apart"])
+def test_graphs_do_what_the_calls_do(how, monkeypatch):
+    monkeypatch.setattr(chains, "WORTH", 1 << 40 if how == "apart" else 1)
+    monkeypatch.setattr(chains, "MERGED", 0 if how == "merged" else 1 << 40)
+    most = 9 if how == "merged" else 25  # that many programs; merging compiles
     wrong, found = [], []
 
     def work(seeds):
@@ -129,14 +131,15 @@ def test_graphs_do_what_the_calls_do(worth, monkeypatch):
                     wp.capture_launch(capture.graph)
                     if plain.contents() != captured.contents():
                         wrong.append(seed)
-                found.append(capture.graph._table.chains)
+                table = capture.graph._table
+                found.append(table.merged if how == "merged" else table.chains)
         except BaseException as error:
             wrong.append(error)
 
     work([0])  # compiles
-    threads = [threading.Thread(target=work, args=([*range(1 + k, 41, 4)],)) for k in range(4)]
+    threads = [threading.Thread(target=work, args=([*range(1 + k, most, 4)],)) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong and (sum(found) > 40 if worth == 1 else not any(found))
+    assert not wrong and (not any(found) if how == "apart" else sum(found) >= most)

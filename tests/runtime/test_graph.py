@@ -109,6 +109,7 @@ def test_faults_are_reported():
 
 def test_launches_at_own_indices_run_as_chains(monkeypatch):
     monkeypatch.setattr(chains, "WORTH", 1)
+    monkeypatch.setattr(chains, "merge", None)
     n = 10_001
     values = np.random.default_rng(0).random(n).astype(np.float32)
     x, y, z = wp.array(values, dtype=float), wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
@@ -147,6 +148,7 @@ def test_launches_at_own_indices_run_as_chains(monkeypatch):
 
 def test_temporaries_of_a_chain_vanish(monkeypatch):
     monkeypatch.setattr(chains, "WORTH", 1)
+    monkeypatch.setattr(chains, "merge", None)
     n = 5_000
     x, y = wp.array(np.arange(n), dtype=float), wp.zeros(n, dtype=float)
 
@@ -175,6 +177,7 @@ def test_temporaries_of_a_chain_vanish(monkeypatch):
 
 def test_chains_look_where_buffers_lie(monkeypatch):
     monkeypatch.setattr(chains, "WORTH", 1)
+    monkeypatch.setattr(chains, "merge", None)
     n = 4_096
     x, y, z = (wp.zeros(n, dtype=float) for _ in range(3))
     with wp.ScopedCapture() as capture:

@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterable
 from contextlib import contextmanager
 from functools import cache
@@ -102,7 +103,7 @@ class Translation(NamedTuple):
             updated=places_of(func, found.updated), beside=places_of(func, found.beside),
         )  # fmt: skip
         made.meta["touched"] = facts_of(func)
-        made.meta["own"] = own_places(func, found)
+        made.meta["own"], made.meta["key"] = own_places(func, found), self.key
         if options.active is not None:
             made.meta["winners"] = places_of(func, func.facts["winners"])
             made.meta["seen"] = places_of(func, func.facts["seen"])
@@ -245,11 +246,12 @@ class Variant:
     """One machine-code form of an overload. ``program`` is what the runtime runs, ``meta`` what is known of it before
     it is there. ``begin``: somebody will ask for the program soon, another thread may compile it meanwhile."""
 
-    __slots__ = ("_making", "_program", "_what", "meta", "options")
+    __slots__ = ("_making", "_origin", "_program", "_what", "meta", "options")
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
         install()
         self.options = options
+        self._origin = weakref.ref(kernel), types, options
         self._making = Making(kernel, types, options, begin)
         self._program: Program | None = None
         self._what = kernel.key, [p.name for p in kernel.parameters], types
@@ -277,7 +279,9 @@ class Variant:
         if options.tangents is not None:  # parameters for tangents follow the others
             names += [f"tangent of {name}" for name, t in zip(names, types) if has_tangent(t)]
             types += tuple([t for t in types if has_tangent(t)])
-        return Program(entry, types, key, names, options.checked, grid, low, high, options.shared)
+        made = Program(entry, types, key, names, options.checked, grid, low, high, options.shared)
+        made.origin = self._origin
+        return made
 
 
 class Overload:

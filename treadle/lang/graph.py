@@ -12,13 +12,14 @@ from typing import Any
 
 from ..base.errors import CaptureError
 from ..runtime import capture as captures
-from ..runtime import fast
+from ..runtime import chains, fast
 from ..runtime.allocators import rewire
 from ..runtime.array import array
 from ..runtime.capture import Branch, Loop
 from ..runtime.device import Device, get_device
 from ..runtime.graph import Graph
 from ..types.core import i32
+from .merged import merged
 from .natives import install
 
 
@@ -125,6 +126,8 @@ def allocates(device: Any) -> bool:
     """Whether arrays can be made in a capture on ``device``."""
     return get_device(device).is_cpu
 
+
+chains.merge = merged
 
 Body = Callable[..., Any] | Graph
 

@@ -9,7 +9,7 @@ and that each thread writes before it reads it, need not be written to at all: a
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from .array_views import product
 from .capture import Block, Call, Entry, Launch
 from .launch import Leaf, bytes_of, folds
 
+merge: Callable[[Chain], Launch | None] | None = None  # what makes one kernel of a chain, if anybody can
+MERGED = 50_000  # ns of work, as the compiler guesses, from which on that is worth compiling
 WORTH = 1 << 18  # bytes that a chain works on, below which all of them stay in the cache anyway
 CHUNK = 3 << 13  # bytes that a chunk works on: they lie in a first cache of 32 KB, and leave room
 

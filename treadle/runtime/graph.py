@@ -32,7 +32,7 @@ from ..types.records import (
     STOPPED,
     Memory,
 )
-from . import fast, native, prints
+from . import chains, fast, native, prints
 from .array_views import product
 from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop
 from .chains import Chain, chained
@@ -162,7 +162,7 @@ class Table:
         _refuse_overlaps(self.ranges)
         self.scratch, self._places = _own_memory(graph.blocks if inputs else [])
         self.entries: list[Any] = []
-        self.work, self.loops, self.chains = 0.0, False, 0
+        self.work, self.loops, self.chains, self.merged = 0.0, False, 0, 0
         self._dead = [b for b in graph.blocks if b.nbytes and (b.held is None or b.held() is None)]
         self._touching = _touching(graph.entries, self._dead)
         self._tables: list[Any] = []
@@ -251,23 +251,42 @@ class Table:
         self._arguments(row, entry.packed, program.pointers)
 
     def _add_chain(self, chain: Chain) -> None:
+        """One kernel that does all of it, where that is to be had, else its launches chunk by chunk."""
+        one = chains.merge(chain) if chains.merge is not None and chain.work >= chains.MERGED else None
+        if one is None:
+            self._add_links(chain)
+            return
+        self.merged += 1
+        apart = self._row("apart", one, **self._ranges_of(chain)) if self.ranges or self.scratch else None
+        self._add_launch(one)
+        if apart is not None:
+            over = self._row("jump", one)
+            apart["target"] = len(self._rows)
+            for member in chain.members:
+                self._add_launch(member)
+            over["target"] = len(self._rows)
+
+    def _add_links(self, chain: Chain) -> None:
         dims, size = chain.members[0].dims, product(chain.members[0].dims)
         self.chains += 1
         row = self._row("chain", chain.members[0], size=size, target=len(chain.members), chunk=chain.chunk)
         row.update({f"dim{k}": n for k, n in enumerate((*dims, 1, 1, 1)[:4])})
         row.update(shared=int(chain.work >= WORTH_WORKERS), checked=int(chain.members[0].program.checked))
-        ranges: dict[tuple[int, int, int], bool] = {}
-        for each in chain.uses if self.ranges or self.scratch else ():
-            for u in each:
-                symbol, delta = self._symbol(u.low)
-                where = (ABSOLUTE, u.low) if symbol is None else (symbol, delta)
-                key = *where, u.high - u.low
-                ranges[key] = u.written or ranges.get(key, False)
-        row.update(ranges=self._table([(*key, int(written)) for key, written in ranges.items()]), nranges=len(ranges))
+        row.update(self._ranges_of(chain))
         for member, patches in zip(chain.members, chain.patches, strict=True):
             self._add_launch(member)
             own = self._rows[-1]
             own.update(entry=member.program.entry.address, patches=self._table(patches), npatches=len(patches))
+
+    def _ranges_of(self, chain: Chain) -> dict[str, int]:
+        """Where the memory of a chain lies, if that depends on the call."""
+        found: dict[tuple[int, int, int], bool] = {}
+        for u in [u for each in chain.uses for u in each] if self.ranges or self.scratch else ():
+            symbol, delta = self._symbol(u.low)
+            where = (ABSOLUTE, u.low) if symbol is None else (symbol, delta)
+            key = *where, u.high - u.low
+            found[key] = u.written or found.get(key, False)
+        return {"ranges": self._table([(*key, int(written)) for key, written in found.items()]), "nranges": len(found)}
 
     def _table(self, rows: Sequence[Sequence[int]]) -> int:
         """The address of a table of numbers, which stays as long as this one."""

@@ -95,8 +95,8 @@ class Program:
     """
 
     __slots__ = ("__weakref__", "_keep", "_pointers", "args_size", "beside", "checked", "entry", "instead", "last_max",
-                 "last_min", "name", "offsets", "own", "packers", "parameter_table", "parameters", "rank", "record",
-                 "shared", "signature", "updated")  # fmt: skip
+                 "last_min", "name", "offsets", "origin", "own", "packers", "parameter_table", "parameters", "rank",
+                 "record", "shared", "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
                  checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_THREADS,
@@ -107,6 +107,7 @@ class Program:
         self.instead: Program | None = None  # what native launchers run where arrays lie over each other
         self.offsets, self.args_size = pack(signature)
         self._pointers: tuple[int, ...] | None = None
+        self.origin: Any = None  # what it was compiled from: kernel (weakly), types, options
         self.packers = tuple(packer(t) for t in signature)
         meta = entry.meta
         self.own = [self._own_access(access) for access in meta.get("own_index", ())]

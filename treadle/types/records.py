@@ -145,14 +145,15 @@ GRAPH = words("env entries count scratch spare listens short")
 
 # One entry of a graph (see ENTRY_KINDS). `code`: the kernel's entry, its program, or the function to call; `args`, of
 # `nbytes`: the arguments, in which `nrelocs` addresses at `relocs` depend on the call. `target`: the entry that comes
-# next instead. The `target` entries behind one of kind "chain" are its members, which go chunk by chunk, of `chunk`
-# threads, on the workers if `shared`; unless memory at `ranges` (`nranges` of them, see RANGE) lies over each other:
-# then one after the other. `entry` of a member is its kernel's entry, `patches` its arguments that change by chunk.
+# next instead, of kind "skip" where an int32 is 0, of kind "apart" where memory at `ranges` (`nranges` of them, see
+# RANGE) lies over each other. The `target` entries behind one of kind "chain" are its members, which go chunk by chunk,
+# of `chunk` threads, on the workers if `shared`, unless ranges lie over each other: then one after the other. What a
+# member has besides: `entry`, its kernel's entry; `patches`, its arguments that change by chunk.
 ENTRY = words(
     "kind code args nbytes relocs nrelocs size dim0 dim1 dim2 dim3 checked prints target chunk shared ranges nranges "
     "entry patches npatches"
 )
-ENTRY_KINDS = {name: i for i, name in enumerate("run launch call skip jump chain".split())}
+ENTRY_KINDS = {name: i for i, name in enumerate("run launch call skip jump chain apart".split())}
 
 # Memory that a chain works on: `nbytes` from `delta` bytes behind what `symbol` stands for (see RELOC; ABSOLUTE: 0).
 RANGE = words("symbol delta nbytes written")

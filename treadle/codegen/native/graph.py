@@ -335,6 +335,11 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
                 number.set(c.op("add", "i64", number.get(), members))
                 given = ("ptr", env), ("ptr", entry), ("ptr", launch), ("ptr", each)
                 status.set(c.call("i32", "@run_chain", *given))
+        with c.if_(is_("apart")):
+            apart = c.call("i1", "@links_apart", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch))
+            with c.if_(c.op("xor", "i1", apart, "true")):
+                number.set(c.load("i64", entry, ENTRY["target"]))
+            loop.again()
         with c.if_(is_("jump")):
             _poll(c, stop, status)
             number.set(c.load("i64", entry, ENTRY["target"]))

@@ -1,0 +1,133 @@
+"""A chain of short launches as one kernel: values go from one to the next in registers.
+
+The lowered programs stand one behind the other, over one set of parameters: the same view in several launches is one
+parameter. What a thread stores and loads again is then known (``passes/cse.py``), what it stores twice is stored once,
+and arrays that nobody can see are not stored to at all. Roundings were decided before, so results keep their bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..base.digest import digest
+from ..runtime import cache as disk
+from ..runtime.capture import Launch
+from ..runtime.chains import Chain, Use
+from ..runtime.device import get_device
+from ..runtime.launch import Program
+from ..types.core import Type, View
+from ..types.layout import leaves
+from ..types.records import ARGS_BYTES
+
+MOST_WORK = 8.0  # ns a thread, as the compiler guesses, from which on arithmetic rules and nothing is gained
+PLAIN_FACTS = {"ndim", "order", "adjoint", "winners", "seen"}
+
+
+class Parameter(NamedTuple):
+    """A parameter of the merged kernel: its type, its bytes, its name; whether nobody sees the array afterwards."""
+
+    type: Type
+    content: bytes
+    name: str
+    dead: bool
+
+
+def merged(chain: Chain) -> Launch | None:
+    """The launch that does all of a chain; None where it is not to be had."""
+    members = chain.members
+    origins = [m.program.origin and (m.program.origin[0](), *m.program.origin[1:]) for m in members]
+    if not all([origin and origin[0] is not None for origin in origins]):
+        return None
+    options = origins[0][2]
+    alike = all(o.width == options.width and (o.rows, o.grid) == (options.rows, options.grid) for _, _, o in origins)
+    work = sum([m.program.entry.meta.get("weight", 1.0) for m in members])
+    if not alike or work > MOST_WORK or any(o.checked or o.races or o.tangents is not None for _, _, o in origins):
+        return None
+    parameters, places = _parameters(chain)
+    if not _one_parameter_each(chain, places) or sum([len(p.content) for p in parameters]) > ARGS_BYTES // 2:
+        return None
+    pattern = [[*place] for place in places], [p.dead for p in parameters]
+    keys = [m.program.entry.meta.get("key", "") for m in members]
+    key = digest("merged", *keys, repr(pattern))
+    binary = disk.load(key) if all(keys) else None
+    if binary is None:
+        binary = _built(origins, keys, parameters, places)
+        if binary is None:
+            return None
+        binary = disk.store(key, binary)
+    first = members[0].program
+    types = tuple([p.type for p in parameters])
+    name = " + ".join(dict.fromkeys(m.program.name for m in members))
+    program = Program(get_device().load(binary), types, name, [p.name for p in parameters], False, first.rank,
+                      first.last_min, first.last_max)  # fmt: skip
+    packed = bytearray(program.args_size)
+    for offset, p in zip(program.offsets, parameters, strict=True):
+        packed[offset : offset + len(p.content)] = p.content
+    return Launch(program, bytes(packed), members[0].dims)
+
+
+def _parameters(chain: Chain) -> tuple[list[Parameter], list[list[int]]]:
+    """The parameters of all members, equal views once; for each member, which of them its own are."""
+    found: list[Parameter] = []
+    known: dict[Any, int] = {}
+    places = []
+    for n, (member, patches) in enumerate(zip(chain.members, chain.patches, strict=True)):
+        program, own = member.program, []
+        patched = {p.at for p in patches}
+        for t, offset, name in zip(program.signature, program.offsets, program.parameters, strict=True):
+            content = member.packed[offset : offset + t.size]
+            key = (t, content) if isinstance(t, View) else object()
+            if key not in known:
+                known[key] = len(found)
+                found.append(Parameter(t, content, f"{name}{n}", offset in patched))
+            own.append(known[key])
+        places.append(own)
+    return found, places
+
+
+def _one_parameter_each(chain: Chain, places: list[list[int]]) -> bool:
+    """Whether memory that is written is reached by one parameter, or the gradient of one, alone."""
+    reached: list[tuple[Use, tuple[int, int]]] = []
+    for member, uses, own in zip(chain.members, chain.uses, places, strict=True):
+        starts = [*member.program.offsets]
+        for u in uses:
+            k = max(k for k, start in enumerate(starts) if start <= u.at)
+            reached.append((u, (own[k], u.at - starts[k])))
+    return all(
+        one == other or not (u.written or v.written) or u.high <= v.low or v.high <= u.low
+        for n, (u, one) in enumerate(reached) for v, other in reached[:n]
+    )  # fmt: skip
+
+
+def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], places: list[list[int]]) -> Any:
+    from ..ir.effects import effects
+    from ..ir.node import Block, Func, Op, Value
+    from ..passes.cse import share_common
+    from ..passes.dce import remove_dead
+    from ..passes.inline import copied
+    from ..passes.overwritten import drop_overwritten, drop_unread, forward_stored
+    from .compile import Translation, collector_off, host, translate
+
+    with collector_off():
+        values = [[Value(leaf.type, p.name) for leaf in leaves(p.type)] for p in parameters]
+        ops: list[Op] = []
+        for (kernel, types, options), key, own in zip(origins, keys, places, strict=True):
+            made = translate(kernel, types, options)
+            if made.key != key or not PLAIN_FACTS.issuperset(made.func.facts):  # the source means something else now
+                return None
+            env = dict(zip(made.func.params, [v for k in own for v in values[k]], strict=True))
+            ops += copied(made.func.body, env).ops
+        flat = tuple([v for each in values for v in each])
+        facts = {"ndim": made.func.facts.get("ndim", 0)}
+        func = Func("merged", "kernel", flat, Block((), tuple(ops), ()), tuple([p.type for p in parameters]),
+                    tuple([p.name for p in parameters]), facts)  # fmt: skip
+        func = remove_dead(drop_overwritten(forward_stored(share_common(func))))
+        dead = [each[0] for each, p in zip(values, parameters, strict=True) if p.dead]
+        func = remove_dead(drop_unread(func, dead))
+        found = effects(func)
+        if found.order != "free":
+            return None
+        func = replace(func, facts={**func.facts, "order": "free"})
+        options = origins[0][2]._replace(active=None, aliased=())
+        return Translation("", func, found, options, host(options.width), None).draft().binary()
