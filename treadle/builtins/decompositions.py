@@ -150,7 +150,7 @@ class svd2:
         n = vector(-u[1], u[0])
         last = dot(n, q)
         n = where(last < 0.0, -n, n)
-        most = dot(u, p)
+        most = sqrt(dot(p, p))
         sigma = vector(most, clamp(abs(last), 0.0, most)) * size
         return matrix_from_cols(u, n), sigma, matrix_from_cols(v, w)
 
@@ -212,7 +212,7 @@ class svd3:
         x = direction(p)
         y = across(x, q)
         z = cross(x, y)
-        most = dot(x, p)
+        most = sqrt(dot(p, p))
         next = clamp(dot(y, q), 0.0, most)
         sigma = vector(most, next, clamp(dot(z, r), -next, next)) * size
         return matrix_from_cols(x, y, z), sigma, matrix_from_cols(u, v, w)
