@@ -124,12 +124,12 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     if grad is not None:
         made.grad = grad if isinstance(grad, array) else from_torch(grad, dtype, requires_grad=False)
     elif requires_grad or (requires_grad is None and t.requires_grad):
+        if not t.is_leaf:
+            raise ArrayError(
+                "the tensor is a result of PyTorch, whose gradient it does not keep",
+                hint="pass t.detach(), or requires_grad=False, or wrap the launch by wp.torch_function",
+            )
         if t.grad is None:
-            if not t.is_leaf:
-                raise ArrayError(
-                    "the tensor is a result of PyTorch, whose gradient it does not keep",
-                    hint="pass t.detach(), or requires_grad=False, or wrap the launch by wp.torch_function",
-                )
             t.grad = torch().empty_strided(shape, t.stride(), dtype=t.dtype).zero_()
         made.grad = from_torch(_gradient_like(t), dtype, requires_grad=False)
     if retain_grad:
@@ -219,6 +219,6 @@ def _tensor(a: array) -> Any:
 def adopted(value: Any, dtype: Any) -> array:
     """The array for a tensor that was passed to a launch, gradient included where the tensor has one."""
     try:
-        return from_torch(value, dtype, requires_grad=value.grad is not None)
+        return from_torch(value, dtype, requires_grad=value.is_leaf and value.grad is not None)
     except ArrayError as error:
         raise LaunchTypeError(error.message) from None

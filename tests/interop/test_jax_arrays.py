@@ -1,0 +1,71 @@
+"""JAX's arrays as arrays and arrays as JAX's."""
+
+import doctest
+import gc
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+
+@wp.kernel
+def total(a: wp.array(dtype=wp.vec3), s: wp.array(dtype=float)):
+    wp.atomic_add(s, 0, wp.length(a[wp.tid()]))
+
+
+def test_memory_is_shared_both_ways():
+    a = wp.array(np.arange(12, dtype=np.float32).reshape(3, 4))
+    x = wp.to_jax(a)
+    assert x.unsafe_buffer_pointer() == a.ptr and np.array_equal(x, a.numpy())
+    back = wp.from_jax(x)
+    assert (back.ptr, back.shape, back.strides) == (a.ptr, a.shape, a.strides)
+    assert wp.from_jax(jnp.ones((2, 3, 3)), dtype=wp.mat33).shape == (2,)
+    assert np.array_equal(wp.to_jax(a.transpose()), a.numpy().T)  # JAX lays it out anew
+    s = wp.zeros(1, dtype=float)
+    wp.launch(total, dim=2, inputs=[jnp.array([[3.0, 4.0, 0.0], [0.0, 0.0, 2.0]]), s])
+    assert s.list() == [7.0]
+
+
+def test_types_and_devices_go_over():
+    for name in "float16 float32 bfloat16 int8 int16 int32 uint8 uint16 uint32".split():
+        dtype, own = getattr(jnp, name), getattr(wp, name)
+        assert wp.dtype_to_jax(own) is dtype and wp.dtype_from_jax(jnp.dtype(dtype)) is own
+        assert wp.from_jax(jnp.zeros(2, dtype)).dtype is own and wp.to_jax(wp.zeros(2, dtype=own)).dtype == dtype
+    assert wp.dtype_from_jax(bool) is wp.bool
+    assert wp.device_from_jax(wp.device_to_jax("cpu")).is_cpu and wp.device_from_jax(jax.devices()[-1]).is_cpu
+
+
+def test_memory_lives_and_is_not_given_away():
+    a = wp.from_jax(jnp.full(1000, 7.0))
+    gc.collect()
+    assert a.numpy().min() == 7.0
+    x = jnp.arange(4.0)
+    b = wp.from_jax(x)
+    jax.jit(lambda v: v + 1, donate_argnums=0)(x)  # a donation that would take memory which somebody sees
+    assert b.list() == [0, 1, 2, 3]
+    y = wp.to_jax(wp.full(1000, 3.0, dtype=float))
+    gc.collect()
+    assert float(y.min()) == 3.0
+
+
+def test_what_has_no_memory_is_said():
+    with pytest.raises(wp.ArrayError, match="no memory yet"):
+        jax.jit(lambda x: wp.from_jax(x))(jnp.ones(2))
+    with pytest.raises(TypeError, match="not a list"):
+        wp.from_jax([1.0])
+
+    @wp.struct
+    class Pair:
+        a: float
+
+    with pytest.raises(wp.ArrayError, match="no dtype"):
+        wp.to_jax(wp.zeros(2, dtype=Pair))
+
+
+def test_examples():
+    module = __import__("treadle.interop.jax_arrays", fromlist=["x"])
+    assert doctest.testmod(module).failed == 0

@@ -1,0 +1,132 @@
+"""Functions that launch kernels as functions of JAX."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+import treadle as wp
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+Mode = wp.JaxCallableGraphMode
+calls = []
+
+
+@wp.kernel
+def scaled(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = s * x[i] * x[i]
+
+
+def twice(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
+    calls.append("twice")
+    half = wp.empty_like(x)
+    wp.launch(scaled, dim=x.shape, inputs=[x, s], outputs=[half])
+    wp.launch(scaled, dim=x.shape, inputs=[half, s], outputs=[y])
+
+
+def looks(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    calls.append("looks")
+    wp.launch(scaled, dim=x.shape, inputs=[x, float(x.numpy().sum())], outputs=[y])
+
+
+def own_gradient(x: wp.array(dtype=float), g: wp.array(dtype=float)):
+    y = wp.zeros_like(x, requires_grad=True)
+    a = wp.clone(x, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(scaled, dim=x.shape, inputs=[a, 3.0], outputs=[y])
+    tape.backward(grads={y: wp.ones_like(y)})
+    wp.copy(g, a.grad)
+
+
+def collect(x: wp.array(dtype=float), total: wp.array(dtype=float), last: wp.array(dtype=float)):
+    wp.copy(last, total)
+    wp.launch(scaled, dim=x.shape, inputs=[x, 1.0], outputs=[total])
+
+
+X = jnp.arange(5.0)
+
+
+def test_it_is_captured_once_for_a_shape():
+    f = wp.jax_callable(twice)
+    g = jax.jit(lambda x: f(x, 3.0)[0])
+    calls.clear()
+    for k in range(5):
+        assert np.allclose(g(X + k), 27 * (X + k) ** 4)
+    jax.jit(lambda x: f(x, 3.0)[0] + 1)(X)
+    assert calls == ["twice"] and f.graph_cache_size == 1
+    wp.clear_jax_callable_graph_cache(f)
+    assert f.graph_cache_size == 0 and np.allclose(g(X), 27 * X**4) and calls == ["twice"] * 2
+    assert f.graph_cache_size == 1 and np.allclose(g(X), 27 * X**4)
+    few = wp.jax_callable(twice, graph_cache_max=2)
+    kept = [jax.jit(lambda x: few(x, 1.0)[0]) for _ in range(4)]
+    for _ in range(2):
+        for n, h in enumerate(kept):
+            assert np.allclose(h(X[: n + 1]), X[: n + 1] ** 4) and few.graph_cache_size <= 2
+
+
+def test_every_mode_does_the_same():
+    for mode in Mode:
+        assert np.allclose(jax.jit(wp.jax_callable(twice, graph_mode=mode), static_argnums=1)(X, 2.0)[0], 8 * X**4)
+        assert np.allclose(jax.jit(wp.jax_callable(own_gradient, graph_mode=int(mode)))(X)[0], 6 * X)
+    calls.clear()
+    f = jax.jit(wp.jax_callable(twice, graph_mode=Mode.NONE), static_argnums=1)
+    for _ in range(3):
+        f(X, 2.0)
+    assert calls == ["twice"] * 3
+
+
+def test_what_reads_on_the_host_is_called_each_time():
+    f = wp.jax_callable(looks)
+    calls.clear()
+    with pytest.warns(UserWarning, match="cannot be captured"):
+        g = jax.jit(f)
+        first = g(X)[0]
+    assert np.allclose(first, X.sum() * X**2) and np.allclose(g(X + 1)[0], (X + 1).sum() * (X + 1) ** 2)
+    assert calls == ["looks"] * 3  # the capture that failed, and two calls
+
+
+def test_reverse_mode_and_batches():
+    f = wp.jax_callable(twice)
+    close = np.testing.assert_allclose
+    close(jax.jit(jax.grad(lambda x: f(x, 3.0)[0].sum()))(X), 108 * X**3, rtol=1e-5)
+    rows = jnp.stack([X, X + 1])
+    close(jax.vmap(lambda x: f(x, 3.0)[0])(rows), 27 * rows**4, rtol=1e-5)
+    close(jax.vmap(jax.grad(lambda x: f(x, 3.0)[0].sum()))(rows), 108 * rows**3, rtol=1e-5)
+    with pytest.raises(wp.KernelGradientError, match="forward mode"):
+        jax.jvp(lambda x: f(x, 3.0)[0], (X,), (X,))
+
+
+def test_results_that_are_operands():
+    f = wp.jax_callable(collect, num_outputs=2, in_out_argnames=["total"])
+    total, last = jax.jit(f)(X, jnp.ones(5))
+    assert total.tolist() == [0, 1, 4, 9, 16] and last.tolist() == [1] * 5
+    g = wp.jax_callable(collect, num_outputs=2, in_out_argnames=["total"], output_dims={"last": 5})
+    assert g(X, jnp.ones(5))[1].shape == (5,)
+
+
+def wrong(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    raise RuntimeError("no such thing")
+
+
+def bare(x, y: wp.array(dtype=float)):
+    pass
+
+
+def test_what_goes_wrong_is_said():
+    with pytest.raises(RuntimeError, match="no such thing"):
+        jax.jit(wp.jax_callable(wrong))(X)
+    with pytest.raises(Exception, match="RuntimeError: no such thing"):
+        jax.block_until_ready(jax.jit(wp.jax_callable(wrong, graph_mode=Mode.NONE))(X))
+    with pytest.raises(wp.LaunchTypeError, match="argument 'x' of function bare has no type"):
+        wp.jax_callable(bare)
+    with pytest.raises(wp.LaunchTypeError, match="must be known while JAX traces"):
+        jax.jit(wp.jax_callable(twice))(X, 2.0)
+    with pytest.raises(wp.LaunchTypeError, match="must hold float32"):
+        wp.jax_callable(twice)(X.astype(jnp.int32), 2.0)
+
+
+def test_examples():
+    module = __import__("treadle.interop.jax_callable", fromlist=["x"])
+    assert doctest.testmod(module).failed == 0
