@@ -46,6 +46,7 @@ def test_several_errors_are_shown_together(span):
         (errors.UnassignedError, UnboundLocalError), (errors.LaunchError, RuntimeError),
         (errors.LaunchTypeError, TypeError), (errors.IndexOutOfRange, IndexError), (errors.ArrayError, ValueError),
         (errors.KernelAssertionError, AssertionError), (errors.UnsupportedModelError, NotImplementedError),
+        (errors.CapacityError, OverflowError),
     ],
 )  # fmt: skip
 def test_each_is_the_python_error_of_its_kind(kind, builtin):

@@ -140,3 +140,8 @@ class InternalError(TreadleError):
 
 class UnsupportedModelError(TreadleError, NotImplementedError):
     """A model uses a feature that the engine does not simulate; the message names each element and attribute."""
+
+
+class CapacityError(TreadleError, OverflowError):
+    """Worlds needed more room for contacts or rows of constraints than their arrays have, where these cannot grow. Mend:
+    make the data with the numbers that the message gives."""
