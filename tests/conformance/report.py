@@ -132,8 +132,8 @@ _COUNTING = """
   layout of its files, its private attributes. Every percentage is of tests that count.
 * The first percentage is of all tests that count: so many pass as they are.
 * **Other words** are tests that compare a message with a sentence of Warp. treadle raises the same kind of error there,
-  or warns too, but says it in words of its own; no sentence of Warp is copied. These tests do not pass. They assert
-  nothing else that fails.
+  or warns too, but says it in words of its own; no sentence of Warp is copied, though messages share short phrases that
+  programs match on ([why](decisions/011-messages.md)). These tests do not pass. They assert nothing else that fails.
 * The second percentage leaves those tests out of what there is to pass: so much of Warp's behaviour is the same.
 
 Every test that is not passed is listed below with the reason. A reason is a decision; what is missing has none, and is
