@@ -58,8 +58,8 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
         for i in range(first, last):
             p = pairs_of_method[i]
             g1, g2, explicit = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
-            margin = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
-            reach = margin + gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
+            reach = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
+            reach += gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
             bound1, bound2 = geom_rbound[row(w, geom_rbound), g1], geom_rbound[row(w, geom_rbound), g2]
             pos, mat = geom_xpos[w, g1], geom_xmat[w, g1]
             line = geom_xpos[w, g2] - pos
@@ -76,12 +76,12 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                 if found and dist < reach:
                     point_a = point + normal * swell_a
                     count = int(0)
-                    if multiple != 0 and faced(a.kind) and faced(b.kind) and dist < margin:
+                    if multiple != 0 and faced(a.kind) and faced(b.kind):
                         if a.kind != CAPSULE or b.kind != CAPSULE:
-                            swell = normal * (real(0.5) * margin)
+                            swell = normal * (real(0.5) * reach)
                             count, depths, spots, common = contacts(
                                 a, b, number_a[u], number_a[v], number_a[l], number_b[u], number_b[v], number_b[l],
-                                normal, point_a + swell, point_a + normal * dist - swell, margin, hull_vert,
+                                normal, point_a + swell, point_a + normal * dist - swell, reach, hull_vert,
                                 hull_mapadr, hull_map, hull_polynormal, hull_polyadr, hull_polyvert, faces_a, faces_b,
                                 side, subject, spare,
                             )  # fmt: skip

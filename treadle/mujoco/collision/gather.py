@@ -115,7 +115,7 @@ def _mixing(real: Any) -> SimpleNamespace:
 
     @wp.func
     def frame(normal: vec3, tangent: vec3):
-        """Rows: the normal, the tangent made square to it (without one the y axis, or z if y is near), their product."""
+        """Rows: the normal; the tangent made square to it (by default the y axis, or z if y is near); their product."""
         b = tangent
         if wp.length_sq(b) < real(0.25):
             near = wp.abs(normal[1]) < real(0.5)

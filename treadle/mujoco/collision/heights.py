@@ -56,8 +56,8 @@ def heights_kernel(real: Any) -> wp.Kernel:
         for i in range(first, last):
             p = pairs_of_method[i]
             g1, g2, explicit = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
-            margin = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
-            reach = margin + gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
+            reach = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
+            reach += gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
             field = geom_dataid[g1]
             size, rows, columns = hfield_size[field], hfield_nrow[field], hfield_ncol[field]
             origin, frame = geom_xpos[w, g1], geom_xmat[w, g1]
@@ -75,10 +75,9 @@ def heights_kernel(real: Any) -> wp.Kernel:
                     d[k] = wp.where(side % 2 == 0, real(-1.0), real(1.0))
                     far, number = support(b, d, 0, hull_vert, hull_edgeadr, hull_edge, prism)
                     if side % 2 == 0:
-                        low[k] = far[k] - swell
+                        low[k] = far[k] - swell - reach
                     else:
-                        high[k] = far[k] + swell
-                swell += real(0.5) * margin
+                        high[k] = far[k] + swell + reach
                 dx, dy = real(2.0) * size[0] / real(columns - 1), real(2.0) * size[1] / real(rows - 1)
                 c0 = wp.max(0, int(wp.floor((low[0] + size[0]) / dx)))
                 c1 = wp.min(columns - 1, int(wp.ceil((high[0] + size[0]) / dx)))
@@ -86,7 +85,7 @@ def heights_kernel(real: Any) -> wp.Kernel:
                 r1 = wp.min(rows - 1, int(wp.ceil((high[1] + size[1]) / dy)))
                 wide = 2 * wp.max(c1 - c0, 0)
                 found_here = int(0)
-                if low[2] - margin > size[2] or high[2] + margin < -size[3]:
+                if low[2] > size[2] or high[2] < -size[3]:
                     wide = 0
                 for part in range(wide * wp.max(r1 - r0, 0)):
                     r, half = r0 + part // wide, part % wide
@@ -94,7 +93,7 @@ def heights_kernel(real: Any) -> wp.Kernel:
                     for k in range(3):  # corners in a zigzag between two rows of the grid
                         at = half + k
                         c, s_ = c0 + at // 2, r + 1 - at % 2
-                        top = hfield_data[hfield_adr[field] + s_ * columns + c] * size[2] + margin
+                        top = hfield_data[hfield_adr[field] + s_ * columns + c] * size[2]
                         prism[k] = vec3(dx * real(c) - size[0], dy * real(s_) - size[1], -size[3])
                         prism[k + 3] = vec3(dx * real(c) - size[0], dy * real(s_) - size[1], top)
                         reaches = reaches or top >= low[2]
@@ -108,11 +107,11 @@ def heights_kernel(real: Any) -> wp.Kernel:
                         )  # fmt: skip
                         b.pos = pos - middle
                         touches, dist, normal, point, u, v, l = between(
-                            a, b, bound + dx + dy, swell, tolerance, turns, hull_vert, hull_edgeadr, hull_edge, prism,
+                            a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_edgeadr, hull_edge, prism,
                             x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
                         )  # fmt: skip
                         dist -= swell
-                        if touches and dist < real(0.0):
+                        if touches and dist < reach:
                             spot = middle + point + normal * (real(0.5) * dist)
                             append(
                                 w, p, dist, origin + frame * spot, frame * normal, vec3(), found_count, found_pair,

@@ -67,12 +67,13 @@ def manifolds(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def contacts(
         a: Solid, b: Solid, ua: int, va: int, wa: int, ub: int, vb: int, wb: int, normal: vec3, point_a: vec3,
-        point_b: vec3, margin: real, hull_vert: vectors, hull_mapadr: ints, hull_map: ints, hull_polynormal: vectors,
+        point_b: vec3, reach: real, hull_vert: vectors, hull_mapadr: ints, hull_map: ints, hull_polynormal: vectors,
         hull_polyadr: ints, hull_polyvert: ints, fa: ints, fb: ints, side: vectors, subject: vectors, spare: vectors,
     ):  # fmt: skip
         """Contacts as ``(count, dists, points, normal)``; count 0: there are no faces or edges on each other.
 
-        ``point_a`` and ``point_b`` are the points that touch, on capsules at radius plus half the margin.
+        ``point_a`` and ``point_b`` are the points that touch, on capsules at radius plus half of ``reach``: solids are
+        swollen by that, as contacts farther apart than it are none.
         """
         dim_a, dim_b = dimension(ua, va, wa), dimension(ub, vb, wb)
         if ua == va:
@@ -108,11 +109,11 @@ def manifolds(real: Any) -> SimpleNamespace:
                 direction, normal = -n, n
                 sides = polygon(a, face_a, hull_vert, hull_polyadr, hull_polyvert, side)
                 subject[0], subject[1], count = x, y, 2
-        # Half of the margin is in the edge of a capsule already.
-        margin_a = wp.where(a.kind == CAPSULE, real(0.0), real(0.5) * margin)
-        margin_b = wp.where(b.kind == CAPSULE, real(0.0), real(0.5) * margin)
+        # Half of the reach is in the edge of a capsule already.
+        reach_a = wp.where(a.kind == CAPSULE, real(0.0), real(0.5) * reach)
+        reach_b = wp.where(b.kind == CAPSULE, real(0.0), real(0.5) * reach)
         count = clip(n, sides, side, count, subject, spare)
-        count = keep_near(n, side, margin_a + margin_b, count, subject)
+        count = keep_near(n, side, reach_a + reach_b, count, subject)
         kept = spread(with_edge, count, subject)
         dists, points = d4(), r4()
         for k in range(4):
@@ -121,8 +122,8 @@ def manifolds(real: Any) -> SimpleNamespace:
             x = subject[kept[k]]
             above = wp.dot(x - side[0], n)
             dist = -above * wp.dot(n, direction)
-            dists[k] = dist + margin - margin_a - margin_b
-            points[k] = x - n * above - direction * (real(0.5) * dist) + normal * (real(0.5) * (margin_a - margin_b))
+            dists[k] = dist + reach - reach_a - reach_b
+            points[k] = x - n * above - direction * (real(0.5) * dist) + normal * (real(0.5) * (reach_a - reach_b))
         if with_edge:
             count = wp.min(count, 2)
         return wp.min(count, 4), dists, points, normal
