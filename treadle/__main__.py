@@ -1,6 +1,8 @@
 """``python -m treadle run script.py [arguments]``: run a program written for NVIDIA Warp, unchanged.
 
 ``python -m treadle stubs [folder]``: write what type checkers read, beside the sources of an editable install.
+
+``python -m treadle mujoco check scene.xml``: compare a model with MuJoCo's own engine, stage by stage.
 """
 
 from __future__ import annotations
@@ -22,14 +24,32 @@ def main(argv: list[str] | None = None) -> int:
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     stubs = commands.add_parser("stubs", help="write type stubs; an installed wheel has them already")
     stubs.add_argument("folder", nargs="?", help="where; the package's own folder if none is said")
+    physics = commands.add_parser("mujoco", help="compare a model with MuJoCo's own engine, stage by stage")
+    physics.add_argument("task", choices=["check"])
+    physics.add_argument("scene", help="an MJCF or URDF file")
+    physics.add_argument("--states", type=int, default=5, help="number of random states")
+    physics.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(argv)
-    return _stubs(given.folder) if given.command == "stubs" else _run(given)
+    commanded = {"stubs": _stubs, "mujoco": _check, "run": _run}
+    return commanded[given.command](given)
 
 
-def _stubs(folder: str | None) -> int:
+def _check(given: argparse.Namespace) -> int:
+    from .base.errors import UnsupportedModelError
+    from .mujoco.check import report
+
+    try:
+        text, fine = report(given.scene, given.states, given.seed)
+    except UnsupportedModelError as error:
+        text, fine = str(error), False
+    print(text)
+    return 0 if fine else 1
+
+
+def _stubs(given: argparse.Namespace) -> int:
     from .stubs import write
 
-    for path in write(Path(folder or os.path.dirname(os.path.abspath(__file__)))):
+    for path in write(Path(given.folder or os.path.dirname(os.path.abspath(__file__)))):
         print(path)
     return 0
 

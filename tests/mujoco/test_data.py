@@ -6,7 +6,8 @@ import pytest
 
 import treadle as wp
 import treadle.mujoco as mjw
-from tests.mujoco import models
+from tests.mujoco import models, scenes
+from treadle.mujoco.worlds import fields_of, value_of
 
 
 def test_what_is_put_comes_back():
@@ -16,9 +17,21 @@ def test_what_is_put_comes_back():
     d = mjw.put_data(mjm, mjd, nworld=4, dtype=wp.float64)
     back = mujoco.MjData(mjm)
     mjw.get_data_into(back, mjm, d, world_id=3)
-    for row in mjw.Data.rows():
-        if row.role != "scratch":
-            np.testing.assert_array_equal(getattr(back, row.name), getattr(mjd, row.name), err_msg=row.name)
+    for row, values in fields_of(mjm, mjd):
+        np.testing.assert_array_equal(value_of(mjm, back, row.name), values, err_msg=row.name)
+
+
+def test_contacts_and_rows_of_constraints_come_back_too():
+    mjm = scenes.load("humanoid_mjw")
+    mjd = mujoco.MjData(mjm)
+    mujoco.mj_resetDataKeyframe(mjm, mjd, 0)
+    mujoco.mj_step(mjm, mjd, nstep=30)
+    assert mjd.ncon > 0
+    d = mjw.put_data(mjm, mjd, nworld=2, dtype=wp.float64)
+    back = mujoco.MjData(mjm)
+    mjw.get_data_into(back, mjm, d, world_id=1)
+    for row, values in fields_of(mjm, mjd):
+        np.testing.assert_array_equal(value_of(mjm, back, row.name), values, err_msg=row.name)
 
 
 def test_one_world_of_many_is_taken():

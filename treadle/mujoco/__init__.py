@@ -14,9 +14,12 @@ MuJoCo compiles the MJCF and is needed for nothing else. What is not simulated `
 attribute.
 """
 
+from treadle.base.errors import CapacityError
 from treadle.mujoco.data import Data
-from treadle.mujoco.forward import (
+from treadle.mujoco.model import Model, Option, put_model
+from treadle.mujoco.public import (
     camlight,
+    collision,
     com_pos,
     com_vel,
     crb,
@@ -32,9 +35,16 @@ from treadle.mujoco.forward import (
     implicit,
     inverse,
     kinematics,
+    make_constraint,
     passive,
+    reference_constraint,
     rne,
+    rne_postconstraint,
     rungekutta4,
+    sensor_acc,
+    sensor_pos,
+    sensor_vel,
+    solve,
     step,
     step1,
     step2,
@@ -43,15 +53,16 @@ from treadle.mujoco.forward import (
     tendon_armature,
     transmission,
 )
-from treadle.mujoco.model import Model, Option, put_model
 from treadle.mujoco.reset import reset_data, reset_data_keyframe
 from treadle.mujoco.worlds import get_data_into, make_data, put_data
 
 __all__ = [
+    "CapacityError",
     "Data",
     "Model",
     "Option",
     "camlight",
+    "collision",
     "com_pos",
     "com_vel",
     "crb",
@@ -68,14 +79,21 @@ __all__ = [
     "implicit",
     "inverse",
     "kinematics",
+    "make_constraint",
     "make_data",
     "passive",
     "put_data",
     "put_model",
+    "reference_constraint",
     "reset_data",
     "reset_data_keyframe",
     "rne",
+    "rne_postconstraint",
     "rungekutta4",
+    "sensor_acc",
+    "sensor_pos",
+    "sensor_vel",
+    "solve",
     "step",
     "step1",
     "step2",

@@ -40,7 +40,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
 
 @cache
 def servo(real: Any) -> SimpleNamespace:
-    """Kernel functions for one precision: ``period`` of a servo that turns, ``nearest``, ``next_act``."""
+    """Kernel functions for one precision: ``period`` of a servo that turns, ``nearest``, ``next_act``, ``is_off``."""
     spatial, vec2 = types(real).spatial, types(real).vec2
 
     @wp.func
@@ -86,7 +86,12 @@ def servo(real: Any) -> SimpleNamespace:
             found = wp.clamp(found, limits[0], limits[1])
         return found
 
-    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act)
+    @wp.func
+    def is_off(group: int, disabled: int):
+        """Whether actuators of ``group`` are switched off."""
+        return group >= 0 and group < 31 and ((disabled >> group) & 1) != 0
+
+    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act, is_off=is_off)
 
 
 def _dynamics(real: Any) -> dict[str, wp.Kernel]:
@@ -140,7 +145,7 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
 def _force(real: Any) -> dict[str, wp.Kernel]:
     t, turning, fibre = types(real), servo(real), muscle(real)
     spatial, vec2 = t.spatial, t.vec2
-    period, nearest, next_act = turning.period, turning.nearest, turning.next_act
+    period, nearest, next_act, is_off = turning.period, turning.nearest, turning.next_act, turning.is_off
     active, passive = fibre.active, fibre.passive
 
     @wp.kernel
@@ -198,9 +203,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
             if actuator_forcelimited[u] != 0 and actuator_trntype[u] != TRN_TENDON:
                 limit = actuator_forcerange[row(w, actuator_forcerange), u]
                 force = wp.clamp(force, limit[0], limit[1])
-            group = actuator_group[u]
-            off = group >= 0 and group < 31 and ((opt_disableactuator >> group) & 1) != 0
-            if off or (opt_disableflags & ACTUATION) != 0:
+            if is_off(actuator_group[u], opt_disableactuator) or (opt_disableflags & ACTUATION) != 0:
                 force = real(0.0)
             actuator_force[w, u] = force
 

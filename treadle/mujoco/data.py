@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as wp
+from treadle.base.errors import CapacityError
 from treadle.mujoco.collision.pairs import METHODS
+from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
+
+WARM = "qacc_warmstart"  # among the stages that a step passed by: it left no acceleration for the next one's solver
 
 
 class Data(Fields):
@@ -226,6 +230,30 @@ class Data(Fields):
                 self._arrays.pop(row.name, None)
         self.version += 1
 
+    def check(self) -> None:
+        """Raise if worlds needed more contacts or rows of constraints than there was room for, as they may in captures.
+
+        Raises:
+            CapacityError: the message says how many were needed.
+        """
+        for count, symbol, what in (("found_count", "nconmax", "contacts"), ("nrow", "njmax", "rows of constraints")):
+            needed, room = self.field(count).numpy(), self.sizes[symbol]
+            if needed.max(initial=0) > room:
+                short = int((needed > room).sum())
+                raise CapacityError(
+                    f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
+                )
+
+    @property
+    def contact(self) -> Contact:
+        """The contacts of all worlds one after the other: a copy, by MuJoCo Warp's names."""
+        return Contact(self)
+
+    @property
+    def nacon(self) -> wp.array:
+        """Their number: an array of one element."""
+        return wp.array([len(self.contact)], dtype=wp.int32)
+
     def push(self) -> None:
         """From now on look at ``xfrc_applied``."""
         if not self.pushed:
@@ -238,4 +266,7 @@ class Data(Fields):
             from treadle.mujoco.stages import catch_up
 
             catch_up(self._model, self, row.stage)
+        if row is Data.qacc_warmstart and WARM in self._pending:
+            self._pending.discard(WARM)
+            wp.copy(super().read(row), self.read(Data.qacc))
         return super().read(row)

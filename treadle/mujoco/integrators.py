@@ -196,11 +196,12 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
     t, turning = types(real), servo(real)
     spatial, vec2 = t.spatial, t.vec2
     place = moving(real).place
-    period, nearest, next_act = turning.period, turning.nearest, turning.next_act
+    period, nearest, next_act, is_off = turning.period, turning.nearest, turning.next_act, turning.is_off
 
     @wp.kernel
     def advance_act(
-        opt_timestep: wp.array(dtype=real), jnt_type: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
+        actuator_group: ints, actuator_trntype: ints, actuator_trnid: pairs,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
         actuator_actadr: ints, actuator_actlimited: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
@@ -208,7 +209,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
         actuator_actrange: wp.array2d(dtype=vec2), actuator_length: wp.array2d(dtype=real),
         act_dot: wp.array2d(dtype=real), act: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Activations after the step."""
+        """Activations after the step; those of actuators that are switched off stay."""
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
             a = actuator_actadr[u]
@@ -223,7 +224,8 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
                                   actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
                                   actuator_gear)  # fmt: skip
                     new = nearest(new, actuator_length[w, u], full)
-                act[w, a] = new
+                if not is_off(actuator_group[u], opt_disableactuator):
+                    act[w, a] = new
 
     @wp.kernel
     def advance(

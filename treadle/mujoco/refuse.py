@@ -30,6 +30,7 @@ OBJECT = {
     "body": mujoco.mjtObj.mjOBJ_BODY,
     "joint": mujoco.mjtObj.mjOBJ_JOINT,
     "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "pair": mujoco.mjtObj.mjOBJ_PAIR,
     "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
     "tendon": mujoco.mjtObj.mjOBJ_TENDON,
     "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
@@ -77,9 +78,12 @@ REFUSALS = (
     Refusal("body", "plugin", lambda m: m.body_plugin >= 0),
     Refusal("geom", "plugin", lambda m: m.geom_plugin >= 0),
     Refusal("geom", "adhesion", _nonzero("geom_adhesion")),
+    Refusal("geom", "type sdf", lambda m: m.geom_type == mujoco.mjtGeom.mjGEOM_SDF),
+    Refusal("pair", "adhesion", _nonzero("pair_adhesion")),
     Refusal("geom", "surfacevel", _nonzero("geom_surfacevel")),
     Refusal("actuator", "transmission", _not_in("actuator_trntype", TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT,
-                                                TRN.mjTRN_TENDON, TRN.mjTRN_SITE, TRN.mjTRN_SLIDERCRANK)),
+                                                TRN.mjTRN_TENDON, TRN.mjTRN_SITE, TRN.mjTRN_SLIDERCRANK,
+                                                TRN.mjTRN_BODY)),
     Refusal("actuator", "dyntype", _not_in("actuator_dyntype", DYN.mjDYN_NONE, DYN.mjDYN_INTEGRATOR,
                                            DYN.mjDYN_FILTER, DYN.mjDYN_FILTEREXACT, DYN.mjDYN_MUSCLE)),
     Refusal("actuator", "gaintype", _not_in("actuator_gaintype", GAIN.mjGAIN_FIXED, GAIN.mjGAIN_AFFINE,
@@ -132,6 +136,8 @@ def _options(mjm: mujoco.MjModel) -> Iterator[str]:
     if opt.integrator > int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST):
         name = mujoco.mjtIntegrator(opt.integrator).name[6:]
         yield f"option integrator: {name} (Euler, RK4, implicit and implicitfast are supported)"
+    if opt.disableflags & mujoco.mjtDisableBit.mjDSBL_NATIVECCD:
+        yield "option flag nativeccd: collisions by the other library (do not disable it)"
     harmless = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)
     for bit in mujoco.mjtEnableBit.__members__.values():
         if bit.name != "mjNENABLE" and opt.enableflags & int(bit) & ~harmless:

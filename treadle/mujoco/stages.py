@@ -16,17 +16,17 @@ from treadle.mujoco import (
     energy,
     fluid,
     frames,
+    implicit_steps,
     integrators,
-    inverse,
-    passive,
+    inverse_dynamics,
+    passive_forces,
     position,
     sensor,
     solver,
+    tendons,
     transmission,
     velocity,
 )
-from treadle.mujoco import implicit as implicits
-from treadle.mujoco import tendon as tendons
 from treadle.mujoco.binding import launch
 from treadle.mujoco.collision.stage import collision
 from treadle.mujoco.constants import (
@@ -35,6 +35,7 @@ from treadle.mujoco.constants import (
     SENS_E_POTENTIAL,
     SENS_SUBTREEANGMOM,
     SENS_SUBTREELINVEL,
+    TRN_BODY,
     TRN_SITE,
     TRN_SLIDERCRANK,
 )
@@ -111,17 +112,18 @@ TABLE = (
     Stage("position", "make_constraint", needed=_constrained, run=constraint.make_constraint),
     Stage("position", "transmission", transmission.kernels),
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
+    Stage("position", "adhesion_moment", transmission.kernels, _drives(TRN_BODY)),
     Stage("position", "energy_pos", energy.kernels, _counts_energy),
     Stage("position", "sensor_pos", needed=senses, run=sensor.sensor_pos),
     Stage("velocity", "tendon_vel", tendons.kernels, _has("ntendon")),
     Stage("velocity", "actuator_vel", transmission.kernels),
     Stage("velocity", "com_vel", velocity.kernels),
-    Stage("velocity", "joint_springs", passive.kernels),
-    Stage("velocity", "joint_dampers", passive.kernels),
-    Stage("velocity", "tendon_springs", passive.kernels, _has("ntendon")),
-    Stage("velocity", "gravity_compensation", passive.kernels, _uses("body_gravcomp")),
+    Stage("velocity", "joint_springs", passive_forces.kernels),
+    Stage("velocity", "joint_dampers", passive_forces.kernels),
+    Stage("velocity", "tendon_springs", passive_forces.kernels, _has("ntendon")),
+    Stage("velocity", "gravity_compensation", passive_forces.kernels, _uses("body_gravcomp")),
     Stage("velocity", "fluid", fluid.kernels, _uses("density", "viscosity")),
-    Stage("velocity", "passive", passive.kernels),
+    Stage("velocity", "passive", passive_forces.kernels),
     Stage("velocity", "rne", velocity.kernels),
     Stage("velocity", "tendon_bias", tendons.kernels, _carries_rotors),
     Stage("velocity", "subtree_vel", energy.kernels, _senses(SENS_SUBTREELINVEL, SENS_SUBTREEANGMOM)),
@@ -145,8 +147,8 @@ ADVANCE = {
     ),
     **dict.fromkeys(("deriv_passive", "deriv_actuators", "deriv_bias"), derivative.kernels),
     "deriv_fluid": fluid.kernels,
-    **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicits.kernels),
-    **dict.fromkeys(("inv_constraint", "inverse"), inverse.kernels),
+    **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicit_steps.kernels),
+    **dict.fromkeys(("inv_constraint", "inverse"), inverse_dynamics.kernels),
 }
 
 

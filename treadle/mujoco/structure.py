@@ -185,6 +185,8 @@ def _columns(mjm: mujoco.MjModel, u: int) -> list[int]:
         start = mjm.ten_J_rowadr[first]
         return [int(i) for i in mjm.ten_J_colind[start : start + mjm.ten_J_rownnz[first]]]
     if kind in (trn.mjTRN_SLIDERCRANK, trn.mjTRN_SITE):
-        sites = [first] if second < 0 else [first, second]
-        return sorted({i for site in sites for i in chain(mjm, mjm.site_bodyid[site])})
+        moving = set(chain(mjm, mjm.site_bodyid[first]))
+        base = set(chain(mjm, mjm.site_bodyid[second])) if second >= 0 else set()
+        # what moves both sites changes nothing between them, as MuJoCo counts for actuators on sites
+        return sorted(moving ^ base if kind == trn.mjTRN_SITE else moving | base)
     return list(range(mjm.nv)) if kind == trn.mjTRN_BODY else []

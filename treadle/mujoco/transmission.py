@@ -6,6 +6,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constants import (
+    ACTUATION,
     BALL,
     FREE,
     TRN_BODY,
@@ -209,15 +210,18 @@ def _adhesion(real: Any) -> dict[str, wp.Kernel]:
 def _velocity(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def actuator_vel(
-        moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints, actuator_moment: wp.array2d(dtype=real),
-        qvel: wp.array2d(dtype=real), actuator_velocity: wp.array2d(dtype=real),
+        opt_disableflags: int, moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints,
+        actuator_moment: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
+        actuator_velocity: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Velocity of each actuator: its moments times the velocities of joints."""
+        """Velocity of each actuator: its moments times the velocities of joints; 0 if actuators are switched off."""
         w = wp.tid()
         for u in range(moment_rowadr.shape[0]):
             speed = real(0.0)
             for e in range(moment_rowadr[u], moment_rowadr[u] + moment_rownnz[u]):
                 speed = speed + actuator_moment[w, e] * qvel[w, moment_colind[e]]
+            if (opt_disableflags & ACTUATION) != 0:
+                speed = real(0.0)
             actuator_velocity[w, u] = speed
 
     return dict(actuator_vel=actuator_vel)

@@ -127,7 +127,8 @@ def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id:
     _give_constraints(result, mjm, d, world_id)
 
 
-_PACKED = ("actuator_moment", "efc_J", "ncon", "ne", "nf", "nl", "nefc")  # MuJoCo keeps them in another form
+# What MuJoCo keeps in another form.
+_PACKED = ("actuator_moment", "efc_J", "solver_niter", "ncon", "ne", "nf", "nl", "nefc")
 
 
 def _give_moments(result: mujoco.MjData, mjm: mujoco.MjModel, values: np.ndarray) -> None:
@@ -148,6 +149,7 @@ def _give_constraints(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world
     mujoco._functions._realloc_con_efc(result, ncon=ncon, nefc=nefc, nJ=nefc * mjm.nv)
     for name in ("ncon", "ne", "nf", "nl"):
         setattr(result, name, counts[name])
+    result.solver_niter[0] = d.field("solver_niter").numpy()[world]
     for row in Data.rows():
         if row.role != "scratch" and row.shape[1:2] == ("njmax",) and row.name != "efc_J" and hasattr(result, row.name):
             getattr(result, row.name)[:nefc] = d.read(row).numpy()[world, :nefc]
@@ -202,4 +204,6 @@ def value_of(mjm: mujoco.MjModel, mjd: mujoco.MjData, name: str) -> np.ndarray |
         return mjd.contact.geom[:, int(name[-1]) - 1]
     if name.removeprefix("contact_") in _CONTACT:
         return getattr(mjd.contact, name.removeprefix("contact_"))
+    if name == "solver_niter":  # one number for each island
+        return np.asarray(mjd.solver_niter[:1]).reshape(())
     return np.asarray(getattr(mjd, name)) if hasattr(mjd, name) else None

@@ -7,8 +7,9 @@ import mujoco
 import treadle as wp
 from treadle.lang.ahead import ahead
 from treadle.lang.tape import recording
+from treadle.mujoco import sensor
 from treadle.mujoco.binding import bind, parameters
-from treadle.mujoco.data import Data
+from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.model import Model
 from treadle.mujoco.stages import ACTUATION, PASSIVE, STAGES, TABLE, check_match, group, run_stage, settle
 from treadle.mujoco.straight import step_kernel
@@ -89,6 +90,11 @@ def factor_m(m: Model, d: Data) -> None:
     _run(("factor_m",), m, d)
 
 
+def collision(m: Model, d: Data) -> None:
+    """Contacts of geoms: ``ncon contact_dist contact_pos contact_frame`` and their parameters."""
+    _run(("collision",), m, d)
+
+
 def transmission(m: Model, d: Data) -> None:
     """``actuator_length actuator_moment``."""
     _run(("transmission", "site_transmission", "adhesion_moment"), m, d)
@@ -142,6 +148,43 @@ def energy_pos(m: Model, d: Data) -> None:
 def energy_vel(m: Model, d: Data) -> None:
     """``energy[:, 1]``, kinetic energy."""
     _run(("energy_vel",), m, d, force=True)
+
+
+def make_constraint(m: Model, d: Data) -> None:
+    """Rows of constraints from positions and contacts: ``ne nf nl nefc efc_J efc_pos efc_D`` and others."""
+    _run(("make_constraint",), m, d, force=True)
+
+
+def reference_constraint(m: Model, d: Data) -> None:
+    """What velocities contribute to constraints: ``efc_vel efc_aref``."""
+    _run(("reference_constraint",), m, d, force=True)
+
+
+def solve(m: Model, d: Data) -> None:
+    """``qacc qfrc_constraint efc_force efc_state`` from ``qacc_smooth`` and the constraints."""
+    _run(("solve",), m, d, force=True)
+
+
+def sensor_pos(m: Model, d: Data) -> None:
+    """``sensordata`` of sensors that depend on positions."""
+    _run(("sensor_pos",), m, d)
+
+
+def sensor_vel(m: Model, d: Data) -> None:
+    """``sensordata`` of sensors that depend on velocities."""
+    _run(("sensor_vel",), m, d)
+
+
+def sensor_acc(m: Model, d: Data) -> None:
+    """``sensordata`` of sensors that depend on accelerations and forces."""
+    _run(("sensor_acc",), m, d)
+
+
+def rne_postconstraint(m: Model, d: Data) -> None:
+    """``cacc cfrc_ext cfrc_int``: accelerations of bodies and forces on them, with those of constraints."""
+    check_match(m, d)
+    settle(d)
+    sensor.rne_postconstraint(m, d)
 
 
 def forward(m: Model, d: Data) -> None:
@@ -271,7 +314,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     if d._plan is None or not d._plan.holds(m, d):
         d._plan = Plan(m, d)
     d._plan.launch(d, nstep)
-    d._model, d._pending = m, set(STAGES)
+    d._model, d._pending = m, {*STAGES, WARM}
 
 
 INTEGRATORS = {

