@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -98,7 +97,7 @@ def jax_callable(
     return made[key]
 
 
-_callables: weakref.WeakKeyDictionary[Any, dict[Any, JaxCallable]] = weakref.WeakKeyDictionary()
+_callables: dict[Any, dict[Any, JaxCallable]] = {}  # as long as XLA may call them: always
 
 
 def clear_jax_callable_graph_cache(callable: JaxCallable | None = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import weakref
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -104,7 +103,7 @@ def jax_kernel(
     return made[key]
 
 
-_kernels: weakref.WeakKeyDictionary[Kernel, dict[Any, JaxKernel]] = weakref.WeakKeyDictionary()
+_kernels: dict[Kernel, dict[Any, JaxKernel]] = {}  # as long as XLA may call them: always
 
 
 class JaxKernel:

@@ -7,7 +7,7 @@ import struct
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..base.errors import KernelValueError
+from ..base.errors import KernelGradientError, KernelValueError
 from ..lang.jvp import Doubled
 from ..lang.plan import Plan, plan_of
 from ..lang.struct import zero_of
@@ -162,7 +162,13 @@ class Call:
         return made.lowered(len(self.float_results))
 
     def adjoint_program(self, active: tuple[int, ...]) -> Program:
-        """The adjoint, for gradients of the ``active`` operands."""
+        """The adjoint, for gradients of the ``active`` operands.
+
+        Raises:
+            KernelGradientError: the kernel, its module or the settings allow none.
+        """
+        if not self.plan.differentiates():
+            raise KernelGradientError(f"kernel {self.key} has no adjoint: enable_backward is False")
         arrays = {self.operands[k].name for k in active} | {s.name for s in self.float_results}
         names = tuple([site.name for site in self.plan.sites if site.floats and site.name in arrays])
         return self.kernel.overload(self.types).adjoint(self.dims, names).program
