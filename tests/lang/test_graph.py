@@ -1,7 +1,9 @@
 """Launch graphs: what is captured, what is refused, what belongs to a graph and lives as long as it."""
 
 import gc
+import os
 import re
+import signal
 import threading
 import weakref
 
@@ -375,3 +377,47 @@ def test_graphs_are_drawn(tmp_path):
     assert '"step"' in path.read_text()
     with pytest.raises(TypeError, match="takes a graph"):
         wp.capture_debug_dot_print("graph", str(path))
+
+
+def test_ctrl_c_ends_a_loop_that_does_not_end():
+    goes_on, x = wp.ones(1, dtype=int), wp.zeros(3, dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.capture_while(goes_on, lambda: wp.launch(step, dim=3, inputs=[x]))
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        wp.capture_launch(capture.graph)
+    timer.join()
+    goes_on.zero_()
+    x.zero_()
+    wp.capture_launch(capture.graph)
+    assert x.list() == [0.0] * 3
+
+
+def test_many_runs_with_arrays_that_come_and_go():
+    x = arr([1.0, 2.0])
+    with wp.ScopedCapture() as capture:
+        made = wp.full(2, 0.5)
+        wp.launch(add, dim=2, inputs=[x, made, made])
+    del x
+    for _ in range(10_000):
+        wp.full(64, -1.0)
+        wp.capture_launch(capture.graph)
+    assert made.list() == [1.5, 2.5]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system starts processes in another way")
+def test_graphs_run_in_forked_processes():
+    x = wp.zeros(20_000, dtype=float)
+    with wp.ScopedCapture() as capture:
+        x.fill_(1.0)
+        wp.launch(step, dim=x.size, inputs=[x])
+    wp.capture_launch(capture.graph)
+    child = os.fork()
+    if child == 0:
+        wp.capture_launch(capture.graph)
+        with wp.ScopedCapture() as inner:
+            wp.launch(step, dim=x.size, inputs=[x])
+        wp.capture_launch(inner.graph)
+        os._exit(0 if x.list() == [7.0] * x.size else 1)
+    assert os.waitpid(child, 0)[1] == 0 and x.list() == [3.0] * x.size
