@@ -71,6 +71,17 @@ class Loop:
 Entry = Launch | Call | Branch | Loop
 
 
+def every(entries: list[Entry]) -> Iterator[Entry]:
+    """All entries, those of bodies included."""
+    for entry in entries:
+        yield entry
+        if isinstance(entry, Branch):
+            yield from every(entry.on_true)
+            yield from every(entry.on_false)
+        elif isinstance(entry, Loop):
+            yield from every(entry.body)
+
+
 class Captured(np.ndarray):
     """Memory that was allocated in a capture, as arrays hold it. The graph holds what lies below, so that it can see
     when the last array over it has gone."""
@@ -84,6 +95,11 @@ class Block:
     nbytes: int
     memory: Any
     held: Any = None  # weak reference to a Captured
+
+    @property
+    def dead(self) -> bool:
+        """Whether no array shows it any more."""
+        return self.nbytes > 0 and (self.held is None or self.held() is None)
 
 
 @dataclass(eq=False)

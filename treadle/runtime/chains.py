@@ -9,13 +9,14 @@ and that each thread writes before it reads it, need not be written to at all: a
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..types.records import ARGS_BYTES, CHUNK_SCRATCH, MOST_CHAINED, SUMS
 from .array_views import product
-from .capture import Block, Call, Entry, Launch
+from .capture import Block, Call, Entry, Launch, every
 from .launch import Leaf, bytes_of, folds
 
 merge: Callable[[Chain], Launch | None] | None = None  # what makes one kernel of a chain, if anybody can
@@ -63,6 +64,39 @@ class Chain:
         return sum([size * m.program.entry.meta.get("weight", 1.0) for m in self.members])
 
 
+class Blocks:
+    """Memory that belongs to a graph and that nobody else can see: which block an address lies in, and which of
+    ``entries`` name addresses in a block."""
+
+    def __init__(self, blocks: list[Block], entries: list[Entry]):
+        self._order = sorted(blocks, key=lambda block: block.address)
+        self._starts = [block.address for block in self._order]
+        self._touching: dict[int, dict[int, Entry]] = {id(block): {} for block in blocks}
+        for entry in every(entries) if blocks else ():
+            for address in _addresses(entry):
+                block = self.at(address)
+                if block is not None:
+                    self._touching[id(block)][id(entry)] = entry
+
+    def at(self, address: int) -> Block | None:
+        """The block with the byte at ``address``."""
+        k = bisect_right(self._starts, address) - 1
+        return self._order[k] if k >= 0 and address < self._starts[k] + self._order[k].nbytes else None
+
+    def touching(self, block: Block) -> list[Entry]:
+        """The entries that name an address in ``block``."""
+        return [*self._touching[id(block)].values()]
+
+
+def _addresses(entry: Entry) -> list[int]:
+    """The addresses that an entry names."""
+    if isinstance(entry, Launch):
+        return [struct.unpack_from("<Q", entry.packed, at)[0] for at in entry.program.pointers]
+    if isinstance(entry, Call):
+        return [struct.unpack_from("<Q", entry.words, at)[0] for at in entry.pointers]
+    return [entry.condition]
+
+
 def uses_of(entry: Launch) -> list[Use] | None:
     """What a launch touches; None where it cannot be part of a chain."""
     program, meta = entry.program, entry.program.entry.meta
@@ -106,9 +140,8 @@ def _goes_with(uses: list[Use], others: list[Use]) -> tuple[bool, bool]:
     return True, shares
 
 
-def chained(body: list[Entry], blocks: dict[int, list[Entry]], owned: list[Block]) -> Iterator[Entry | Chain]:
-    """The entries of a body, launches that follow each other as chains where that pays. ``blocks`` tells which entries
-    touch which of the ``owned`` blocks."""
+def chained(body: list[Entry], blocks: Blocks) -> Iterator[Entry | Chain]:
+    """The entries of a body, launches that follow each other as chains where that pays."""
     group: list[Launch] = []
     uses: list[list[Use]] = []
     shares = False
@@ -129,13 +162,13 @@ def chained(body: list[Entry], blocks: dict[int, list[Entry]], owned: list[Block
             uses.append(found)
             shares = shares or meets
             continue
-        yield from _finished(group, uses, shares, blocks, owned)
+        yield from _finished(group, uses, shares, blocks)
         group, uses, shares = [], [], False
         if found is None:
             yield entry
         else:
             group, uses = [entry], [found]
-    yield from _finished(group, uses, shares, blocks, owned)
+    yield from _finished(group, uses, shares, blocks)
 
 
 def _apart(zero: Call, uses: list[list[Use]]) -> bool:
@@ -143,9 +176,7 @@ def _apart(zero: Call, uses: list[list[Use]]) -> bool:
     return all(u.high <= low or low + zero.nbytes <= u.low for each in uses for u in each)
 
 
-def _finished(
-    group: list[Launch], uses: list[list[Use]], shares: bool, blocks: dict[int, list[Entry]], owned: list[Block]
-) -> Iterator[Entry | Chain]:
+def _finished(group: list[Launch], uses: list[list[Use]], shares: bool, blocks: Blocks) -> Iterator[Entry | Chain]:
     """A group as a chain where that pays, else its launches."""
     regions = {(u.low, u.high) for each in uses for u in each}
     nbytes = sum([high - low for low, high in regions])
@@ -155,7 +186,7 @@ def _finished(
     size = product(group[0].dims)
     grain = max([SUMS, *[m.program.record["grain"] for m in group]])
     chain = Chain(group, uses)
-    steps = _vanish(chain, blocks, owned)
+    steps = _vanish(chain, blocks)
     most = min(CHUNK * size // nbytes, CHUNK_SCRATCH // steps if steps else size)
     chain.chunk = max(most // grain, 1) * grain
     if steps * chain.chunk > CHUNK_SCRATCH:
@@ -165,22 +196,23 @@ def _finished(
     yield chain
 
 
-def _vanish(chain: Chain, blocks: dict[int, list[Entry]], owned: list[Block]) -> int:
+def _vanish(chain: Chain, blocks: Blocks) -> int:
     """Find the blocks that only this chain touches, each thread its own element, which it writes first; let a chunk's
     scratch take their place. The bytes of scratch that a thread needs."""
     chain.patches = [[] for _ in chain.members]
     total = 0
     if len(chain.members[0].dims) != 1:
         return 0
-    for block in owned:
-        touching = blocks.get(id(block), [])
-        launches = [e for e in touching if not (isinstance(e, Call) and e.name == "zero")]
-        if not launches or any(e not in chain.members for e in launches):
+    near = [blocks.at(u.low) for each in chain.uses for u in each]
+    for block in {id(block): block for block in near if block is not None}.values():
+        touching = [e for e in blocks.touching(block) if not (isinstance(e, Call) and e.name == "zero")]
+        if any(e not in chain.members for e in touching):
             continue
         found = [(k, u) for k, each in enumerate(chain.uses) for u in each if _within(u, block)]
         step = _step(found, block)
         count = sum([_addresses_in(m, block) for m in chain.members])
-        if step and found[0][1].fresh and count == len(found) and sum([k == found[0][0] for k, _ in found]) == 1:
+        alone = sum([k == found[0][0] for k, _ in found]) == 1
+        if step and found[0][1].fresh and count == len(found) and alone:
             for k, u in found:
                 chain.patches[k].append(Patch(u.at, step, total))
             chain.blocks.append(block)
@@ -205,5 +237,4 @@ def _step(found: list[tuple[int, Use]], block: Block) -> int:
 
 def _addresses_in(entry: Launch, block: Block) -> int:
     """How many arrays among the arguments lie in a block, gradients included."""
-    found = [struct.unpack_from("<Q", entry.packed, at)[0] for at in entry.program.pointers]
-    return sum([block.address <= address < block.address + block.nbytes for address in found])
+    return sum([block.address <= address < block.address + block.nbytes for address in _addresses(entry)])

@@ -12,8 +12,9 @@ import struct
 import weakref
 from array import array as words
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ from ..types.records import (
 from . import chains, fast, native, prints
 from .array_views import product
 from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop
-from .chains import Chain, chained
+from .chains import Blocks, Chain, chained
 from .launch import WORTH_WORKERS
 from .memory import span
 
@@ -158,13 +159,12 @@ class Table:
 
     def __init__(self, graph: Graph, inputs: Sequence[Any] = ()):
         self._keep = graph.blocks, graph._kept
-        self.ranges = [_range_of(a) for a in inputs]
+        self.ranges = sorted([_range_of(a, k) for k, a in enumerate(inputs)])
         _refuse_overlaps(self.ranges)
         self.scratch, self._places = _own_memory(graph.blocks if inputs else [])
         self.entries: list[Any] = []
         self.work, self.loops, self.chains, self.merged = 0.0, False, 0, 0
-        self._dead = [b for b in graph.blocks if b.nbytes and (b.held is None or b.held() is None)]
-        self._touching = _touching(graph.entries, self._dead)
+        self._blocks = Blocks([b for b in graph.blocks if b.dead], graph.entries)
         self._tables: list[Any] = []
         self._rows: list[dict[str, int]] = []
         self._blobs = bytearray()
@@ -195,7 +195,7 @@ class Table:
     # ---- rows
 
     def _add(self, body: list[Entry]) -> None:
-        found = [*chained(body, self._touching, self._dead)]
+        found = [*chained(body, self._blocks)]
         gone = [block for chain in found if isinstance(chain, Chain) for block in chain.blocks]
         for entry in found:
             if isinstance(entry, Chain):
@@ -206,7 +206,7 @@ class Table:
                 continue
             elif isinstance(entry, Call):
                 self.work += entry.nbytes / 10
-                row = self._row("call", entry, code=functions().calls.get(entry.name) or int(entry.name))
+                row = self._row("call", entry, code=functions().calls[entry.name])
                 self._arguments(row, entry.words, entry.pointers, entry.own)
             elif isinstance(entry, Branch):
                 skip = self._condition(entry)
@@ -317,12 +317,11 @@ class Table:
 
     def _symbol(self, address: int) -> tuple[int | None, int]:
         """What of a call an address depends on, and how many bytes behind it it lies."""
-        for k, (low, high, first) in enumerate(self.ranges):
-            if low <= address < high:
-                return k, address - first
-        for low, high, at in self._places:
-            if low <= address < high:
-                return SCRATCH, address - low + at
+        for table, symbols in ((self.ranges, True), (self._places, False)):
+            k = bisect_right(table, address, key=itemgetter(0)) - 1
+            if k >= 0 and address < table[k][1]:
+                low, _, at, number = table[k]
+                return (number, address - at) if symbols else (SCRATCH, address - low + at)
         return None, 0
 
     # ---- memory
@@ -347,7 +346,7 @@ class Table:
         record["count"], record["scratch"] = len(self._rows), self.scratch
         record["listens"], record["short"] = self.loops or self.work > LASTING, self.short
         self.address = record.address
-        del self._rows, self._blobs, self._relocs, self._own, self._touching, self._dead
+        del self._rows, self._blobs, self._relocs, self._own, self._blocks
         _tables[self.address] = self
         weakref.finalize(self, _free_spare, record)
 
@@ -357,15 +356,18 @@ def _free_spare(record: Memory) -> None:
         ctypes.pythonapi.PyMem_RawFree(ctypes.c_void_p(record["spare"]))
 
 
-def _range_of(a: Any) -> tuple[int, int, int]:
-    """First byte, end, and address of the first element of an array."""
+Range = tuple[int, int, int, int]  # first byte, end, and see below
+
+
+def _range_of(a: Any, number: int) -> Range:
+    """Where an array lies, the address of its first element, and its number."""
     e = a._element
     low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
-    return a._address + low, a._address + high, a._address
+    return a._address + low, a._address + high, a._address, number
 
 
-def _refuse_overlaps(ranges: list[tuple[int, int, int]]) -> None:
-    for (_, end, _), (begin, _, _) in zip(sorted(ranges), sorted(ranges)[1:]):
+def _refuse_overlaps(ranges: list[Range]) -> None:
+    for (_, end, *_), (begin, *_) in zip(ranges, ranges[1:]):
         if begin < end:
             raise CaptureError("inputs of a graph lie over each other")
 
@@ -375,44 +377,11 @@ def _lies_in(zero: Call, blocks: list[Block]) -> bool:
     return any(block.address <= low and low + zero.nbytes <= block.address + block.nbytes for block in blocks)
 
 
-def _touching(entries: list[Entry], blocks: list[Block]) -> dict[int, list[Entry]]:
-    """Which entries have an address in which of ``blocks``, by the ids of these."""
-    found: dict[int, list[Entry]] = {id(block): [] for block in blocks}
-    order = sorted(blocks, key=lambda block: block.address)
-    starts = [block.address for block in order]
-    for entry in every(entries) if blocks else ():
-        for address in _addresses(entry):
-            k = bisect_right(starts, address) - 1
-            if k >= 0 and address < starts[k] + order[k].nbytes and entry not in found[id(order[k])][-1:]:
-                found[id(order[k])].append(entry)
-    return found
-
-
-def _addresses(entry: Entry) -> list[int]:
-    """The addresses that an entry names."""
-    if isinstance(entry, Launch):
-        return [struct.unpack_from("<Q", entry.packed, at)[0] for at in entry.program.pointers]
-    if isinstance(entry, Call):
-        return [struct.unpack_from("<Q", entry.words, at)[0] for at in entry.pointers]
-    return [entry.condition]
-
-
-def _own_memory(blocks: list[Block]) -> tuple[int, list[tuple[int, int, int]]]:
+def _own_memory(blocks: list[Block]) -> tuple[int, list[Range]]:
     """How much scratch a call needs, and which bytes stand where in it: of blocks that no array shows any more."""
     places, total = [], 0
     for block in blocks:
-        if block.nbytes and (block.held is None or block.held() is None):
-            places.append((block.address, block.address + block.nbytes, total))
+        if block.dead:
+            places.append((block.address, block.address + block.nbytes, total, 0))
             total += -(-block.nbytes // _ALIGN) * _ALIGN
-    return total, places
-
-
-def every(entries: list[Entry]) -> Iterator[Entry]:
-    """All entries, those of bodies included."""
-    for entry in entries:
-        yield entry
-        if isinstance(entry, Branch):
-            yield from every(entry.on_true)
-            yield from every(entry.on_false)
-        elif isinstance(entry, Loop):
-            yield from every(entry.body)
+    return total, sorted(places)
