@@ -257,7 +257,7 @@ def plain_python(x):
         ("out[0] = wp.static(n)", KernelNameError, "its value is known only at run time"),
         ("out[0] = wp.static(1 // 0)", KernelTypeError, "ZeroDivisionError"),
         ("out[0] = wp.abz(1.0)", Exception, "`abz` is not an attribute of wp"),
-        ("out[0] = nowhere(1.0)", KernelNameError, "the name 'nowhere' is not defined"),
+        ("out[0] = nowhere(1.0)", KernelNameError, "undefined symbol: nowhere is neither a variable"),
         ("out[0] = 3.0(1.0)", KernelTypeError, "float32 cannot be called"),
         ("i, j, k, l, m = wp.tid()", KernelTypeError, "a grid has 1 to 4 dimensions, not 5"),
         ("wp.printf('%d %d', n)", KernelTypeError, "the format has 2 conversions, here are 1"),
@@ -313,10 +313,11 @@ def test_unpacked_arguments():
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("*a[:n]", "the bounds of an unpacked slice must be constants"),
-        ("*a[0:]", "needs an upper bound"),
-        ("*a[:-3]", "cannot be negative"),
-        ("*n", "unpacks vectors, matrices, tuples"),
+        ("*a[:n]", "must be a compile-time constant where '*' unpacks an array"),
+        ("*a[0:]", "requires explicit upper bound"),
+        ("*a[:-3]", "bounds cannot be negative"),
+        ("*a[0:3:-1]", "step cannot be negative or zero: it is -1"),
+        ("*n", "only supported for vectors, matrices, tuples"),
     ],
 )
 def test_what_cannot_be_unpacked(written, words):

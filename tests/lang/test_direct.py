@@ -75,3 +75,8 @@ def test_a_warm_call_takes_little():
         call()
     evaluated = timeit.timeit(lambda: evaluate("normalize", (V,), {}), number=5) / 5
     assert min(timeit.repeat(call, number=50, repeat=20)) / 50 < evaluated / 10
+
+
+def test_what_a_call_from_python_cannot_take_is_told_with_its_classes():
+    with pytest.raises(wp.KernelTypeError, match=r"int16\(…\)\n.*compatible with the arguments 'int16, int'$"):
+        wp.mul(wp.int16(1), 100000)

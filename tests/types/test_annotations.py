@@ -80,7 +80,7 @@ def test_array_annotations_join_unions_for_python():
 
     a = wp.array[float]
     assert typing.get_args(a | None) == (a, type(None)) and typing.get_args(float | a) == (float, a)
-    with pytest.raises(KernelTypeError, match="is no type of the kernel language"):
+    with pytest.raises(KernelTypeError, match="Union type annotations are only supported at Python scope"):
         type_of(a | float)
 
 
@@ -90,7 +90,7 @@ def test_what_is_no_array_is_told():
     for wrong in ((float, typing.Literal[1, 2]), (float, 0), (float, 2, 2), (float, "2")):
         with pytest.raises(TypeError):
             wp.array[wrong]
-    with pytest.raises(TypeError, match="one type"):
+    with pytest.raises(TypeError, match="single type parameter"):
         wp.array2d[float, 2]
-    with pytest.raises(ValueError, match="an array has 1 to 4 dimensions, not 5"):
+    with pytest.raises(ValueError, match="ndim must be between 1 and 4: it is 5"):
         wp.array[float, 5]
