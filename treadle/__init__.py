@@ -115,10 +115,16 @@ _FRAMEWORKS = {"torch": "interop.torch_arrays", "jax": "interop.jax_arrays", "ja
 
 def _adopt(value: Any, dtype: Any) -> Any:
     """An array over the memory of an array of PyTorch or JAX; None for any other object."""
-    home = _FRAMEWORKS.get(type(value).__module__.partition(".")[0])
-    return None if home is None else importlib.import_module(f".{home}", __name__).adopted(value, dtype)
+    adopted = _adopters.get(type(value))
+    if adopted is None:
+        home = _FRAMEWORKS.get(type(value).__module__.partition(".")[0])
+        if home is None:
+            return None
+        adopted = _adopters[type(value)] = importlib.import_module(f".{home}", __name__).adopted
+    return adopted(value, dtype)
 
 
+_adopters: dict[type, Any] = {}  # what knows arrays of a class, once asked for
 _operators.perform = _operate
 _foreign.convert = _adopt
 

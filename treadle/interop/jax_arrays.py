@@ -122,7 +122,7 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
     except (TypeError, KeyError, BufferError, ValueError):
         _FORMATS.update(_formats())
         return _from_jax_slowly(jax_array, dtype)
-    if dtype is None and rows.c_contiguous and 0 < rows.ndim <= MAX_DIMS:
+    if (dtype is None or dtype is scalar.cls) and rows.c_contiguous and 0 < rows.ndim <= MAX_DIMS:
         dense = scalar.dense[rows.ndim]
         return build(scalar, rows.shape, rows.strides, scalar.component, address, None, 0, _cpu(), rows, dense)
     return adopt(address, rows.shape, rows.strides, scalar, dtype, rows)

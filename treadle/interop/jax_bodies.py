@@ -18,7 +18,7 @@ from ..runtime.array import allocate, array, build
 from ..runtime.capture import Launch
 from ..runtime.device import get_device
 from ..runtime.elements import element_of
-from ..runtime.graph import every
+from ..runtime.capture import every
 from ..types.core import View
 from .jax_arguments import packed_value
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot

@@ -115,7 +115,7 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     shape, size = tuple(t.shape), scalar.size
     if t.is_neg():
         t = t.resolve_neg()
-    if len(shape) == 1 and dtype is None and t.stride(0) == 1:  # the usual one, quickly
+    if len(shape) == 1 and (dtype is None or dtype is scalar.cls) and t.stride(0) == 1:  # the usual one, quickly
         made = build(scalar, shape, (size,), size, t.data_ptr(), None, 0, _cpu(), t, scalar.dense[1])
     else:
         made = adopt(t.data_ptr(), shape, tuple([n * size for n in t.stride()]), scalar, dtype, t)

@@ -140,6 +140,12 @@ class Kernel:
         return values, found
 
     @functools.cached_property
+    def element_classes(self) -> tuple[Any, ...]:
+        """The classes of the elements of array parameters; None where they are open, and for other parameters."""
+        declared = [t.elem if isinstance(t, Array) else None for t in self.declared]
+        return tuple([None if t is None else class_of(t) for t in declared])
+
+    @functools.cached_property
     def open(self) -> tuple[int, ...]:
         """The places of parameters that take any type, so that a number tells its own."""
         return tuple([i for i, t in enumerate(self.declared) if t is None])

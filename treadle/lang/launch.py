@@ -9,7 +9,9 @@ from ..base.config import config
 from ..base.errors import KernelError, LaunchError, LaunchTypeError, alone
 from ..base.logs import log_info
 from ..runtime import capture, fast, watch
+from ..runtime.array import array
 from ..runtime.device import Device, get_device
+from ..runtime.foreign import shared
 from ..runtime.launch import Program, normal_dims
 from . import ahead
 from .blocks import in_blocks
@@ -87,6 +89,8 @@ def launch(
             done = watch.launch(kernel, quick, dim, inputs, outputs, record_tape)
         else:
             done = quick(dim, inputs, outputs)
+            if done is NotImplemented and (own := _adopted(kernel, inputs, outputs)) is not None:
+                done = quick(dim, own, ())
         if done is None:
             return None
         if done is not NotImplemented:
@@ -145,6 +149,19 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
     if config.print_launches:
         log_info(f"kernel: {kernel.key}, device: {where}, dim: {dims}")
     run(kernel, types, program, program.command(packed, dims, values), values, dims, record_tape)
+
+
+def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any] | None:
+    """The arguments with arrays in place of those of other libraries; None where there are none, or where one does not
+    fit, which the usual way then says."""
+    args = [*inputs, *outputs]
+    places = [k for k, arg in enumerate(args) if type(arg) is not array and hasattr(arg, "__dlpack__")]
+    try:
+        for k in places:
+            args[k] = shared(args[k], kernel.element_classes[k])
+    except (TypeError, ValueError, IndexError):
+        return None
+    return args if places else None
 
 
 def run(
