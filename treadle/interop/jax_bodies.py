@@ -15,10 +15,9 @@ from ..lang.natives import install
 from ..lang.tape import Tape
 from ..runtime.adopt import dense_strides
 from ..runtime.array import allocate, array, build
-from ..runtime.capture import Launch
+from ..runtime.capture import Launch, every
 from ..runtime.device import get_device
 from ..runtime.elements import element_of
-from ..runtime.capture import every
 from ..types.core import View
 from .jax_arguments import packed_value
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot
