@@ -7,15 +7,10 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import constrained, scenes
-from treadle.mujoco import check, refuse, stages
+from treadle.mujoco import check, stages
 
 ROWS = ("make_constraint", "reference_constraint")
 REAL = ("so101_pick", "humanoid", "humanoid_mjw", "ant", "half_cheetah", "shadow_hand", "cmu_humanoid", "constraints")
-
-
-@pytest.fixture(autouse=True)
-def with_contacts(monkeypatch):
-    monkeypatch.setitem(refuse.DONE, "geom: contacts", True)
 
 
 def rows(lines):

@@ -164,6 +164,8 @@ class Data(Fields):
     cacc = derived("rne_postconstraint", "spatial", "nworld nbody", "accelerations of bodies, if a sensor needs them")
     cfrc_int = derived("rne_postconstraint", "spatial", "nworld nbody", "forces of parents on bodies, likewise")
     cfrc_ext = derived("rne_postconstraint", "spatial", "nworld nbody", "forces on bodies from outside, likewise")
+    ten_passive = scratch("real", "nworld ntendon", "forces of tendons' springs and dampers")
+    ten_tension = scratch("real", "nworld ntendon", "all forces along tendons")
     contact_wrench = scratch("spatial", "nworld nconmax", "force and torque of a contact in its frame")
     sensor_side = scratch("int", "nworld nsensor nconmax", "1, -1: the contact matches the sensor so or reversed")
     sensor_found = scratch("int", "nworld nsensor", "number of contacts that match the sensor")

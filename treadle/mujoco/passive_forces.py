@@ -111,7 +111,7 @@ def _tendons(real: Any) -> dict[str, wp.Kernel]:
         tendon_lengthspring: wp.array2d(dtype=vec2),
         ten_J_rownnz: ints, ten_J_rowadr: ints, ten_J_colind: ints, ten_J: wp.array2d(dtype=real),
         ten_length: wp.array2d(dtype=real), ten_velocity: wp.array2d(dtype=real),
-        qfrc_spring: wp.array2d(dtype=real), qfrc_damper: wp.array2d(dtype=real),
+        ten_passive: wp.array2d(dtype=real), qfrc_spring: wp.array2d(dtype=real), qfrc_damper: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Springs and dampers of tendons, added to those of joints. Between its two rest lengths a tendon is slack."""
         w = wp.tid()
@@ -129,12 +129,15 @@ def _tendons(real: Any) -> dict[str, wp.Kernel]:
             )
             v = ten_velocity[w, k]
             damper = -v * poly(damping, growth, wp.abs(v))
+            if (opt_disableflags & SPRING) != 0:
+                spring = real(0.0)
+            if (opt_disableflags & DAMPER) != 0:
+                damper = real(0.0)
+            ten_passive[w, k] = spring + damper
             for e in range(ten_J_rowadr[k], ten_J_rowadr[k] + ten_J_rownnz[k]):
                 i = ten_J_colind[e]
-                if (opt_disableflags & SPRING) == 0:
-                    qfrc_spring[w, i] = qfrc_spring[w, i] + ten_J[w, e] * spring
-                if (opt_disableflags & DAMPER) == 0:
-                    qfrc_damper[w, i] = qfrc_damper[w, i] + ten_J[w, e] * damper
+                qfrc_spring[w, i] = qfrc_spring[w, i] + ten_J[w, e] * spring
+                qfrc_damper[w, i] = qfrc_damper[w, i] + ten_J[w, e] * damper
 
     return dict(tendon_springs=tendon_springs)
 

@@ -9,7 +9,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constants import GRAVITY
-from treadle.mujoco.constraint.equality import frames_of
+from treadle.mujoco.constraint.equality import frames_of, turning
 from treadle.mujoco.constraint.kinds import CONNECT, PYRAMIDAL, WELD
 
 ints = wp.array(dtype=int)
@@ -59,7 +59,7 @@ def _contact_wrenches(real: Any) -> wp.Kernel:
 
 
 def _external(real: Any) -> wp.Kernel:
-    t, a, frames = types(real), algebra(real), frames_of(real)
+    t, a, frames, turned = types(real), algebra(real), frames_of(real), turning(real).turned
     vec3, quat, mat33, spatial = t.vec3, t.quat, t.mat33, t.spatial
     pair, push_at, rotation, translation = a.pair, a.push_at, a.rotation, a.translation
 
@@ -105,12 +105,19 @@ def _external(real: Any) -> wp.Kernel:
                     site_xpos,
                 )  # fmt: skip
                 force = vec3()
-                torque = vec3()
+                along = vec3()
                 for i in range(3):
                     if n + i < efc_force.shape[1]:
                         force[i] = efc_force[w, n + i]
                     if weld and n + 3 + i < efc_force.shape[1]:
-                        torque[i] = efc_force[w, n + 3 + i]
+                        along[i] = efc_force[w, n + 3 + i]
+                torque = vec3()
+                if weld:  # forces along the twist do work where the bodies turn
+                    scale = eq_data[row(w, eq_data), e, 10]
+                    for i in range(3):
+                        axis = vec3()
+                        axis[i] = scale
+                        torque[i] = wp.dot(along, turned(quat1, quat2, axis))
                 if b1 > 0:
                     cfrc_ext[w, b1] = cfrc_ext[w, b1] + about(force, torque, p1 - subtree_com[w, body_rootid[b1]])
                 if b2 > 0:

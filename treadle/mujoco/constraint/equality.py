@@ -21,7 +21,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
 
 
 @cache
-def _turning(real: Any) -> SimpleNamespace:
+def turning(real: Any) -> SimpleNamespace:
     """What a weld needs of quaternions, for one precision: ``twist``, ``turned``, ``shift``."""
     t, a = types(real), algebra(real)
     vec3, quat, mul_quat = t.vec3, t.quat, a.mul_quat
@@ -103,10 +103,10 @@ def frames_of(real: Any) -> wp.Function:
 @cache
 def _spatial(real: Any) -> wp.Function:
     """The kernel function that writes the rows of a connect or a weld and gives the new cursor."""
-    t, write, turning = types(real), writers(real), _turning(real)
+    t, write, welds = types(real), writers(real), turning(real)
     vec2, vec3, vec5, quat, spatial, numbers = t.vec2, t.vec3, t.vec5, t.quat, t.spatial, t.spec
     rotation, at_point = algebra(real).rotation, jacobians(real).at_point
-    spec, put, twist, turned = write.spec, write.put, turning.twist, turning.turned
+    spec, put, twist, turned = write.spec, write.put, welds.twist, welds.turned
 
     @wp.func
     def spatial_rows(
@@ -159,7 +159,7 @@ def _spatial(real: Any) -> wp.Function:
 
 
 @cache
-def _coupled(real: Any) -> SimpleNamespace:
+def coupled(real: Any) -> SimpleNamespace:
     """The kernel functions ``polynomial`` and ``tendon_pair`` of coupled joints and tendons, for one precision."""
 
     @wp.func
@@ -186,11 +186,11 @@ def _coupled(real: Any) -> SimpleNamespace:
 
 
 def _equality(real: Any) -> wp.Kernel:
-    t, write, coupled = types(real), writers(real), _coupled(real)
+    t, write, pairs = types(real), writers(real), coupled(real)
     spatial_rows, frames = _spatial(real), frames_of(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     numbers, spec, put, polynomial, tendon_pair = (
-        t.spec, write.spec, write.put, coupled.polynomial, coupled.tendon_pair,
+        t.spec, write.spec, write.put, pairs.polynomial, pairs.tendon_pair,
     )  # fmt: skip
 
     @wp.kernel
@@ -267,7 +267,7 @@ def _drift(real: Any) -> wp.Kernel:
     t, jac, frames = types(real), jacobians(real), frames_of(real)
     vec3, quat, mat33, spatial, rotation = t.vec3, t.quat, t.mat33, t.spatial, algebra(real).rotation
     at_point, motion_rate, rate_at_point = jac.at_point, jac.motion_rate, jac.rate_at_point
-    shift = _turning(real).shift
+    shift = turning(real).shift
 
     @wp.kernel
     def equality_drift(

@@ -109,9 +109,12 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
     impedance, stiffness = _softness(real)
 
     @wp.kernel
-    def begin_rows(nrow: ints):
+    def begin_rows(nrow: ints, eq_efc_address: ints2):
         """No row yet."""
-        nrow[wp.tid()] = 0
+        w = wp.tid()
+        nrow[w] = 0
+        for e in range(eq_efc_address.shape[1]):
+            eq_efc_address[w, e] = -1
 
     @wp.kernel
     def impedance_rows(

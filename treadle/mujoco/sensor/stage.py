@@ -6,7 +6,7 @@ from typing import Any
 
 import mujoco
 
-from treadle.mujoco import postconstraint
+from treadle.mujoco import postconstraint, tension
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
@@ -88,5 +88,10 @@ def sensor_acc(m: Model, d: Data, **other: Any) -> None:
 
 def rne_postconstraint(m: Model, d: Data, **other: Any) -> None:
     """``cacc cfrc_ext cfrc_int`` of bodies, under all forces and with the accelerations that were found."""
-    for name in ("contact_wrenches", "external_forces", "rne_postconstraint"):
-        launch(postconstraint.kernels(d.real)[name], m, d, **other)
+    made = postconstraint.kernels(d.real)
+    launch(made["contact_wrenches"], m, d, **other)
+    launch(made["external_forces"], m, d, **other)
+    if m.ntendon:
+        for name in ("tendon_tensions", "tendon_pulls"):
+            launch(tension.kernels(d.real)[name], m, d, **other)
+    launch(made["rne_postconstraint"], m, d, **other)

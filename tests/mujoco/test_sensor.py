@@ -1,0 +1,87 @@
+"""Sensors, and what constraints do to bodies, are MuJoCo's."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import constrained, scenes
+from treadle.mujoco import check
+from treadle.mujoco.sensor.stage import SUPPORTED
+
+
+def errors(mjm, d, states, floor):
+    """The largest error of each sensor, relative to its largest output."""
+    worst = np.zeros(mjm.nsensor)
+    for world, mjd in enumerate(states):
+        for s in range(mjm.nsensor):
+            part = slice(mjm.sensor_adr[s], mjm.sensor_adr[s] + mjm.sensor_dim[s])
+            worst[s] = max(worst[s], check.error(d.sensordata.numpy()[world, part], mjd.sensordata[part], floor))
+    return worst
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("dtype, limit, floor", [(wp.float64, 1e-9, 1e-3), (wp.float32, 2e-4, 1.0)])
+def test_sensors_of_every_kind(cone, dtype, limit, floor):
+    mjm = constrained.sharp(constrained.senses(cone))
+    assert set(mjm.sensor_type.tolist()) == SUPPORTED
+    states = constrained.near(mjm, 8, scale=0.03)
+    m, d = constrained.put(mjm, states, dtype)
+    constrained.forward(m, d)
+    worst = errors(mjm, d, states, floor)
+    bad = {mujoco.mjtSensor(mjm.sensor_type[s]).name: worst[s] for s in np.flatnonzero(worst > limit)}
+    assert not bad
+    assert min(mjd.sensordata.any() for mjd in states) and max(mjd.ncon for mjd in states) > 4
+
+
+def test_sensors_of_a_real_model():
+    mjm = constrained.sharp(scenes.load("mjx_sensor"))
+    unsensed = ~np.isin(mjm.sensor_type, list(SUPPORTED))
+    mjm.sensor_type[unsensed] = mujoco.mjtSensor.mjSENS_CLOCK  # rangefinders and projections of cameras are refused
+    mjm.sensor_dim[unsensed] = 1
+    mjm.sensor_cutoff[unsensed] = 0
+    states = check.random_states(mjm, 4)
+    m, d = constrained.put(mjm, states)
+    constrained.forward(m, d)
+    assert errors(mjm, d, states, 1e-3).max() < 1e-9
+
+
+def test_forces_and_accelerations_of_bodies():
+    mjm = constrained.sharp(constrained.everything())
+    mjm.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    states = constrained.near(mjm, 4)
+    for mjd in states:
+        mjd.xfrc_applied[1:] = np.random.default_rng(1).normal(size=(mjm.nbody - 1, 6))
+    m, d = constrained.put(mjm, states)
+    constrained.forward(m, d)
+    mjw.rne_postconstraint(m, d)
+    for world, mjd in enumerate(states):
+        mujoco.mj_rnePostConstraint(mjm, mjd)
+        for name in ("cacc", "cfrc_ext", "cfrc_int"):
+            assert check.error(getattr(d, name).numpy()[world], getattr(mjd, name)) < 1e-9, name
+
+
+@pytest.mark.parametrize("name", ["tendon_pulley_wrap", "tendon_wrap", "tendon_pulley_site_fixed", "shadow_hand"])
+def test_tendons_pull_on_bodies_along_their_paths(name):
+    mjm = constrained.sharp(scenes.load(name))
+    mjm.tendon_stiffness[:] = 3
+    mjm.tendon_lengthspring[:] = 0.2
+    mjm.tendon_damping[:] = 0.7
+    states = check.random_states(mjm, 4)
+    m, d = constrained.put(mjm, states)
+    constrained.forward(m, d)
+    mjw.rne_postconstraint(m, d)
+    for world, mjd in enumerate(states):
+        mujoco.mj_rnePostConstraint(mjm, mjd)
+        assert check.error(d.cfrc_ext.numpy()[world], mjd.cfrc_ext) < 1e-9
+
+
+def test_what_is_not_sensed_is_refused():
+    kinds = '<rangefinder site="s"/><clock name="late" delay=".01" nsample="4"/>'
+    xml = f"<mujoco><worldbody><site name='s'/></worldbody><sensor>{kinds}</sensor></mujoco>"
+    mjm = mujoco.MjModel.from_xml_string(xml)
+    with pytest.raises(NotImplementedError, match="sensor number 0: type (.|\n)*sensor 'late': delay"):
+        mjw.put_model(mjm)
+    mjm.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
+    mjw.put_model(mjm)
