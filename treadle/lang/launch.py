@@ -142,7 +142,7 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
         wanted.append(kernel.overload(types).variant(dims, checked, begin=True))
         return
     program, packed = ready(kernel, types, dims, values, checked)
-    if checked is None and not config.print_launches and not config.verify_fp:
+    if checked is None and not config.print_launches and not config.verify_fp and not capture.active:
         if program.shared:  # taken in place of the usual one, which must be known first
             _quicken(kernel, kernel.overload(types).variant(dims).program)
         _quicken(kernel, program)
