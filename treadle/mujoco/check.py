@@ -141,7 +141,8 @@ def compare_fields(m: Model, d: Data, mjm: mujoco.MjModel, states: list[mujoco.M
     return lines
 
 
-_NOT_COMPARED = ("contact_pair", "contact_efc_address", "solver_niter")  # ours; by the order; by rounding
+# Ours alone; by the order of contacts; by rounding, where a force is at its bound.
+_NOT_COMPARED = ("contact_pair", "contact_efc_address", "solver_niter", "efc_state")
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ class _Order:
 
     contacts: np.ndarray
     rows: np.ndarray
+    fixed: int  # rows before those of contacts
 
     @classmethod
     def of(cls, d: Data, mjd: mujoco.MjData, world: int) -> _Order:
@@ -157,7 +159,7 @@ class _Order:
         ncon, nefc = (int(d.field(name).numpy()[world]) for name in ("ncon", "nefc"))
         contacts, rows = np.arange(mjd.ncon), np.arange(mjd.nefc)
         if ncon != mjd.ncon or nefc != mjd.nefc:
-            return cls(contacts, rows)
+            return cls(contacts, rows, len(rows))
         place = d.field("contact_pos").numpy()[world, :ncon]
         geoms = np.sort([d.field(f"contact_geom{k}").numpy()[world, :ncon] for k in (1, 2)], axis=0)
         free = np.ones(ncon, dtype=bool)
@@ -173,7 +175,13 @@ class _Order:
             if start >= 0:
                 stop = np.append(first, nefc)[np.searchsorted(first, start) + 1]
                 rows[start:stop] = ours[contacts[i]] + np.arange(stop - start)
-        return cls(contacts, rows)
+        return cls(contacts, rows, int(first[0]) if len(first) else nefc)
+
+    def _renumbered(self, ids: np.ndarray) -> np.ndarray:
+        """``efc_id`` where rows of contacts, which come last, have MuJoCo's numbers of these."""
+        numbers, found = np.argsort(self.contacts), ids.copy()
+        found[self.fixed : len(self.rows)] = numbers[ids[self.fixed : len(self.rows)]]
+        return found
 
     def apply(self, row: Field, values: np.ndarray, count: int) -> np.ndarray:
         """The first ``count`` of ``values`` in MuJoCo's order, if the field is one of those."""
@@ -183,6 +191,8 @@ class _Order:
         if symbol == "nwrappoint":
             return values[:count]
         order = (self.rows if symbol == "njmax" else self.contacts)[:count]
+        if row.name == "efc_id":
+            values = self._renumbered(values)
         return values[order] if len(values) > order.max(initial=-1) else np.full((count, *values.shape[1:]), np.nan)
 
 
