@@ -180,7 +180,8 @@ def convert(value: Any, t: Type, what: str, place: str = "") -> Any:
         )  # fmt: skip
         return cls(*[float(value)] * t.n)
     if not hasattr(value, "__len__"):
-        raise LaunchTypeError(f"{what} expects {cls.__name__} but got a single value, {value!r}")
+        given = "None" if value is None else f"a single value, {value!r}"
+        raise LaunchTypeError(f"{what} expects {cls.__name__} but got {given}")
     try:
         return cls(*value) if isinstance(t, Vector) else cls(value)
     except (TypeError, ValueError) as error:
