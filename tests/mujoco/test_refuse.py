@@ -1,5 +1,7 @@
 """What is not simulated is refused by name, all of it at once; what is not used refuses nothing."""
 
+from pathlib import Path
+
 import mujoco
 import pytest
 
@@ -69,3 +71,8 @@ def test_unused_features_refuse_nothing():
 def test_precision_is_single_or_double():
     with pytest.raises(TypeError, match="float32 or wp.float64"):
         mjw.put_model(models.tree(), dtype=int)
+
+
+def test_the_documentation_lists_what_is_refused():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "physics.md").read_text(encoding="utf-8")
+    assert refuse.document() in page

@@ -46,10 +46,16 @@ class Refusal:
     attribute: str
     users: Callable[[mujoco.MjModel], Any]
     hint: str = ""
+    values: str = ""  # those of the attribute that are refused, if not all
 
 
-def _not_in(field: str, *allowed: Any) -> Callable[[mujoco.MjModel], Any]:
-    return lambda m: ~np.isin(getattr(m, field), [int(a) for a in allowed])
+def _kinds(element: str, attribute: str, field: str, enumeration: Any, allowed: str) -> Refusal:
+    """Elements whose ``field`` is a kind other than ``allowed``, a list of names."""
+    members = enumeration.__members__.values()
+    known = {int(kind): kind.name.partition("_")[2].lower() for kind in members if "_" in kind.name}
+    taken = [number for number, name in known.items() if name in allowed.split()]
+    others = ", ".join(name for name in known.values() if name not in (*allowed.split(), "undefined"))
+    return Refusal(element, attribute, lambda m: ~np.isin(getattr(m, field), taken), values=others)
 
 
 def _nonzero(field: str) -> Callable[[mujoco.MjModel], Any]:
@@ -64,12 +70,8 @@ def _other(field: str, normal: int) -> Callable[[mujoco.MjModel], Any]:
     return lambda m: np.asarray(getattr(m, field, ())) != normal
 
 
-TRN, DYN, GAIN, BIAS = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
-
-UNSENSED = tuple(
-    int(getattr(mujoco.mjtSensor, f"mjSENS_{name}"))
-    for name in "RANGEFINDER CAMPROJECTION TACTILE PLUGIN USER GEOMDIST GEOMNORMAL GEOMFROMTO".split()
-)
+NAMES = "rangefinder, camprojection, tactile, plugin, user, geomdist, geomnormal, geomfromto"
+UNSENSED = tuple(int(getattr(mujoco.mjtSensor, f"mjSENS_{name.upper()}")) for name in NAMES.split(", "))
 WITHOUT = "set the flag mjDSBL_SENSOR to simulate without sensors"
 
 REFUSALS = (
@@ -81,22 +83,18 @@ REFUSALS = (
     Refusal("geom", "type sdf", lambda m: m.geom_type == mujoco.mjtGeom.mjGEOM_SDF),
     Refusal("pair", "adhesion", _nonzero("pair_adhesion")),
     Refusal("geom", "surfacevel", _nonzero("geom_surfacevel")),
-    Refusal("actuator", "transmission", _not_in("actuator_trntype", TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT,
-                                                TRN.mjTRN_TENDON, TRN.mjTRN_SITE, TRN.mjTRN_SLIDERCRANK,
-                                                TRN.mjTRN_BODY)),
-    Refusal("actuator", "dyntype", _not_in("actuator_dyntype", DYN.mjDYN_NONE, DYN.mjDYN_INTEGRATOR,
-                                           DYN.mjDYN_FILTER, DYN.mjDYN_FILTEREXACT, DYN.mjDYN_MUSCLE)),
-    Refusal("actuator", "gaintype", _not_in("actuator_gaintype", GAIN.mjGAIN_FIXED, GAIN.mjGAIN_AFFINE,
-                                            GAIN.mjGAIN_MUSCLE)),
-    Refusal("actuator", "biastype", _not_in("actuator_biastype", BIAS.mjBIAS_NONE, BIAS.mjBIAS_AFFINE,
-                                            BIAS.mjBIAS_MUSCLE)),
+    _kinds("actuator", "transmission", "actuator_trntype", mujoco.mjtTrn,
+           "joint jointinparent tendon site slidercrank body"),
+    _kinds("actuator", "dyntype", "actuator_dyntype", mujoco.mjtDyn, "none integrator filter filterexact muscle"),
+    _kinds("actuator", "gaintype", "actuator_gaintype", mujoco.mjtGain, "fixed affine muscle"),
+    _kinds("actuator", "biastype", "actuator_biastype", mujoco.mjtBias, "none affine muscle"),
     Refusal("actuator", "delay", _nonzero("actuator_delay")),
     Refusal("actuator", "nsample (history)", lambda m: m.actuator_history[:, 0] > 0),
     Refusal("actuator", "plugin", lambda m: m.actuator_plugin >= 0),
     Refusal("actuator", "number of controls", _other("actuator_ctrlnum", 1)),
     Refusal("actuator", "number of outputs", _other("actuator_outnum", 1)),
     Refusal("flex", "flex", _present("nflex")),
-    Refusal("sensor", "type", lambda m: np.isin(m.sensor_type, UNSENSED), WITHOUT),
+    Refusal("sensor", "type", lambda m: np.isin(m.sensor_type, UNSENSED), WITHOUT, values=NAMES),
     Refusal("sensor", "delay", _nonzero("sensor_delay"), WITHOUT),
     Refusal("sensor", "interval", _nonzero("sensor_interval"), WITHOUT),
     Refusal("sensor", "nsample (history)", lambda m: m.sensor_history[:, 0] > 0, WITHOUT),
@@ -138,7 +136,24 @@ def _options(mjm: mujoco.MjModel) -> Iterator[str]:
         yield f"option integrator: {name} (Euler, RK4, implicit and implicitfast are supported)"
     if opt.disableflags & mujoco.mjtDisableBit.mjDSBL_NATIVECCD:
         yield "option flag nativeccd: collisions by the other library (do not disable it)"
-    harmless = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)
-    for bit in mujoco.mjtEnableBit.__members__.values():
-        if bit.name != "mjNENABLE" and opt.enableflags & int(bit) & ~harmless:
+    for bit in _flags():
+        if opt.enableflags & int(bit):
             yield f"option flag {bit.name[7:].lower()} (enable bit {bit.name})"
+
+
+def _flags() -> Iterator[Any]:
+    """The bits of optional features that are refused."""
+    known = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    for bit in {int(bit): bit for bit in mujoco.mjtEnableBit.__members__.values()}.values():
+        if bit.name != "mjNENABLE" and not int(bit) & known:
+            yield bit
+
+
+def document() -> str:
+    """What is refused, as a table for the documentation."""
+    rows = [(row.element, row.attribute + (f" ({row.values})" if row.values else "")) for row in REFUSALS]
+    rows += [("option", "integrator (discrete)"), ("option", "flag nativeccd, if disabled")]
+    rows += [("option", f"flag {bit.name[7:].lower()}, if enabled") for bit in _flags()]
+    elements = dict.fromkeys(element for element, _ in rows)
+    listed = {e: ", ".join(attribute for element, attribute in rows if element == e) for e in elements}
+    return "| element | what |\n|---|---|\n" + "\n".join(f"| {e} | {what} |" for e, what in listed.items())
