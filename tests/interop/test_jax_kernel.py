@@ -109,11 +109,14 @@ def test_second_derivatives_in_any_order():
         [
             lambda f: jax.hessian(loss(f), argnums=(0, 1)),
             lambda f: jax.grad(lambda x, w: (jax.grad(loss(f))(x, w) * w).sum(), argnums=(0, 1)),
+            lambda f: jax.grad(lambda x, w: jax.jvp(lambda a: f(a, 2.0, w), (x,), (w * x,))[1].sum(), argnums=(0, 1)),
         ],
         X, W,
     )  # fmt: skip
     with pytest.raises(wp.KernelGradientError, match="derivative of kernel couple"):
         jax.jacfwd(jax.hessian(loss(own)))(X, W)
+    with pytest.raises(wp.KernelGradientError, match="by forward mode alone"):
+        jax.jacfwd(jax.jacfwd(lambda x: own(x, 2.0, W)))(X)
 
 
 def test_batches_nest_with_derivatives():

@@ -1,7 +1,8 @@
 """Launches as primitives of JAX: what JAX must know to trace, differentiate, batch and compile them.
 
-There are four: ``launch``; ``tangent``, which is linear in the tangents of operands; ``adjoint``, its transpose; and
+There are five: ``launch``; ``tangent``, which is linear in the tangents of operands; ``adjoint``, its transpose; and
 ``second``, how the adjoint changes, which is its own transpose, as second derivatives may be taken in either order.
+``bend``, how the tangent program changes, only has a transpose, which is ``second`` as well.
 So ``jax.jvp`` runs the kernel and its tangent program, ``jax.grad`` the kernel and its adjoint, and ``jax.vmap`` gives
 each of them one more axis, over which the machine code repeats the launch.
 """
@@ -19,12 +20,13 @@ from .xla import Level
 
 
 class Primitives(NamedTuple):
-    """The four primitives."""
+    """The primitives."""
 
     launch: Any
     tangent: Any
     adjoint: Any
     second: Any
+    bend: Any
 
 
 @cache
@@ -39,6 +41,7 @@ def primitives() -> Primitives:
         (made.tangent, _tangent_shapes, _tangent_lowered, _tangent_fixed),
         (made.adjoint, _adjoint_shapes, _adjoint_lowered, _adjoint_fixed),
         (made.second, _second_shapes, _second_lowered, _second_fixed),
+        (made.bend, _bend_shapes, _bend_lowered, _bend_fixed),
     ):
         p.multiple_results = True
         p.def_impl(_implementation(xla, p))
@@ -52,6 +55,7 @@ def primitives() -> Primitives:
     ad.primitive_jvps[made.second] = _second_jvp
     ad.primitive_transposes[made.adjoint] = _adjoint_transpose
     ad.primitive_transposes[made.second] = _second_transpose
+    ad.primitive_transposes[made.bend] = _bend_transpose
     return made
 
 
@@ -79,6 +83,10 @@ def _adjoint_shapes(call: Call, active: tuple[int, ...], given: tuple[int, ...])
 
 def _second_shapes(call: Call, active: tuple[int, ...], **params: Any) -> Sequence[Slot]:
     return [call.operands[k] for k in active]
+
+
+def _bend_shapes(call: Call, active: tuple[int, ...], moved: tuple[int, ...]) -> Sequence[Slot]:
+    return call.float_results
 
 
 def _abstract(shapes: Callable[..., Sequence[Slot]]) -> Callable[..., Any]:
@@ -140,6 +148,13 @@ def _second_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowe
     return call.second(batch=batch, **params)
 
 
+def _bend_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowered:
+    raise KernelGradientError(
+        f"JAX asks for the second derivative of kernel {call.key} by forward mode alone",
+        hint="take the gradient first or last: jax.jacfwd(jax.grad(f)), or jax.grad of what jax.jvp gives",
+    )
+
+
 def _lowering(lower: Callable[..., Lowered]) -> Callable[..., Any]:
     def rule(ctx: Any, *operands: Any, batch: tuple[Level, ...], call: Call, **params: Any) -> Any:
         made = lower(batch, call, **params)
@@ -176,6 +191,10 @@ def _second_fixed(
     behind = first + len(moved)
     tangents = [first + n for n, k in enumerate(moved) if call.operands[k].role == INOUT]
     return [*own, *tangents, *range(behind, behind + len(given) + len(dotted))]
+
+
+def _bend_fixed(call: Call, active: tuple[int, ...], moved: tuple[int, ...]) -> list[int]:
+    return _tangent_fixed(call, (*active, *moved))
 
 
 def _batcher(p: Any, fixed: Callable[..., list[int]]) -> Callable[..., Any]:
@@ -227,23 +246,51 @@ def _launch_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, 
 
 
 def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """A tangent program is linear in its tangents; of what it is at other operands there is no derivative."""
-    call, active = params["call"], params["active"]
-    first = len(call.operands)
-    if any(not _is_zero(t) for t in tangents[:first]):
-        raise KernelGradientError(
-            f"JAX asks for the second derivative of kernel {call.key} in forward mode",
-            hint="take it of the gradient: jax.jvp of jax.grad, or jax.jacfwd(jax.grad(f))",
-        )
-    p = primitives().tangent
-    results = p.bind(*primals, **params)
+    """A tangent program is linear in its tangents, and changes with the other operands."""
+    call, active, batch = params["call"], params["active"], params["batch"]
+    first, made = len(call.operands), primitives()
+    results = made.tangent.bind(*primals, **params)
+    sums = []
     live = [n for n in range(len(active)) if not _is_zero(tangents[first + n])]
-    if not live:
+    if live:
+        own = _flagged(batch, lambda flags: [*flags[:first], *[flags[first + n] for n in live]])
+        sums.append(made.tangent.bind(*primals[:first], *[tangents[first + n] for n in live], call=call, batch=own,
+                                      active=tuple([active[n] for n in live])))  # fmt: skip
+    moved = tuple([k for k in range(first) if not _is_zero(tangents[k])])
+    if moved:
+        more = _flagged(batch, lambda flags: [*flags, *[flags[k] for k in moved]])
+        sums.append(made.bend.bind(*primals, *[tangents[k] for k in moved], call=call, active=active, moved=moved,
+                                   batch=more))  # fmt: skip
+    if not sums:
         return results, [_zero(x) for x in results]
-    batch = _flagged(params["batch"], lambda flags: [*flags[:first], *[flags[first + n] for n in live]])
-    moved = p.bind(*primals[:first], *[tangents[first + n] for n in live], call=call, batch=batch,
-                   active=tuple([active[n] for n in live]))  # fmt: skip
-    return results, moved
+    return results, [sum(parts[1:], parts[0]) for parts in zip(*sums)]
+
+
+def _bend_transpose(
+    cotangents: Sequence[Any], *operands: Any, call: Call, active: tuple[int, ...], moved: tuple[int, ...],
+    batch: tuple[Level, ...],
+) -> list[Any]:  # fmt: skip
+    behind = len(call.operands) + len(active)
+    given = tuple([k for k, ct in enumerate(cotangents) if not _is_zero(ct)])
+    if not given:
+        return [*[None] * behind, *[_zero_like(x) for x in operands[behind:]]]
+    if any(call.operands[k].role == VALUE for k in moved):
+        raise KernelGradientError(f"JAX asks for a second derivative of kernel {call.key} by a number")
+    values = [cotangents[k] for k in given]
+    more = _flagged(batch, lambda flags: [*flags[:behind], *[True] * len(given)])
+    grads = primitives().second.bind(
+        *varying_alike([*operands[:behind], *values]), call=call, active=moved, given=given, moved=active,
+        dotted=(), batch=more)  # fmt: skip
+    return [*[None] * behind, *_summed(grads, batch, behind)]
+
+
+def _summed(grads: Sequence[Any], batch: tuple[Level, ...], first: int) -> list[Any]:
+    """Gradients of the operands from number ``first`` on: what all elements of a batch share has their sum."""
+    found = []
+    for n, grad in enumerate(grads):
+        axes = tuple([at for at, level in enumerate(batch) if not level.flags[first + n]])
+        found.append(jax().numpy.sum(grad, axis=axes) if axes else grad)
+    return found
 
 
 def _tangent_transpose(
@@ -260,11 +307,7 @@ def _tangent_transpose(
     for k in active:
         if k not in grads:
             grads[k] = _value_gradient(primals, cts, call, k, batch)
-    summed = []
-    for n, k in enumerate(active):  # an operand that all elements of a batch share has the sum of their gradients
-        axes = tuple([at for at, level in enumerate(batch) if not level.flags[first + n]])
-        summed.append(jax().numpy.sum(grads[k], axis=axes) if axes else grads[k])
-    return [*none, *summed]
+    return [*none, *_summed([grads[k] for k in active], batch, first)]
 
 
 def _zero_like(x: Any) -> Any:
@@ -419,9 +462,6 @@ def _second_transpose(
     turned = primitives().second.bind(
         *varying_alike([*primals, *directions, *cts]), call=call, active=moved, given=given, moved=along, dotted=(),
         batch=behind)  # fmt: skip
-    summed = []
-    for n, grad in enumerate(turned):
-        axes = tuple([at for at, level in enumerate(batch) if not level.flags[first + n]])
-        summed.append(jax().numpy.sum(grad, axis=axes) if axes else grad)
+    summed = _summed(turned, batch, first)
     ahead = _moved(primals, call, along, directions, batch) if dotted else []
     return [*[None] * first, *summed, *[None] * len(given), *[ahead[k] for k in dotted]]
