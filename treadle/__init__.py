@@ -90,7 +90,8 @@ _ERRORS = {  # how programs written for Warp name what a refused program raises
 }  # fmt: skip
 _MODULES = {"types": "types", "utils": "utils", "autograd": "autograd", "mujoco": "mujoco",
             "sparse": "sparse", "fem": "fem", "optim": "optim",
-            "context": "compat.context",  # as older programs say
+            # as older programs say
+            "context": "compat.context", "torch": "compat.torch", "jax": "compat.jax", "jax_experimental": "compat.jax",
             "_src": "compat"}  # fmt: skip
 _CONSTANTS = {
     "pi": 3.14159265358979323846, "tau": 6.28318530717958647693, "e": 2.71828182845904523536,

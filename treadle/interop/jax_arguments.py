@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.errors import LaunchTypeError
 from ..lang.kernel import bind_one
+from ..lang.reverse import copy_struct
 from ..runtime.array import array
 from ..runtime.elements import Element, element_of
 from ..runtime.packing import packer
@@ -44,6 +45,8 @@ def bind(signature: Signature, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
             found.append(_value(name, t, arg, where))
         else:
             value, own = bind_one(arg, t, name, signature.key)
+            if isinstance(own, Struct) and not isinstance(own, Indexed):
+                value = copy_struct(value)  # it stays what it is now, and keeps its arrays
             found.append((Slot(name, own, STATIC, value=value), None))
     return found
 

@@ -77,12 +77,24 @@ def _module(rest: str) -> ModuleType:
     found: Any = importlib.import_module(_OURS)
     for part in parts:
         try:
-            found = getattr(found, part)
+            found = _inside(found, part)
         except AttributeError as error:
             raise ModuleNotFoundError(f"no module {_ALIAS}.{rest}: {error}", name=f"{_ALIAS}.{rest}") from None
     if not isinstance(found, ModuleType):
         raise ModuleNotFoundError(f"{_ALIAS}.{rest} is no module", name=f"{_ALIAS}.{rest}")
     return found
+
+
+def _inside(module: Any, part: str) -> Any:
+    """What is called ``part`` in a module: an attribute, or a module below it under another name than ours."""
+    try:
+        return getattr(module, part)
+    except AttributeError:
+        try:
+            return importlib.import_module(f"{module.__name__}.{part}")
+        except ModuleNotFoundError:
+            pass
+        raise
 
 
 class _Loader(Loader):

@@ -3,8 +3,9 @@
 from ..answers import answers
 
 _ROOMS = {
-    "interop.jax_kernel": "jax_kernel JaxModulePreloadMode FfiKernel=JaxKernel",
-    "interop.jax_callable": "jax_callable JaxCallableGraphMode FfiCallable=JaxCallable clear_jax_callable_graph_cache "
+    "interop.jax_kernel": "jax_kernel JaxModulePreloadMode ModulePreloadMode=JaxModulePreloadMode FfiKernel=JaxKernel",
+    "interop.jax_callable": "jax_callable JaxCallableGraphMode GraphMode=JaxCallableGraphMode FfiCallable=JaxCallable "
+                            "clear_jax_callable_graph_cache "
                             "JAX_CALLABLE_DEFAULT_GRAPH_CACHE_MAX=GRAPH_CACHE_MAX",
 }  # fmt: skip
 
