@@ -154,6 +154,7 @@ class Data(Fields):
     solver_p = scratch("real", "nworld nv", "direction of the next step")
     solver_Mp = scratch("real", "nworld nv", "mass matrix times that")
     solver_diag = scratch("real", "nworld nv", "1 / diagonal of the Hessian's factor")
+    solver_rows = scratch("real", "nworld 4 nv", "rows that enter the Hessian together")
     solver_H = scratch("real", "nworld nH", "Hessian and its factor: rows up to the diagonal (Newton)")
     solver_jar = scratch("real", "nworld njmax", "accelerations of constraints, less the reference")
     solver_jv = scratch("real", "nworld njmax", "how they change along the direction")
@@ -178,7 +179,6 @@ class Data(Fields):
     qacc_integrated = scratch("real", "nworld nv", "acceleration over the step, by the integrator")
 
     qDeriv = scratch("real", "nworld nD", "how smooth forces change with qvel (implicit integrators)")
-    deriv_damping = scratch("real", "nworld nv", "what dampers of joints contribute to its diagonal")
     qLU = scratch("real", "nworld nD", "factors of the mass matrix less the step times qDeriv (implicit)")
     deriv_vel = scratch("spatial", "nworld nbody", "how velocities of bodies change with one of qvel")
     deriv_acc = scratch("spatial", "nworld nbody", "how their accelerations at qacc = 0 change")

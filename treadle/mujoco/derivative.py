@@ -73,12 +73,10 @@ def _passive(real: Any) -> dict[str, wp.Kernel]:
         tendon_damping: wp.array2d(dtype=real), tendon_dampingpoly: wp.array2d(dtype=vec2),
         D_rowadr: ints, D_rownnz: ints, D_colind: ints, D_diag: ints, ten_J_rownnz: ints, ten_J_rowadr: ints,
         ten_J_colind: ints, ten_J: wp.array2d(dtype=real), ten_velocity: wp.array2d(dtype=real),
-        qvel: wp.array2d(dtype=real), deriv_damping: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
+        qvel: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Dampers of joints and tendons; the first to write qDeriv."""
         w = wp.tid()
-        for i in range(dof_jntid.shape[0]):
-            deriv_damping[w, i] = real(0.0)
         for e in range(D_colind.shape[0]):
             qDeriv[w, e] = real(0.0)
         if (opt_disableflags & DAMPER) == 0:
@@ -91,8 +89,7 @@ def _passive(real: Any) -> dict[str, wp.Kernel]:
                     w, j, jnt_actuatorid[j], False,
                     actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
-                deriv_damping[w, i] = -poly_slope(k, growth, wp.abs(qvel[w, i]))
-                qDeriv[w, D_rowadr[i] + D_diag[i]] = deriv_damping[w, i]
+                qDeriv[w, D_rowadr[i] + D_diag[i]] = -poly_slope(k, growth, wp.abs(qvel[w, i]))
             for n in range(tendon_actuatorid.shape[0]):
                 k = tendon_damping[row(w, tendon_damping), n] + added(
                     w, n, tendon_actuatorid[n], True, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
@@ -195,8 +192,9 @@ def _bias(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def deriv_bias(
         body_parentid: ints, body_jntadr: ints, body_jntnum: ints, body_isdofancestor: ints2, jnt_type: ints,
-        jnt_dofadr: ints, dof_bodyid: ints, D_rowadr: ints, D_rownnz: ints, D_colind: ints, D_mirror: ints,
-        qvel: wp.array2d(dtype=real), cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
+        jnt_dofadr: ints, dof_bodyid: ints, body_floats: ints,
+        D_rowadr: ints, D_rownnz: ints, D_colind: ints, D_mirror: ints, qvel: wp.array2d(dtype=real),
+        cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
         cdof_dot: wp.array2d(dtype=spatial), cvel: wp.array2d(dtype=spatial),
         deriv_vel: wp.array2d(dtype=spatial), deriv_acc: wp.array2d(dtype=spatial),
         deriv_frc: wp.array2d(dtype=spatial), qDeriv: wp.array2d(dtype=real),
@@ -204,18 +202,20 @@ def _bias(real: Any) -> dict[str, wp.Kernel]:
         """Coriolis and centrifugal forces: recursive Newton-Euler, differentiated by each velocity in turn.
 
         What a velocity changes is the motion of the bodies that it moves, and the forces on these and their ancestors.
+        Bodies that float freely are left out: `implicit_steps` solves them by themselves.
         """
         w = wp.tid()
         nbody = body_parentid.shape[0]
         zero = real(0.0)
         none = spatial(zero, zero, zero, zero, zero, zero)
         for k in range(dof_bodyid.shape[0]):
+            counted = body_floats[dof_bodyid[k]] == 0
             for b in range(nbody):
                 deriv_vel[w, b] = none
                 deriv_acc[w, b] = none
                 deriv_frc[w, b] = none
             for b in range(dof_bodyid[k], nbody):
-                if body_isdofancestor[b, k] != 0:
+                if counted and body_isdofancestor[b, k] != 0:
                     p = body_parentid[b]
                     vel = deriv_vel[w, p]
                     acc = deriv_acc[w, p]

@@ -326,21 +326,27 @@ def _derivative(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def deriv_fluid(
         symmetric: bool, opt_density: wp.array(dtype=real), opt_viscosity: wp.array(dtype=real),
-        opt_wind: wp.array(dtype=vec3), body_rootid: ints, body_isdofancestor: ints2, body_geomadr: ints,
-        body_geomnum: ints, body_swims: ints, body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        opt_wind: wp.array(dtype=vec3), body_rootid: ints, body_isdofancestor: ints2, body_floats: ints,
+        body_geomadr: ints, body_geomnum: ints, body_swims: ints,
+        body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
         geom_type: ints, geom_size: wp.array2d(dtype=vec3), geom_fluid: wp.array2d(dtype=real),
         D_rowadr: ints, D_rownnz: ints, D_colind: ints,
         xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33), geom_xpos: wp.array2d(dtype=vec3),
         geom_xmat: wp.array2d(dtype=mat33), subtree_com: wp.array2d(dtype=vec3), cvel: wp.array2d(dtype=spatial),
         cdof: wp.array2d(dtype=spatial), qDeriv: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """What the medium adds to qDeriv; ``symmetric``: half of that and half of its transpose."""
+        """What the medium adds to qDeriv, but for bodies that float freely (`drag_on_body`).
+
+        ``symmetric``: half of that and half of its transpose.
+        """
         w = wp.tid()
         density = opt_density[row(w, opt_density)]
         viscosity = opt_viscosity[row(w, opt_viscosity)]
         wind = opt_wind[row(w, opt_wind)]
         for b in range(1, body_rootid.shape[0]):
             mass = body_mass[row(w, body_mass), b]
+            if body_floats[body_rootid[b]] != 0:
+                mass = real(0.0)
             centre = subtree_com[w, body_rootid[b]]
             if body_swims[b] != 0:
                 for g in range(body_geomadr[b], body_geomadr[b] + body_geomnum[b]):

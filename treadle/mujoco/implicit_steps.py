@@ -175,7 +175,7 @@ def _free_bodies(real: Any, wet: bool) -> wp.Kernel:
         xipos: wp.array2d(dtype=vec3), ximat: wp.array2d(dtype=mat33), geom_xpos: wp.array2d(dtype=vec3),
         geom_xmat: wp.array2d(dtype=mat33), cvel: wp.array2d(dtype=spatial), cdof: wp.array2d(dtype=spatial),
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, M: wp.array2d(dtype=real),
-        deriv_damping: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
+        D_rowadr: ints, D_rownnz: ints, D_colind: ints, qDeriv: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
         xpos: wp.array2d(dtype=vec3), xmat: wp.array2d(dtype=mat33),
         subtree_com: wp.array2d(dtype=vec3), crb: wp.array2d(dtype=inertia),
         qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
@@ -206,7 +206,9 @@ def _free_bodies(real: Any, wet: bool) -> wp.Kernel:
                         A[r, c] = A[r, c] + M[w, e]
                         if c != r:
                             A[c, r] = A[c, r] + M[w, e]
-                    A[r, r] = A[r, r] - h * deriv_damping[w, i]
+                    for e in range(D_rowadr[i], D_rowadr[i] + D_rownnz[i]):
+                        c = D_colind[e] - first
+                        A[r, c] = A[r, c] - h * qDeriv[w, e]
                     rhs[r] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
                 x = solve(A, rhs)
                 for r in range(6):
