@@ -209,11 +209,14 @@ def beyond(lines: Iterable[Line], bound: float) -> list[Line]:
     return [line for line in lines if line.error > bound]
 
 
+_SOLVED = ("qacc", "qfrc_constraint", "qacc_warmstart")  # what the solver finds
+
+
 def bound(line: Line, dtype: Any) -> float | None:
     """The error that a line may have; None where single precision cannot be compared: after the solver."""
     if dtype is wp.float64:
-        return 1e-6 if line.stage in ITERATED or line.stage == "step" else 1e-9
-    if line.stage in ITERATED or line.field in ("qacc", "qfrc_constraint", "qacc_warmstart"):
+        return 1e-6 if line.stage in (*ITERATED, "step") or line.field in _SOLVED else 1e-9
+    if line.stage in ITERATED or line.field in _SOLVED:
         return None
     return 1e-3 if line.stage == "step" else 1e-4
 

@@ -197,7 +197,7 @@ def value_of(mjm: mujoco.MjModel, mjd: mujoco.MjData, name: str) -> np.ndarray |
     if name == "efc_J":
         dense = np.zeros((mjd.nefc, mjm.nv))
         if not mujoco.mj_isSparse(mjm):
-            return np.reshape(mjd.efc_J, dense.shape)
+            return np.reshape(mjd.efc_J[: dense.size], dense.shape)
         mujoco.mju_sparse2dense(dense, mjd.efc_J, mjd.efc_J_rownnz, mjd.efc_J_rowadr, mjd.efc_J_colind)
         return dense
     if name in ("contact_geom1", "contact_geom2"):
