@@ -39,7 +39,7 @@ def convex(real: Any) -> SimpleNamespace:
     facing = q.facing
     double = real is wp.float64
     digits = 1e-12 if double else 1e-6  # of a length, what the polytope leaves to rounding
-    coarse = 1e-6 if double else 1e-4  # of a length, how near to a curved surface the polytope is when polishing begins
+    coarse = 1e-7 if double else 1e-5  # of a length, how near to a curved surface the polytope is when polishing begins
 
     @wp.func(inline=True)
     def between(

@@ -84,10 +84,13 @@ def gather_kernel(real: Any) -> wp.Kernel:
                 rub = larger(geom_priority[g1], geom_priority[g2], geom_friction[q, g1], geom_friction[q, g2])
                 friction = vec5(rub[0], rub[0], rub[1], rub[2], rub[2])
                 dim = wp.max(geom_condim[g1], geom_condim[g2])
-                if geom_priority[g1] != geom_priority[g2]:
-                    dim = wp.where(geom_priority[g1] > geom_priority[g2], geom_condim[g1], geom_condim[g2])
+                if geom_priority[g1] > geom_priority[g2]:
+                    dim, solref = geom_condim[g1], geom_solref[r, g1]
+                elif geom_priority[g1] < geom_priority[g2]:
+                    dim, solref = geom_condim[g2], geom_solref[r, g2]
             if overridden != 0:
                 solref, solimp = opt_o_solref[row(w, opt_o_solref)], opt_o_solimp[row(w, opt_o_solimp)]
+                solreffriction = solref
                 friction = opt_o_friction[row(w, opt_o_friction)]
             for e in range(5):
                 friction[e] = wp.max(friction[e], least)

@@ -2,7 +2,7 @@
 
 The list is static. It holds what passes MuJoCo's filters (documentation, "Computation", Collision: selection): explicit
 pairs always; of others those whose types of contact meet and whose bodies are neither welded together, nor (below the
-world) parent and child, nor excluded. Its order is that of MuJoCo's contacts.
+world) parent and child, nor both immovable, nor excluded. Its order is that of MuJoCo's contacts.
 """
 
 from __future__ import annotations
@@ -136,6 +136,8 @@ def _bodies_meet(mjm: mujoco.MjModel, b1: int, b2: int) -> bool:
     """Whether the filters of bodies let geoms of ``b1`` and ``b2`` collide."""
     weld1, weld2 = mjm.body_weldid[b1], mjm.body_weldid[b2]
     if weld1 == weld2 or not (mjm.body_geomnum[b1] and mjm.body_geomnum[b2]):
+        return False
+    if mjm.body_treeid[b1] < 0 and mjm.body_treeid[b2] < 0:  # nothing can move either (mocap bodies, the world)
         return False
     if (b1 << 16) + b2 in mjm.exclude_signature:
         return False

@@ -1,0 +1,93 @@
+"""Contacts of every two kinds of geoms in random poses are MuJoCo's."""
+
+from functools import cache
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+from tests.mujoco.collision import poses
+from treadle.mujoco.collision.pairs import Pairs
+
+CURVED = ("ellipsoid", "cylinder")
+
+
+@cache
+def compared(dtype: object, aligned: bool) -> dict[tuple[str, str], list[poses.Difference]]:
+    """Differences by kinds of geoms."""
+    mjm = poses.model()
+    states = poses.random_poses(mjm, 64, seed=int(aligned), aligned=aligned)
+    _, d = poses.put(mjm, states, dtype)
+    found = {pair: [] for pair in poses.PAIRS}
+    for difference in poses.differences(d, states):
+        body = mjm.geom_bodyid[min(difference.geoms)]
+        found[poses.PAIRS[(body - 1) // 2]].append(difference)
+    return found
+
+
+def by_formula(pair: tuple[str, str]) -> bool:
+    a, b = (int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")) for kind in pair)
+    mjm = poses.model([pair])
+    assert Pairs.of(mjm).methods in (("convex",), (f"{pair[0]}_{pair[1]}",)) and a <= b
+    return Pairs.of(mjm).methods != ("convex",)
+
+
+FORMULAS = [pair for pair in poses.PAIRS if by_formula(pair)]
+POLYHEDRA = [pair for pair in poses.PAIRS if pair not in FORMULAS and not {*pair} & {*CURVED}]
+SMOOTH = [pair for pair in poses.PAIRS if pair not in FORMULAS and pair not in POLYHEDRA]
+
+
+@pytest.mark.parametrize("aligned", [False, True], ids=["random", "aligned"])
+@pytest.mark.parametrize("pair", FORMULAS, ids="_".join)
+def test_pairs_with_formulas_agree_to_the_last_digits(pair, aligned):
+    found = compared(wp.float64, aligned)[pair]
+    assert len(found) > 20
+    assert max(max(x.dist, x.rest) for x in found) < 1e-9
+
+
+@pytest.mark.parametrize("pair", FORMULAS, ids="_".join)
+def test_pairs_with_formulas_agree_in_single_precision(pair):
+    errors = np.array([max(x.dist, x.rest) for x in compared(wp.float32, False)[pair]])
+    assert (errors < 1e-4).mean() > 0.95  # capsules that are almost parallel turn their contacts faster than they move
+
+
+@pytest.mark.parametrize("aligned", [False, True], ids=["random", "aligned"])
+@pytest.mark.parametrize("pair", POLYHEDRA, ids="_".join)
+def test_depths_and_manifolds_of_polyhedra_agree(pair, aligned):
+    found = compared(wp.float64, aligned)[pair]
+    assert len(found) > 20
+    # Where two faces lie equally well on another, MuJoCo takes the one that its polytope met first.
+    assert np.mean([max(x.dist, x.rest) < 1e-6 for x in found]) > 0.96
+
+
+@pytest.mark.parametrize("pair", POLYHEDRA, ids="_".join)
+def test_depths_and_manifolds_of_polyhedra_agree_in_single_precision(pair):
+    assert np.mean([max(x.dist, x.rest) < 1e-4 for x in compared(wp.float32, False)[pair]]) > 0.95
+
+
+@pytest.mark.parametrize("pair", SMOOTH, ids="_".join)
+def test_depths_of_curved_geoms_agree(pair):
+    found = compared(wp.float64, False)[pair]
+    assert len(found) > 20
+    # The normal of MuJoCo's polytope is good to the root of its tolerance, ours is polished.
+    assert np.mean([x.dist < 1e-6 for x in found]) > 0.94
+    assert np.mean([x.rest < 1e-4 for x in found]) > 0.9
+
+
+@pytest.mark.parametrize("pair", SMOOTH, ids="_".join)
+def test_depths_of_curved_geoms_agree_in_single_precision(pair):
+    assert np.mean([x.dist < 1e-4 for x in compared(wp.float32, False)[pair]]) > 0.94
+
+
+def test_depths_are_never_more_than_mujoco_found():
+    """Depth is the least way out: where the engines differ, ours is the shorter one."""
+    mjm = poses.model([("ellipsoid", "ellipsoid"), ("sphere", "ellipsoid"), ("ellipsoid", "box")])
+    states = poses.random_poses(mjm, 64, seed=7)
+    _, d = poses.put(mjm, states, wp.float64)
+    dist, geoms, count = (d.field(name).numpy() for name in ("contact_dist", "contact_geom1", "ncon"))
+    for w, mjd in enumerate(states):
+        assert count[w] == mjd.ncon
+        for c in mjd.contact:
+            ours = dist[w, : count[w]][geoms[w, : count[w]] == c.geom[0]]
+            assert len(ours) == 1 and ours[0] >= c.dist - 1e-6
