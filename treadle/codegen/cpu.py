@@ -131,31 +131,36 @@ def way_of_sums(func: Func, order: str) -> dict[str, float]:
 
 
 _ROUNDS = 32  # assumed of a loop that does not say
+_COSTS = {"const": 0, "load": 4, "store": 4, "atomic": 4}  # of an op; of all others 1
 
 
 def weight(func: Func, width: int, lanewise: Collection[Op] = ()) -> float:
     """Rough nanoseconds a thread, for the question whether a launch is worth waking the workers. ``lanewise``: what is
     done lane after lane."""
+    return round(0.4 * _work(func.body, {}, width if lanewise else 1, lanewise) / width, 2)
 
-    known: dict[Value, int] = {}
 
-    def count(block: Block, factor: float) -> float:
-        known.update((r, op.attrs["value"]) for op in block.ops if op.name == "const" for r in op.results)
-        total = 0.0
-        for op in block.ops:
-            cost = 0 if op.name == "const" else 4 if op.name in ("load", "store", "atomic") else 1
-            total += factor * cost * (width if op in lanewise else 1)
-            deeper = factor * (rounds(op) if op.name in ("for", "while") else 1)
-            total += sum(count(region, deeper) for region in op.regions)
-            if op.name == "call":
-                total += count(op.attrs["func"].body, factor)
-        return total
+def _work(block: Block, known: dict[Value, int], width: int, lanewise: Collection[Op]) -> float:
+    """The ops of ``block``, by their costs. ``known``: constants that have been met."""
+    total = 0.0
+    for op in block.ops:
+        name = op.name
+        if name == "const":
+            known[op.results[0]] = op.attrs["value"]
+            continue
+        total += _COSTS.get(name, 1) * (width if op in lanewise else 1)
+        if op.regions:
+            rounds = _rounds(op, known) if name in ("for", "while") else 1
+            total += rounds * sum([_work(region, known, width, lanewise) for region in op.regions])
+        elif name == "call":
+            total += _work(op.attrs["func"].body, known, width, lanewise)
+    return total
 
-    def rounds(op: Op) -> int:
-        bounds = [known.get(a) for a in op.args[:3]] if op.name == "for" else [None]
-        return len(range(*bounds)) if None not in bounds and bounds[2] else _ROUNDS
 
-    return round(0.4 * count(func.body, 1.0) / width, 2)
+def _rounds(op: Op, known: dict[Value, int]) -> int:
+    """How often a loop runs, at a guess."""
+    bounds = [known.get(a) for a in op.args[:3]] if op.name == "for" else [None]
+    return len(range(*bounds)) if None not in bounds and bounds[2] else _ROUNDS
 
 
 LARGE = 1000  # lines of text from which on a kernel is long straight code, which LLVM polishes in vain

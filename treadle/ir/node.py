@@ -55,6 +55,7 @@ class Block:
     params: tuple[Value, ...] = ()
     ops: tuple[Op, ...] = ()
     yields: tuple[Value, ...] = ()
+    flat: tuple[Op, ...] | None = field(default=None, init=False, repr=False)  # for `ir.walk.ops_of` alone
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ..types.core import Scalar
 from .node import Block, Func, Op, Value
@@ -43,17 +43,23 @@ def with_body(func: Func, body: Block) -> Func:
     return Func(func.name, func.kind, func.params, body, func.signature, func.names, func.facts, func.span)
 
 
-def ops_of(block: Block) -> Iterator[Op]:
-    """Every op in ``block`` and the regions below, outer before inner, in order."""
-    stack = [iter(block.ops)]
-    while stack:
-        for op in stack[-1]:
-            yield op
-            if op.regions:
-                stack.extend([iter(region.ops) for region in reversed(op.regions)])
-                break
-        else:
-            stack.pop()
+def ops_of(block: Block) -> tuple[Op, ...]:
+    """Every op in ``block`` and the regions below, outer before inner, in order. Passes ask again and again, so blocks
+    remember it."""
+    flat = block.flat
+    if flat is None:
+        found: list[Op] = []
+        stack = [iter(block.ops)]
+        while stack:
+            for op in stack[-1]:
+                found.append(op)
+                if op.regions:
+                    stack.extend([iter(region.ops) for region in reversed(op.regions)])
+                    break
+            else:
+                stack.pop()
+        flat = block.flat = tuple(found)
+    return flat
 
 
 def uses_of(block: Block) -> Counter[Value]:
@@ -85,35 +91,37 @@ def with_functions(op: Op, change: Callable[[Func], Func]) -> Op:
     return Op(op.name, op.args, op.results, attrs, op.regions, op.span)
 
 
-def callees(func: Func) -> Iterator[Func]:
+def callees(func: Func) -> list[Func]:
     """The distinct functions ``func`` calls, directly or not, and the rules of its calls; each after those it calls
     itself."""
-    seen: set[int] = set()
+    found: list[Func] = []
+    _gather(func, set(), found)
+    return found
 
-    def visit(f: Func) -> Iterator[Func]:
-        for op in ops_of(f.body):
-            for callee in functions_of(op) if op.name == "call" else ():
-                if id(callee) not in seen:
-                    seen.add(id(callee))
-                    yield from visit(callee)
-                    yield callee
 
-    yield from visit(func)
+def _gather(func: Func, seen: set[Func], found: list[Func]) -> None:
+    for op in ops_of(func.body):
+        for callee in functions_of(op) if op.name == "call" else ():
+            if callee not in seen:
+                seen.add(callee)
+                _gather(callee, seen, found)
+                found.append(callee)
 
 
 def captured(op: Op) -> set[Value]:
     """Values from outside that the regions of ``op`` read."""
     free: set[Value] = set()
-
-    def visit(block: Block, known: set[Value]) -> None:
-        known = known | set(block.params)
-        for inner in block.ops:
-            free.update(a for a in inner.args if a not in known)
-            for region in inner.regions:
-                visit(region, known)
-            known.update(inner.results)
-        free.update(y for y in block.yields if y not in known)
-
     for region in op.regions:
-        visit(region, set())
+        _outside(region, set(), free)
     return free
+
+
+def _outside(block: Block, known: set[Value], free: set[Value]) -> None:
+    """Add to ``free`` what ``block`` reads and neither makes nor finds in ``known``."""
+    known = known | set(block.params)
+    for op in block.ops:
+        free.update([a for a in op.args if a not in known])
+        for region in op.regions:
+            _outside(region, known, free)
+        known.update(op.results)
+    free.update([y for y in block.yields if y not in known])

@@ -34,13 +34,11 @@ class _Sharer:
 
     def block(self, block: Block) -> Block:
         env, seen, out, added, pure = self.env, self.seen, [], [], ops.OPS
+        untouched = env.keys().isdisjoint
         for op in block.ops:
-            if env:
-                for a in op.args:
-                    if a in env:
-                        args = tuple([env.get(a, a) for a in op.args])
-                        op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
-                        break
+            if not untouched(op.args):
+                args = tuple([env.get(a, a) for a in op.args])
+                op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
             name = op.name
             if pure[name].pure:
                 key = (name, op.args, op.results[0].type, _attributes(op.attrs) if op.attrs else None)

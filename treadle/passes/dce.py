@@ -30,6 +30,9 @@ def _effect(op: Op) -> bool:
     return info.writes or info.orders or op.name == "check"
 
 
+_OWN_WAYS = frozenset(("for", "while", "if", "push", "record", "pop", "recall", "local"))  # ops whose needs are special
+
+
 class _Sweeper:
     """Marks what is needed, from effects backwards; then rebuilds blocks with that alone.
 
@@ -130,7 +133,7 @@ class _Sweeper:
         if op in self.needed:
             return
         self.needed.add(op)
-        match op.name:
+        match op.name if op.name in _OWN_WAYS else "":
             case "for":
                 self.mark(op.args[:3])
                 if op.attrs.get("stays"):
@@ -151,6 +154,8 @@ class _Sweeper:
         if op is None:
             return  # a parameter of the function
         self.need(op)
+        if op.name not in _OWN_WAYS:
+            return
         match op.name:
             case "if":
                 i = op.results.index(v)

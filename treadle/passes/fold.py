@@ -16,7 +16,7 @@ from ..ir.walk import ops_of
 from ..types.core import Scalar, b1
 from .rewrite import Rewriter, Rule, rewrite
 
-__all__ = ["fold"]
+__all__ = ["fold", "folding"]
 
 
 def fold(func: Func) -> Func:
@@ -25,11 +25,16 @@ def fold(func: Func) -> Func:
     An identity on floats is used only if it is exact for every value: ``x*1``, ``x-0``, ``x/8`` as ``x*0.125``;
     neither ``x*0`` (NaN, signs) nor ``x+0`` (-0.0). A NaN may become another NaN.
     """
+    with np.errstate(all="ignore"):
+        return rewrite(func, folding(func))
+
+
+def folding(func: Func) -> dict[str, Rule]:
+    """The rules of this pass, those for all primitives of ``func`` among them."""
     for name in {op.name for op in ops_of(func.body)} - _RULES.keys() - STRUCTURAL:
         if OPS[name].pure:
             _RULES[name] = _primitive(name)
-    with np.errstate(all="ignore"):
-        return rewrite(func, _RULES)
+    return _RULES
 
 
 Identity = Callable[[Rewriter, Op, list[Any]], "Value | None"]

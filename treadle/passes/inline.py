@@ -81,12 +81,11 @@ class _Inliner:
 
     def block(self, block: Block) -> Block:
         env, out = self.env, []
+        untouched = env.keys().isdisjoint
         for op in block.ops:
-            for a in op.args:
-                if a in env:
-                    args = tuple([env.get(a, a) for a in op.args])
-                    op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
-                    break
+            if not untouched(op.args):
+                args = tuple([env.get(a, a) for a in op.args])
+                op = Op(op.name, args, op.results, op.attrs, op.regions, op.span)
             if op.regions:
                 op = with_regions(op, tuple([self.block(r) for r in op.regions]))
             elif op.name == "call":
@@ -138,12 +137,10 @@ def _renumbered(block: Block, sites: dict[int, int]) -> Block:
 
 def _renamed(block: Block, env: dict[Value, Value]) -> Block:
     """``block`` with other values for those from outside."""
-    out = []
+    out, untouched = [], env.keys().isdisjoint
     for op in block.ops:
-        for a in op.args:
-            if a in env:
-                op = Op(op.name, tuple([env.get(a, a) for a in op.args]), op.results, op.attrs, op.regions, op.span)
-                break
+        if not untouched(op.args):
+            op = Op(op.name, tuple([env.get(a, a) for a in op.args]), op.results, op.attrs, op.regions, op.span)
         out.append(with_regions(op, tuple([_renamed(r, env) for r in op.regions])) if op.regions else op)
     return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
 

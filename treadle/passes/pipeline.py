@@ -13,7 +13,6 @@ from .dce import remove_dead
 from .ends import count_from_end
 from .flatten import flatten_cheap
 from .fma import form_fma
-from .fold import fold
 from .gradients import expand_gradients
 from .hoist import hoist_unchanging
 from .inline import inline_small
@@ -21,7 +20,7 @@ from .large import place_large
 from .promote import promote_arrays
 from .room import demand_room
 from .scalarize import scalarize
-from .simplify import simplify
+from .simplify import settle
 from .sink import sink_stores
 from .whole import load_whole
 
@@ -30,7 +29,7 @@ __all__ = ["FINISH", "LOWER", "NORMALIZE", "PREPARE", "RELEASE", "Pass", "run"]
 Pass = Callable[[Func], Func]
 
 NORMALIZE: tuple[Pass, ...] = (
-    expand_gradients, inline_small, count_from_end, fold, simplify, share_common, remove_dead,
+    expand_gradients, inline_small, count_from_end, settle, share_common, remove_dead,
 )  # fmt: skip
 
 # Between the two, in programs that are not checked.
@@ -38,7 +37,7 @@ RELEASE: tuple[Pass, ...] = (drop_asserts,)
 
 # Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
 TAKE_APART: tuple[Pass, ...] = (place_large, scalarize, promote_arrays, form_fma)
-TIDY: tuple[Pass, ...] = (fold, simplify, share_common)
+TIDY: tuple[Pass, ...] = (settle, share_common)
 ARRANGE: tuple[Pass, ...] = (sink_stores, flatten_cheap, hoist_unchanging, remove_dead, mark_bounded, demand_room)
 LOWER: tuple[Pass, ...] = (*TAKE_APART, *TIDY, *ARRANGE)
 

@@ -61,35 +61,33 @@ class Rewriter:
     def block(self, block: Block) -> Block:
         outer, self.out = self.out, []
         out, defs, env, rule_of = self.out, self.defs, self.env, self.rules.get
+        untouched = env.keys().isdisjoint
         for op in block.ops:
-            name = op.name
+            name, results = op.name, op.results
             if name == "const":
-                (r,) = op.results
+                (r,) = results
                 self.consts[r] = op.attrs["value"]
                 defs[r] = op
                 out.append(op)
                 continue
-            if env:
-                for a in op.args:
-                    if a in env:
-                        args = tuple([env.get(a, a) for a in op.args])
-                        op = Op(name, args, op.results, op.attrs, op.regions, op.span)
-                        break
-            self.op = op
+            if not untouched(op.args):
+                op = Op(name, tuple([env.get(a, a) for a in op.args]), results, op.attrs, op.regions, op.span)
             if op.regions:
+                self.op = op
                 rule = self.before.get(name)
                 if rule is not None:
                     rule(self, op)
-                op = self.op = with_regions(op, self.regions(op))
+                op = with_regions(op, self.regions(op))
             rule = rule_of(name)
             if rule is not None:
+                self.op = op
                 values = rule(self, op)
                 if values is not None:
-                    env.update(zip(op.results, values))
+                    env.update(zip(results, values))
                     continue
                 op = self.op
             out.append(op)
-            for r in op.results:
+            for r in results:
                 defs[r] = op
         self.out = outer
         return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
@@ -98,8 +96,9 @@ class Rewriter:
 Rule = Callable[[Rewriter, Op], "tuple[Value, ...] | None"]
 
 
-def rewrite(func: Func, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None,
-            kind: type[Rewriter] = Rewriter) -> Func:
+def rewrite(
+    func: Func, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None, kind: type[Rewriter] = Rewriter
+) -> Func:
     """``func`` with ``rules`` (by op name) applied once, in order of execution."""
     return with_body(func, kind(rules, before).block(func.body))
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from ..builtins.registry import primitive
 from ..ir.node import Block, Func, Op, Value
 from ..types.core import Fixed, Matrix, Type, Vector, b1
+from .fold import folding
 from .rewrite import Rewriter, Rule, rewrite
 
-__all__ = ["simplify"]
+__all__ = ["settle", "simplify"]
 
 
 def simplify(func: Func) -> Func:
@@ -17,6 +20,13 @@ def simplify(func: Func) -> Func:
     or never; hand on past a loop what it does not change."""
     primitive("logical_not")  # known to the IR from here on
     return rewrite(func, _RULES, {"for": _unchanging, "while": _unchanging}, _Knowing)
+
+
+def settle(func: Func) -> Func:
+    """`fold` and `simplify` in one walk: what either finds, the other sees from there on."""
+    primitive("logical_not")
+    with np.errstate(all="ignore"):
+        return rewrite(func, {**folding(func), **_RULES}, {"for": _unchanging, "while": _unchanging}, _Knowing)
 
 
 class _Knowing(Rewriter):
