@@ -232,3 +232,36 @@ def test_settings_that_look_at_launches_leave_captures_alone(monkeypatch):
         in_place(x, loss)
     wp.capture_launch(capture.graph)
     assert x.grad.numpy().any()
+
+
+def test_tapes_of_others_are_told_when_a_graph_runs_not_when_it_is_captured():
+    x, y, s = arr([0.5, -0.25, 1.0]), wp.zeros(3, dtype=float, requires_grad=True), arr([0.0])
+    grid = wp.zeros((2, 3), dtype=float)
+
+    def overwrite():
+        x.fill_(9.0)
+        wp.copy(grid[:, 1], y[:2])
+        wp.launch(turn, dim=3, inputs=[y, 4.0])
+        wp.copy(y[::2], x[1:])
+
+    def record():
+        x.assign([0.5, -0.25, 1.0])
+        with wp.Tape() as tape:
+            wp.copy(y, x)
+            wp.launch(turn, dim=3, inputs=[y, 2.0])
+            wp.launch(squares, dim=3, inputs=[y], outputs=[s])
+        s.grad.fill_(1.0)
+        return tape
+
+    tape = record()
+    tape.backward()
+    expected = x.grad.list()
+    x.grad.zero_()
+    tape = record()
+    with wp.ScopedCapture() as capture:
+        overwrite()
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+    assert x.list() == [9.0] * 3
+    tape.backward()
+    assert x.grad.list() == expected and x.list() == [9.0] * 3

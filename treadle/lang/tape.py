@@ -69,6 +69,7 @@ class Tape:
         self._recorder: Recorder = recorder_for(checkpoint)
         self._functions: list[array] = []  # arrays of record_func
         self._used = False  # whether a backward pass ran since the last reset
+        self._capture: Any = None  # the capture in which it records
 
     def __enter__(self) -> Tape:
         global _current
@@ -76,6 +77,7 @@ class Tape:
             raise KernelGradientError("a tape is recording already; tapes do not nest",
                                       hint="leave its with block first, or pass record_tape=False")  # fmt: skip
         _current = self
+        self._capture = capture.here() if capture.active else None
         watch.watch(self)
         return self
 
@@ -316,14 +318,35 @@ def recording() -> bool:
 
 
 def _others(tape: Tape | None) -> list[Recorder]:
-    """The recorders of the tapes that watch but do not record."""
+    """The recorders of the tapes that watch but do not record. What is captured for a graph has not happened yet, so it
+    concerns the tapes of that capture only; others are told when the graph runs."""
+    now = capture.here() if capture.active else None
     found = [each() for each in watch.watchers]
-    return [t._recorder for t in found if t is not None and t is not tape]
+    return [t._recorder for t in found if t is not None and t is not tape and _concerns(t, now)]
+
+
+def _concerns(tape: Tape, now: Any) -> bool:
+    """Whether ``tape`` looks at what happens in the capture ``now``, or outside of captures."""
+    own = tape._capture
+    return own is now or (now is None and own.ended)
 
 
 def _alone(tape: Tape | None) -> bool:
     """Whether no tape watches but ``tape``, which records."""
     return tape is not None and len(watch.watchers) == 1
+
+
+def _replay(graph: Any, run: Callable[[], Any]) -> Any:
+    """``run()``, a graph, while tapes watch: those that were not recorded in it save what it will overwrite."""
+    tapes = [each() for each in watch.watchers]
+    others = [t._recorder for t in tapes if t is not None and t._capture is not graph.capture and _concerns(t, None)]
+    written = graph.written() if others else []
+    kept = [(r, r.before_foreign(written)) for r in others]
+    try:
+        return run()
+    finally:
+        for recorder, met in kept:
+            recorder.after_foreign(met, written)
 
 
 @contextmanager
@@ -438,4 +461,4 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
         recorder.launched(plan, dims, args)
 
 
-watch.write, watch.launch, watch.run = _host_write, _launch, _run
+watch.write, watch.launch, watch.run, watch.replay = _host_write, _launch, _run, _replay

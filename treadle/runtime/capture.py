@@ -111,6 +111,7 @@ class Capture:
     kept: dict[int, Any] = field(default_factory=dict)  # memory by id
     blocks: list[Block] = field(default_factory=list)
     paused: bool = False
+    ended: bool = False
 
     def __post_init__(self) -> None:
         self.body = self.entries
@@ -255,6 +256,7 @@ def end() -> Capture:
     found = _captures.pop(threading.get_ident(), None)
     if found is None:
         raise CaptureError("no graph is being captured", hint="call wp.capture_begin first")
+    found.ended = True
     _count(-1)
     return found
 
@@ -283,7 +285,7 @@ def pause() -> Capture:
         CaptureError: there is none.
     """
     found = end()
-    found.paused = True
+    found.paused, found.ended = True, False
     return found
 
 

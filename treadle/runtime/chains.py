@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..types.records import ARGS_BYTES, CHUNK_SCRATCH, MOST_CHAINED, SUMS
+from ..types.core import View
+from ..types.layout import leaves
+from ..types.records import ARGS_BYTES, CHUNK_SCRATCH, MAX_AXES, MOST_CHAINED, SPREAD, SUMS
 from .array_views import product
 from .capture import Block, Call, Entry, Launch, every
 from .launch import Leaf, bytes_of, folds
+from .memory import span
 
 merge: Callable[[Chain], Launch | None] | None = None  # what makes one kernel of a chain, if anybody can
 MERGED = 50_000  # ns of work, as the compiler guesses, from which on that is worth compiling
@@ -95,6 +98,41 @@ def _addresses(entry: Entry) -> list[int]:
     if isinstance(entry, Call):
         return [struct.unpack_from("<Q", entry.words, at)[0] for at in entry.pointers]
     return [entry.condition]
+
+
+def written_by(entry: Entry) -> list[tuple[int, int]]:
+    """The bytes that an entry may write, from where to where."""
+    if isinstance(entry, Launch):
+        return _written_by_launch(entry)
+    if not isinstance(entry, Call):
+        return []
+    into, second, third = struct.unpack_from("<3q", entry.words)
+    if entry.name in ("zero", "move"):
+        return [(into, into + third)]
+    if entry.name == "exchange":
+        return [(into, into + third), (second, second + third)]
+    table = entry.words[24:]
+    if entry.name == "spread":
+        into, _, run, ndim, *axes = struct.unpack_from(f"<{len(SPREAD.at)}q", table)
+        extents, steps = axes[:ndim], axes[MAX_AXES : MAX_AXES + ndim]
+        low, high = span((*extents,), (*steps,), run)
+        return [(into + low, into + high)]
+    found = [] if entry.name == "keep" else [
+        (at, at + (count - 1) * step + nbytes) for at, nbytes, count, step in struct.iter_unpack("<4q", table)
+    ]  # fmt: skip
+    return [*found, (third, third + entry.nbytes)]  # what is put aside, too
+
+
+def _written_by_launch(entry: Launch) -> list[tuple[int, int]]:
+    """The arrays that a launch writes; all of them, with their gradients, where the compiler says nothing of that."""
+    program, own = entry.program, entry.program.entry.meta.get("own")
+    if own is not None:
+        return [bytes_of(entry.packed, program.leaf(path)) for path, _, written in own if written]
+    every_leaf = [Leaf(offset + leaf.offset, leaf.type, gradient)
+                  for t, offset in zip(program.signature, program.offsets, strict=True)
+                  for leaf in leaves(t) if isinstance(leaf.type, View) for gradient in (False, True)]  # fmt: skip
+    there = [leaf for leaf in every_leaf if struct.unpack_from("<Q", entry.packed, leaf.pointer)[0]]
+    return [bytes_of(entry.packed, leaf) for leaf in there]
 
 
 def uses_of(entry: Launch) -> list[Use] | None:

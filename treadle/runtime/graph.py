@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import CaptureError, LaunchError
+from ..types.core import u8
 from ..types.records import (
     ABSOLUTE,
     ARGS_BYTES,
@@ -33,12 +34,15 @@ from ..types.records import (
     STOPPED,
     Memory,
 )
-from . import chains, fast, native, prints
+from ..types.values import class_of
+from . import chains, fast, native, prints, watch
+from .array import array
 from .array_views import product
-from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop
-from .chains import Blocks, Chain, chained
+from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop, every
+from .chains import Blocks, Chain, chained, written_by
 from .launch import WORTH_WORKERS
 from .memory import span
+from .ranges import Ranges
 
 LASTING = 512 * WORTH_WORKERS  # ns of work from which on Ctrl-C should end a replay
 NO_MEMORY = 3  # what a replay answers where scratch cannot be had
@@ -104,7 +108,9 @@ class Graph:
         self.device = made.device
         self.entries: list[Entry] = made.entries
         self.blocks: list[Block] = made.blocks
+        self.capture = made
         self._kept = made.kept
+        self._written: list[Any] | None = None
         self._table: Table | None = None
         self._run: Any = None
 
@@ -118,9 +124,21 @@ class Graph:
         if self._run is None:
             self._table = Table(self)
             self._run = self._table.callable()
-        failed = self._run()
+        failed = watch.replay(self, self._run) if watch.watchers else self._run()
         if failed is not None:
             raise self.error(failed[0], failed[8:], self._table)
+
+    def written(self) -> list[Any]:
+        """All memory that a run may write, as arrays of bytes; what only the graph knows is left out."""
+        if self._written is None:
+            ranges = Ranges([r for entry in every(self.entries) for r in written_by(entry)])
+            for block in self.blocks:
+                if block.dead:
+                    ranges.cut(block.address, block.address + block.nbytes)
+            self._written = [
+                array(ptr=low, shape=high - low, dtype=class_of(u8), device=self.device) for low, high in ranges
+            ]
+        return self._written
 
     def native(self, inputs: Sequence[Any] = ()) -> Native:
         """The graph for other native code.

@@ -14,6 +14,7 @@ watchers: list[weakref.ref] = []  # most programs have none
 write: Callable[..., None]  # (array, perform, args, source): a write from the host
 launch: Callable[..., Any]  # (kernel, native launcher, dim, inputs, outputs, record): a usual launch
 run: Callable[..., None]  # (plan, dims, values, run, record): any other launch
+replay: Callable[..., Any]  # (graph, run): a graph
 
 
 def watch(watcher: Any) -> None:
