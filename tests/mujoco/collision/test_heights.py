@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+
 import treadle as wp
 from tests.mujoco.collision import poses
 
