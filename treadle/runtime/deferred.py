@@ -63,14 +63,12 @@ def put_elements(now: Capture, dest: array, src: array, to: int, begin: int, cou
 
 def reshaped(rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """``rows`` over the same memory with another shape."""
-    seen = rows.view()
-    try:
-        seen.shape = shape
-    except AttributeError:
+    seen = rows.reshape(shape)
+    if rows.size and not np.may_share_memory(seen, rows):  # NumPy had to copy
         raise CaptureError(
             f"a copy between arrays with gaps of shapes {rows.shape} and {shape} cannot be captured",
             hint="copy to a contiguous array first",
-        ) from None
+        )
     return seen
 
 
