@@ -43,15 +43,17 @@ def convex(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def between(
-        a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int, hull_vert: vectors,
-        hull_edgeadr: ints, hull_edge: ints, prism: vectors, x: vectors, xa: vectors, number_a: ints, number_b: ints,
-        normals: vectors, dists: reals, corners: ints, into: words, out_of: words, seen: ints, freed: ints,
+        a: Solid, b: Solid, start_a: int, start_b: int, scale: real, cutoff: real, tolerance: real, turns: int,
+        hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints, prism: vectors, x: vectors, xa: vectors,
+        number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
+        seen: ints, freed: ints,
     ):  # fmt: skip
         """How two solids without their radii lie to each other, ``scale`` being about their size.
 
         Gives ``(found, dist, normal, point, i, j, k)``: whether they are nearer than ``cutoff``; the distance, negative
         for a depth; the normal from a to b; the point of a; and the numbers in ``number_a`` and ``number_b`` of the
-        support points that span the face, edge or vertex where they meet. The arrays after the hull's are scratch.
+        support points that span the face, edge or vertex where they meet. ``start_a`` and ``start_b`` are vertices to
+        climb hulls from. The arrays after the hull's are scratch.
         """
         slack = real(digits) * scale
         fine = wp.max(tolerance, slack + slack)
@@ -61,7 +63,7 @@ def convex(real: Any) -> SimpleNamespace:
             enough = wp.max(fine, real(coarse) * scale)
         stage, n, faces, face, corner, tries, turn = int(APPROACH), int(0), int(0), int(-1), int(0), int(0), int(0)
         depth = real(0.0)
-        start_a, start_b, i, j, k = int(0), int(0), int(0), int(0), int(0)
+        i, j, k = int(0), int(0), int(0)
         low, high = real(-NEVER), real(NEVER)
         v, point, dist, normal = a.pos - b.pos, a.pos, real(NEVER), vec3()
         best = refine.Best()

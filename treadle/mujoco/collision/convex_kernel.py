@@ -24,7 +24,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
     vec3, mat33 = t.vec3, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     append, margin_of, gap_of, near = f.append, f.margin_of, f.gap_of, f.near
-    Solid, radius, between, contacts = s.Solid, s.radius, convex(real).between, manifolds(real).contacts
+    Solid, guess, radius, between, contacts = s.Solid, s.guess, s.radius, convex(real).between, manifolds(real).contacts
     many = 2 * corners
 
     @wp.func
@@ -39,7 +39,8 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
         opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_vert: points, hull_edgeadr: ints, hull_edge: ints,
+        hull_first: ints, hull_count: ints, hull_startadr: ints, hull_start: ints, hull_vert: points,
+        hull_edgeadr: ints, hull_edge: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
         found_pos: vectors, found_normal: vectors, found_tangent: vectors,
@@ -69,7 +70,8 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                 b = Solid(geom_type[g2], size2, line, geom_xmat[w, g2], hull_first[g2], hull_count[g2])
                 swell_a, swell_b = radius(a), radius(b)
                 found, dist, normal, point, u, v, l = between(
-                    a, b, bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_edgeadr,
+                    a, b, guess(a, line, hull_startadr[g1], hull_start), guess(b, -line, hull_startadr[g2], hull_start),
+                    bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_edgeadr,
                     hull_edge, hull_vert, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
                 )  # fmt: skip
                 dist -= swell_a + swell_b

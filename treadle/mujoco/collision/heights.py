@@ -107,8 +107,9 @@ def heights_kernel(real: Any) -> wp.Kernel:
                         )  # fmt: skip
                         b.pos = pos - middle
                         touches, dist, normal, point, u, v, l = between(
-                            a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_edgeadr, hull_edge,
-                            prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
+                            a, b, 0, 0, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_edgeadr,
+                            hull_edge, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
+                            freed,
                         )  # fmt: skip
                         dist -= swell
                         if touches and dist < reach:

@@ -13,6 +13,8 @@ import numpy as np
 
 from treadle.mujoco.collision.pairs import MESH
 
+CELLS = 8  # along each edge of the cube
+
 
 @dataclass(frozen=True)
 class Hulls:
@@ -20,7 +22,9 @@ class Hulls:
 
     ``vert`` (n, 3); the neighbours of vertex i are ``edge[edgeadr[i] : edgeadr[i + 1]]``, the polygons that meet in it
     ``map[mapadr[i] : mapadr[i + 1]]``; polygon p has the normal ``polynormal[p]`` and, counterclockwise as seen from
-    outside, the vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``.
+    outside, the vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``. Around each hull lies a cube of
+    ``6 CELLS²`` cells; ``start[startadr[g] + cell]`` is the vertex that is farthest in the cell's direction
+    (`solids.guess`).
     """
 
     first: np.ndarray
@@ -30,6 +34,8 @@ class Hulls:
     edge: np.ndarray
     mapadr: np.ndarray
     map: np.ndarray
+    startadr: np.ndarray
+    start: np.ndarray
     polynormal: np.ndarray
     polyadr: np.ndarray
     polyvert: np.ndarray
@@ -42,9 +48,9 @@ class Hulls:
     @classmethod
     def of(cls, mjm: mujoco.MjModel) -> Hulls:
         """The hulls of all meshes of geoms."""
-        made: dict[int, tuple[int, int]] = {}
+        made: dict[int, tuple[int, int, int]] = {}
         parts = _Parts()
-        first, count = np.zeros(mjm.ngeom, np.int32), np.zeros(mjm.ngeom, np.int32)
+        first, count, startadr = (np.zeros(mjm.ngeom, np.int32) for _ in range(3))
         for g in np.flatnonzero(
             (mjm.geom_type == MESH) & (mjm.geom_contype | mjm.geom_conaffinity != 0) | _paired(mjm)
         ):
@@ -52,8 +58,8 @@ class Hulls:
             if mjm.geom_type[g] == MESH and mesh >= 0:
                 if mesh not in made:
                     made[mesh] = parts.add(mjm, mesh)
-                first[g], count[g] = made[mesh]
-        return cls(first, count, *parts.joined())
+                first[g], count[g], startadr[g] = made[mesh]
+        return cls(first, count, *parts.joined(startadr))
 
 
 def _paired(mjm: mujoco.MjModel) -> np.ndarray:
@@ -72,9 +78,10 @@ class _Parts:
         self.maps: list[list[int]] = []
         self.normals: list[np.ndarray] = []
         self.polygons: list[list[int]] = []
+        self.starts: list[np.ndarray] = []
 
-    def add(self, mjm: mujoco.MjModel, mesh: int) -> tuple[int, int]:
-        """Append the hull of a mesh; gives its first vertex and their number."""
+    def add(self, mjm: mujoco.MjModel, mesh: int) -> tuple[int, int, int]:
+        """Append the hull of a mesh; gives its first vertex, their number, and the first of its starts."""
         begin, polygons = len(self.edges), len(self.polygons)
         points = mjm.mesh_vert[mjm.mesh_vertadr[mesh] :][: mjm.mesh_vertnum[mesh]]
         kept, neighbours = _graph(mjm, mesh)
@@ -91,13 +98,30 @@ class _Parts:
             at = mjm.mesh_vertadr[mesh] + v
             faces = mjm.mesh_polymap[mjm.mesh_polymapadr[at] :][: mjm.mesh_polymapnum[at]]
             self.maps.append([polygons + int(p) for p in faces])
-        return begin, len(kept)
+        self.starts.append(np.argmax(_cells() @ points[kept].T, axis=1))
+        return begin, len(kept), (len(self.starts) - 1) * 6 * CELLS**2
 
-    def joined(self) -> tuple[np.ndarray, ...]:
-        """``vert edgeadr edge mapadr map polynormal polyadr polyvert``, none of them empty."""
+    def joined(self, startadr: np.ndarray) -> tuple[np.ndarray, ...]:
+        """All but the first two tables of `Hulls`, none of them empty."""
         vert = np.concatenate(self.vert) if self.vert else np.zeros((1, 3))
         normals = np.array(self.normals) if self.normals else np.zeros((1, 3))
-        return (vert, *_ragged(self.edges), *_ragged(self.maps), normals, *_ragged(self.polygons))
+        starts = np.concatenate(self.starts or [np.zeros(1)]).astype(np.int32)
+        edges, maps, polygons = (_ragged(lists) for lists in (self.edges, self.maps, self.polygons))
+        return (vert, *edges, *maps, startadr, starts, normals, *polygons)
+
+
+def _cells() -> np.ndarray:
+    """Directions to the middles of the cells: by axis, side, then two coordinates on the side."""
+    middles = (np.arange(CELLS) + 0.5) * 2 / CELLS - 1
+    found = []
+    for k in range(3):
+        for side in (-1.0, 1.0):
+            for u in middles:
+                for v in middles:
+                    d = np.zeros(3)
+                    d[k], d[(k + 1) % 3], d[(k + 2) % 3] = side, u, v
+                    found.append(d)
+    return np.array(found)
 
 
 def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, list[list[int]]]:

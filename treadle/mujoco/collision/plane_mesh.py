@@ -24,7 +24,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
     vec3, mat33 = t.vec3, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     append, margin_of, gap_of, near, column = f.append, f.margin_of, f.gap_of, f.near, shapes(real).column
-    Solid, support = s.Solid, s.support
+    Solid, support, guess = s.Solid, s.support, s.guess
 
     @wp.func
     def corner(polygon: int, k: int, first: int, hull_vert: points, hull_polyadr: ints, hull_polyvert: ints):
@@ -79,7 +79,8 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
         pairs_explicit: ints, overridden: int, opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_vert: points, hull_edgeadr: ints, hull_edge: ints,
+        hull_first: ints, hull_count: ints, hull_startadr: ints, hull_start: ints, hull_vert: points,
+        hull_edgeadr: ints, hull_edge: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
         found_pos: vectors, found_normal: vectors, found_tangent: vectors,
@@ -96,7 +97,8 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                 mesh = Solid(
                     geom_type[g2], geom_size[row(w, geom_size), g2], pos, turn, hull_first[g2], hull_count[g2]
                 )  # fmt: skip
-                x, vertex = support(mesh, -n, 0, hull_vert, hull_edgeadr, hull_edge, hull_vert)
+                start = guess(mesh, -n, hull_startadr[g2], hull_start)
+                x, vertex = support(mesh, -n, start, hull_vert, hull_edgeadr, hull_edge, hull_vert)
                 dist = wp.dot(n, x - origin)
                 if dist < reach:
                     append(
@@ -110,11 +112,11 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                         if lean < flattest:
                             flattest, face = lean, hull_map[k]
                     if face >= 0:
-                        start = hull_polyadr[face]
-                        count = hull_polyadr[face + 1] - start
+                        corners = hull_polyadr[face]
+                        count = hull_polyadr[face + 1] - corners
                         at = int(0)
                         for k in range(count):
-                            if hull_polyvert[start + k] == vertex:
+                            if hull_polyvert[corners + k] == vertex:
                                 at = k
                         b, c, d = quadrilateral(face, at, count, base, hull_vert, hull_polyadr, hull_polyvert)
                         for k in range(3):

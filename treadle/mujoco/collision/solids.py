@@ -12,6 +12,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import types
+from treadle.mujoco.collision.meshes import CELLS
 from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, SPHERE
 from treadle.mujoco.collision.shapes import TINY
 
@@ -22,7 +23,7 @@ SCANNED = 24  # up to so many vertices a hull is searched one by one, which all 
 
 @cache
 def solids(real: Any) -> SimpleNamespace:
-    """The struct ``Solid`` and the kernel functions ``support radius`` for one precision.
+    """The struct ``Solid`` and the kernel functions ``support guess radius`` for one precision.
 
     A solid's kind, size and hull are the same in all worlds (unless sizes differ), so the choice of method is made once
     for a gang. ``first`` and ``count`` are the vertices of a mesh's hull.
@@ -102,8 +103,24 @@ def solids(real: Any) -> SimpleNamespace:
         return s.pos + s.mat * x, number
 
     @wp.func
+    def guess(s: Solid, d: vec3, adr: int, hull_start: ints):
+        """A vertex of a mesh that is far along ``d``, to start a climb from: that of the direction's cell on a cube."""
+        vertex = int(0)
+        if s.kind == MESH and s.count > SCANNED:
+            local = d * s.mat
+            k = wp.where(wp.abs(local[1]) > wp.abs(local[0]), 1, 0)
+            if wp.abs(local[2]) > wp.abs(local[k]):
+                k = 2
+            scale = real(0.5 * CELLS) / wp.max(wp.abs(local[k]), real(TINY))
+            u = wp.clamp(int(local[(k + 1) % 3] * scale + real(0.5 * CELLS)), 0, CELLS - 1)
+            v = wp.clamp(int(local[(k + 2) % 3] * scale + real(0.5 * CELLS)), 0, CELLS - 1)
+            side = 2 * k + wp.where(local[k] > real(0.0), 1, 0)
+            vertex = hull_start[adr + (side * CELLS + u) * CELLS + v]
+        return vertex
+
+    @wp.func
     def radius(s: Solid):
         """By how much the solid is larger than what `support` answers for."""
         return wp.where(s.kind == SPHERE or s.kind == CAPSULE, s.size[0], real(0.0))
 
-    return SimpleNamespace(Solid=Solid, support=support, radius=radius)
+    return SimpleNamespace(Solid=Solid, support=support, guess=guess, radius=radius)

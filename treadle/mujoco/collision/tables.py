@@ -29,6 +29,8 @@ class Tables(Fields):
     hull_edge = constant("int", "edges", "neighbours: numbers of vertices within the hull")
     hull_mapadr = constant("int", "ends", "first polygon of each vertex, and the end")
     hull_map = constant("int", "corners", "polygons that meet in each vertex")
+    hull_startadr = constant("int", "ngeom", "first of the starts of the geom's hull")
+    hull_start = constant("int", "starts", "vertices that are farthest in the directions of a cube's cells")
     hull_polynormal = constant("vec3", "polygons", "outward normals")
     hull_polyadr = constant("int", "polygon_ends", "first corner of each polygon, and the end")
     hull_polyvert = constant("int", "polygon_corners", "corners: numbers of vertices within the hull")
