@@ -30,6 +30,20 @@ def test_memory_is_shared_both_ways():
     assert s.list() == [7.0]
 
 
+def test_launches_do_not_write_to_values():
+    @wp.kernel
+    def negate(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+        i = wp.tid()
+        b[i] = -a[i]
+
+    x, b = jnp.ones(3), wp.zeros(3, dtype=float)
+    for _ in range(2):  # the usual way, and the native launcher
+        with pytest.raises(wp.LaunchTypeError, match="writes to its argument 'b'"):
+            wp.launch(negate, dim=3, inputs=[x], outputs=[x])
+        wp.launch(negate, dim=3, inputs=[x], outputs=[b])
+    assert b.list() == [-1] * 3 and x.tolist() == [1] * 3
+
+
 def test_types_and_devices_go_over():
     for name in "float16 float32 bfloat16 int8 int16 int32 uint8 uint16 uint32".split():
         dtype, own = getattr(jnp, name), getattr(wp, name)

@@ -142,6 +142,12 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
         wanted.append(kernel.overload(types).variant(dims, checked, begin=True))
         return
     program, packed = ready(kernel, types, dims, values, checked)
+    for k in _written(program):
+        if k < len(args) and values[k] is not args[k] and _is_frozen(values[k]):
+            raise LaunchTypeError(
+                f"kernel {kernel.key} writes to its argument {kernel.parameters[k].name!r}, a "
+                f"{type(args[k]).__name__} that must not be changed", hint="pass a copy: wp.clone(wp.from_jax(x))",
+            )  # fmt: skip
     if checked is None and not config.print_launches and not config.verify_fp and not capture.active:
         if program.shared:  # taken in place of the usual one, which must be known first
             _quicken(kernel, kernel.overload(types).variant(dims).program)
@@ -159,9 +165,22 @@ def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> l
     try:
         for k in places:
             args[k] = shared(args[k], kernel.element_classes[k])
+            if k in kernel.written and _is_frozen(args[k]):
+                return None
     except (TypeError, ValueError, IndexError):
         return None
     return args if places else None
+
+
+def _is_frozen(value: Any) -> bool:
+    """Whether an array lies over memory that its owner takes for constant, as JAX does."""
+    owner = getattr(value, "_ref", None)
+    return isinstance(owner, memoryview) and owner.readonly
+
+
+def _written(program: Program) -> set[int]:
+    """The numbers of the parameters that are, or hold, an array which ``program`` writes."""
+    return {fact["path"][0] for fact in program.entry.meta["touched"]["arrays"] if fact["stores"] or fact["added"]}
 
 
 def run(
@@ -209,6 +228,7 @@ def _quicken(kernel: Kernel, program: Program) -> None:
         _usual = get_device("cpu")
         kernel.fast = fast.launcher()
     fast.add(kernel.fast, program, exact=kernel.open)
+    kernel.written |= _written(program)
 
 
 def _forget_all(_: Any) -> None:
