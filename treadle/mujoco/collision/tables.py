@@ -12,7 +12,7 @@ from treadle.mujoco.collision.meshes import Hulls
 from treadle.mujoco.collision.pairs import Pairs
 from treadle.mujoco.fields import Fields, constant
 
-LEAST_CORNERS = 16  # room for polygons: a disc counts as one of 16 corners
+LEAST_CORNERS = 128  # room for polygons in any case, so that one kernel serves almost all models
 
 
 class Tables(Fields):
@@ -54,7 +54,7 @@ class Tables(Fields):
         super().__init__(real, sizes)
         for row in Tables.rows():
             self.fill(row, values[row.name])
-        self.corners = LEAST_CORNERS  # a power of two, so that few kernels serve all models
+        self.corners = LEAST_CORNERS
         while self.corners < hulls.corners:
             self.corners *= 2
 
