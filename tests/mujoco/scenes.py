@@ -111,7 +111,27 @@ FLUID = """
 </mujoco>
 """
 
-OWN = {"joints": JOINTS, "fluid": FLUID}
+# Controllers with all their inputs and activations, one of them of a rotation.
+PID = """
+<mujoco>
+  <default><geom contype="0" conaffinity="0" size=".1" pos="0 0 .3"/></default>
+  <worldbody>
+    <body><joint name="a" axis="1 0 0"/><geom/></body>
+    <body pos="1 0 0"><joint name="b" axis="1 0 0" type="slide"/><geom/></body>
+    <body pos="2 0 0"><joint name="c" axis="0 1 0"/><geom/></body>
+    <body pos="3 0 0"><joint name="d" type="ball"/><geom/></body>
+  </worldbody>
+  <actuator>
+    <pid joint="a" kp="3" kv=".5" ki="2" imax=".3" slewmax="7" input="pos vel ff" forcerange="-1 1"/>
+    <pid joint="b" kp="3" kv=".5" slewmax="7" posrange="-.2 .2"/>
+    <pid joint="c" kp="3" kv=".5" input="vel ff" ffrange="-.1 .1"/>
+    <pid joint="c" kp="3" kv=".5" ki="2" imax=".1" input="pos"/>
+    <pid joint="d" gear="1 2 3" kp="2" kv=".3" ki=".4"/>
+  </actuator>
+</mujoco>
+"""
+
+OWN = {"joints": JOINTS, "fluid": FLUID, "pid": PID}
 
 
 def path(name: str) -> Path:

@@ -26,7 +26,9 @@ def test_every_field_of_every_stage_is_mujocos(name, dtype, limit):
 
 
 @pytest.mark.parametrize("integrator", ["EULER", "RK4", "IMPLICIT", "IMPLICITFAST"])
-@pytest.mark.parametrize("name", ["joints", "fluid", "actuators", "pendula", "ant", "humanoid_mjw", "tendon_damping"])
+@pytest.mark.parametrize(
+    "name", ["joints", "fluid", "pid", "actuators", "pendula", "ant", "humanoid_mjw", "tendon_damping"]
+)
 def test_a_step_of_every_integrator_ends_where_mujocos_ends(name, integrator):
     mjm = scenes.smooth(name)
     mjm.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")

@@ -17,9 +17,14 @@ from treadle.mujoco.constants import (
     DYN_INTEGRATOR,
     DYN_MUSCLE,
     DYN_NONE,
+    DYN_PID,
     GAIN_AFFINE,
     GAIN_FIXED,
     GAIN_MUSCLE,
+    GAIN_PID,
+    INPUT_FF,
+    INPUT_POS,
+    INPUT_VEL,
     MINVAL,
     TRN_JOINT,
     TRN_JOINTINPARENT,
@@ -40,7 +45,9 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
 
 @cache
 def servo(real: Any) -> SimpleNamespace:
-    """Kernel functions for one precision: ``period`` of a servo that turns, ``nearest``, ``next_act``, ``is_off``."""
+    """Kernel functions for one precision: ``period`` of a servo that turns, ``nearest``, ``next_act``, ``is_off`` and
+    ``clamped`` controls.
+    """
     spatial, vec2 = types(real).spatial, types(real).vec2
 
     @wp.func
@@ -91,22 +98,107 @@ def servo(real: Any) -> SimpleNamespace:
         """Whether actuators of ``group`` are switched off."""
         return group >= 0 and group < 31 and ((disabled >> group) & 1) != 0
 
-    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act, is_off=is_off)
+    @wp.func
+    def clamped(
+        w: int, c: int, flags: int, limited: ints, limits: wp.array2d(dtype=vec2), ctrl: wp.array2d(dtype=real)
+    ):
+        """Control ``c`` within its range."""
+        signal = ctrl[w, c]
+        if limited[c] != 0 and (flags & CLAMPCTRL) == 0:
+            limit = limits[row(w, limits), c]
+            signal = wp.clamp(signal, limit[0], limit[1])
+        return signal
+
+    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act, is_off=is_off, clamped=clamped)
+
+
+@cache
+def pid(real: Any) -> SimpleNamespace:
+    """Controllers by position, velocity and integral: kernel functions ``rates`` and ``drive`` for one precision.
+
+    With set points p and v, a feed-forward f, length l and velocity s the force is
+    ``kp (p - l) + kv (v - s) + ki x + f``; x is the integral of ``p - l``, which stops growing at ``imax``, and p
+    follows its control by ``slewmax`` a second. ``-kp l - kv s`` is the actuator's affine bias. x and the last p are
+    activations.
+    """
+    vec2, clamped = types(real).vec2, servo(real).clamped
+    numbers, parameters = wp.array2d(dtype=real), wp.array3d(dtype=real)
+
+    @wp.func
+    def follow(wanted: real, last: real, most: real):
+        return wp.clamp(wanted, last - most, last + most)
+
+    @wp.func
+    def rates(
+        w: int, u: int, a: int, wanted: real, length: real, h: real, gainprm: parameters, dynprm: parameters,
+        act: numbers, act_dot: numbers,
+    ):  # fmt: skip
+        """How fast its activations change: first the set point, if its speed is bounded, then the integral, if used."""
+        g = row(w, dynprm)
+        n = a
+        point = wanted
+        slew = dynprm[g, u, 1]
+        if slew > real(0.0):
+            point = follow(wanted, act[w, n], slew * h)
+            act_dot[w, n] = (point - act[w, n]) / h
+            n = n + 1
+        if gainprm[row(w, gainprm), u, 0] != real(0.0):
+            rate = point - length
+            most = dynprm[g, u, 0]
+            if most > real(0.0):
+                if act[w, n] >= most:
+                    rate = wp.min(rate, real(0.0))
+                elif act[w, n] <= -most:
+                    rate = wp.max(rate, real(0.0))
+            act_dot[w, n] = rate
+
+    @wp.func
+    def drive(
+        w: int, u: int, flags: int, ctrladr: ints, ctrlspec: ints, a: int, limited: ints,
+        limits: wp.array2d(dtype=vec2), h: real, gainprm: parameters, biasprm: parameters, dynprm: parameters,
+        ctrl: numbers, act: numbers,
+    ):  # fmt: skip
+        """The force but for the bias. Only inputs that ``ctrlspec`` names have a control."""
+        b = row(w, biasprm)
+        c = ctrladr[u]
+        n = a
+        force = real(0.0)
+        if (ctrlspec[u] & INPUT_POS) != 0:
+            point = clamped(w, c, flags, limited, limits, ctrl)
+            slew = dynprm[row(w, dynprm), u, 1]
+            if a >= 0 and slew > real(0.0):
+                point = follow(point, act[w, n], slew * h)
+                n = n + 1
+            force = -biasprm[b, u, 1] * point
+            c = c + 1
+        if (ctrlspec[u] & INPUT_VEL) != 0:
+            force = force - biasprm[b, u, 2] * clamped(w, c, flags, limited, limits, ctrl)
+            c = c + 1
+        if (ctrlspec[u] & INPUT_FF) != 0:
+            force = force + clamped(w, c, flags, limited, limits, ctrl)
+        ki = gainprm[row(w, gainprm), u, 0]
+        if a >= 0 and ki != real(0.0):
+            force = force + ki * act[w, n]
+        return force
+
+    return SimpleNamespace(rates=rates, drive=drive)
 
 
 def _dynamics(real: Any) -> dict[str, wp.Kernel]:
     t, turning = types(real), servo(real)
     spatial, vec2 = t.spatial, t.vec2
-    period, nearest, filtered = turning.period, turning.nearest, muscle(real).filtered
+    period, nearest, clamped, filtered = turning.period, turning.nearest, turning.clamped, muscle(real).filtered
+    pid_rates = pid(real).rates
 
     @wp.kernel
     def act_dynamics(
-        opt_disableflags: int, jnt_type: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        opt_disableflags: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
+        actuator_trntype: ints, actuator_trnid: pairs,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
-        actuator_ctrladr: ints, actuator_ctrllimited: ints, actuator_actadr: ints,
+        actuator_ctrladr: ints, actuator_ctrllimited: ints, actuator_actadr: ints, actuator_actnum: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
-        actuator_ctrlrange: wp.array2d(dtype=vec2),
+        actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_length: wp.array2d(dtype=real),
         ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
     ):  # fmt: skip
         """How fast activations change."""
@@ -115,10 +207,7 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
             a = actuator_actadr[u]
             if a >= 0:
                 c = actuator_ctrladr[u]
-                signal = ctrl[w, c]
-                if actuator_ctrllimited[c] != 0 and (opt_disableflags & CLAMPCTRL) == 0:
-                    limit = actuator_ctrlrange[row(w, actuator_ctrlrange), c]
-                    signal = wp.clamp(signal, limit[0], limit[1])
+                signal = clamped(w, c, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
                 kind = actuator_dyntype[u]
                 g = row(w, actuator_dynprm)
                 rate = real(0.0)
@@ -135,9 +224,13 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
                     rate = filtered(
                         signal, act[w, a], actuator_dynprm[g, u, 0], actuator_dynprm[g, u, 1], actuator_dynprm[g, u, 2]
                     )
-                if (opt_disableflags & ACTUATION) != 0:
-                    rate = real(0.0)
                 act_dot[w, a] = rate
+                if kind == DYN_PID:
+                    pid_rates(w, u, a, signal, actuator_length[w, u], opt_timestep[row(w, opt_timestep)],
+                              actuator_gainprm, actuator_dynprm, act, act_dot)  # fmt: skip
+                if (opt_disableflags & ACTUATION) != 0:
+                    for k in range(actuator_actnum[u]):
+                        act_dot[w, a + k] = real(0.0)
 
     return dict(act_dynamics=act_dynamics)
 
@@ -146,13 +239,14 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
     t, turning, fibre = types(real), servo(real), muscle(real)
     spatial, vec2 = t.spatial, t.vec2
     period, nearest, next_act, is_off = turning.period, turning.nearest, turning.next_act, turning.is_off
-    active, passive = fibre.active, fibre.passive
+    active, passive, clamped, drive = fibre.active, fibre.passive, turning.clamped, pid(real).drive
 
     @wp.kernel
     def fwd_actuation(
         opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
         actuator_trntype: ints, actuator_trnid: pairs, actuator_dyntype: ints,
-        actuator_gaintype: ints, actuator_biastype: ints, actuator_ctrladr: ints, actuator_ctrllimited: ints,
+        actuator_gaintype: ints, actuator_biastype: ints,
+        actuator_ctrladr: ints, actuator_ctrlspec: ints, actuator_ctrllimited: ints,
         actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints, actuator_forcelimited: ints,
         actuator_group: ints, actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
@@ -169,10 +263,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
             length = actuator_length[w, u]
             speed = actuator_velocity[w, u]
             c = actuator_ctrladr[u]
-            signal = ctrl[w, c]
-            if actuator_ctrllimited[c] != 0 and (opt_disableflags & CLAMPCTRL) == 0:
-                limit = actuator_ctrlrange[row(w, actuator_ctrlrange), c]
-                signal = wp.clamp(signal, limit[0], limit[1])
+            signal = clamped(w, c, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
             a = actuator_actadr[u]
             if a >= 0:
                 signal = act[w, a]
@@ -194,6 +285,10 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
             if actuator_gaintype[u] == GAIN_MUSCLE:
                 gain = active(length, speed, lengths, acc0, actuator_gainprm, g, u)
             force = gain * signal
+            if actuator_gaintype[u] == GAIN_PID:
+                force = drive(w, u, opt_disableflags, actuator_ctrladr, actuator_ctrlspec, a, actuator_ctrllimited,
+                              actuator_ctrlrange, opt_timestep[row(w, opt_timestep)], actuator_gainprm,
+                              actuator_biasprm, actuator_dynprm, ctrl, act)  # fmt: skip
             g = row(w, actuator_biasprm)
             if actuator_biastype[u] == BIAS_AFFINE:
                 force = force + actuator_biasprm[g, u, 0]

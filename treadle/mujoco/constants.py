@@ -40,6 +40,10 @@ TRN_TENDON = _number(mujoco.mjtTrn.mjTRN_TENDON)
 TRN_SITE = _number(mujoco.mjtTrn.mjTRN_SITE)
 TRN_BODY = _number(mujoco.mjtTrn.mjTRN_BODY)
 
+INPUT_POS = _number(mujoco.mjtCtrlInput.mjINPUT_POS)
+INPUT_VEL = _number(mujoco.mjtCtrlInput.mjINPUT_VEL)
+INPUT_FF = _number(mujoco.mjtCtrlInput.mjINPUT_FF)
+
 DYN_NONE = _number(mujoco.mjtDyn.mjDYN_NONE)
 DYN_INTEGRATOR = _number(mujoco.mjtDyn.mjDYN_INTEGRATOR)
 DYN_FILTER = _number(mujoco.mjtDyn.mjDYN_FILTER)

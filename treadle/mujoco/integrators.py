@@ -7,7 +7,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.actuation import servo
 from treadle.mujoco.algebra import algebra, row, types
-from treadle.mujoco.constants import BALL, DAMPER, DYN_FILTER, DYN_FILTEREXACT, DYN_INTEGRATOR, EULERDAMP, FREE
+from treadle.mujoco.constants import BALL, DAMPER, DYN_FILTER, DYN_FILTEREXACT, DYN_INTEGRATOR, DYN_PID, EULERDAMP, FREE
 from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
 
@@ -203,7 +203,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
         opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
         actuator_group: ints, actuator_trntype: ints, actuator_trnid: pairs,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
-        actuator_actadr: ints, actuator_actlimited: ints,
+        actuator_actadr: ints, actuator_actnum: ints, actuator_actlimited: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
         actuator_actrange: wp.array2d(dtype=vec2), actuator_length: wp.array2d(dtype=real),
@@ -224,8 +224,12 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
                                   actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
                                   actuator_gear)  # fmt: skip
                     new = nearest(new, actuator_length[w, u], full)
-                if not is_off(actuator_group[u], opt_disableactuator):
+                on = not is_off(actuator_group[u], opt_disableactuator)
+                if on and kind != DYN_PID:
                     act[w, a] = new
+                if on and kind == DYN_PID:
+                    for i in range(a, a + actuator_actnum[u]):
+                        act[w, i] = act[w, i] + opt_timestep[row(w, opt_timestep)] * act_dot[w, i]
 
     @wp.kernel
     def advance(

@@ -66,10 +66,6 @@ def _present(size: str) -> Callable[[mujoco.MjModel], Any]:
     return lambda m: np.ones(getattr(m, size, 0), dtype=bool)
 
 
-def _other(field: str, normal: int) -> Callable[[mujoco.MjModel], Any]:
-    return lambda m: np.asarray(getattr(m, field, ())) != normal
-
-
 NAMES = "rangefinder, camprojection, tactile, plugin, user, geomdist, geomnormal, geomfromto"
 UNSENSED = tuple(int(getattr(mujoco.mjtSensor, f"mjSENS_{name.upper()}")) for name in NAMES.split(", "))
 WITHOUT = "set the flag mjDSBL_SENSOR to simulate without sensors"
@@ -85,14 +81,12 @@ REFUSALS = (
     Refusal("geom", "surfacevel", _nonzero("geom_surfacevel")),
     _kinds("actuator", "transmission", "actuator_trntype", mujoco.mjtTrn,
            "joint jointinparent tendon site slidercrank body"),
-    _kinds("actuator", "dyntype", "actuator_dyntype", mujoco.mjtDyn, "none integrator filter filterexact muscle"),
-    _kinds("actuator", "gaintype", "actuator_gaintype", mujoco.mjtGain, "fixed affine muscle"),
+    _kinds("actuator", "dyntype", "actuator_dyntype", mujoco.mjtDyn, "none integrator filter filterexact muscle pid"),
+    _kinds("actuator", "gaintype", "actuator_gaintype", mujoco.mjtGain, "fixed affine muscle pid"),
     _kinds("actuator", "biastype", "actuator_biastype", mujoco.mjtBias, "none affine muscle"),
     Refusal("actuator", "delay", _nonzero("actuator_delay")),
     Refusal("actuator", "nsample (history)", lambda m: m.actuator_history[:, 0] > 0),
     Refusal("actuator", "plugin", lambda m: m.actuator_plugin >= 0),
-    Refusal("actuator", "number of controls", _other("actuator_ctrlnum", 1)),
-    Refusal("actuator", "number of outputs", _other("actuator_outnum", 1)),
     Refusal("flex", "flex", _present("nflex")),
     Refusal("sensor", "type", lambda m: np.isin(m.sensor_type, UNSENSED), WITHOUT, values=NAMES),
     Refusal("sensor", "delay", _nonzero("sensor_delay"), WITHOUT),
