@@ -43,7 +43,7 @@ conformance: .venv-conformance/.ready
 
 .venv-conformance/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-conformance
-	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[native]' '$(WARP)'
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[jax,native,torch]' '$(WARP)'
 	@touch $@
 
 clean:
