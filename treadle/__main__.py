@@ -24,26 +24,22 @@ def main(argv: list[str] | None = None) -> int:
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     stubs = commands.add_parser("stubs", help="write type stubs; an installed wheel has them already")
     stubs.add_argument("folder", nargs="?", help="where; the package's own folder if none is said")
-    physics = commands.add_parser("mujoco", help="compare a model with MuJoCo's own engine, stage by stage")
-    physics.add_argument("task", choices=["check"])
-    physics.add_argument("scene", help="an MJCF or URDF file")
-    physics.add_argument("--states", type=int, default=5, help="number of random states")
-    physics.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(argv)
-    commanded = {"stubs": _stubs, "mujoco": _check, "run": _run}
+    physics = commands.add_parser("mujoco", add_help=False, help="check scene.xml: compare with MuJoCo's own engine")
+    physics.add_argument("arguments", nargs=argparse.REMAINDER)
+    given, options = parser.parse_known_args(argv)
+    if given.command == "mujoco":
+        given.arguments[:0] = options
+    elif options:
+        parser.error(f"unrecognized arguments: {' '.join(options)}")
+    commanded = {"stubs": _stubs, "mujoco": _mujoco, "run": _run}
     return commanded[given.command](given)
 
 
-def _check(given: argparse.Namespace) -> int:
-    from .base.errors import UnsupportedModelError
-    from .mujoco.check import report
-
-    try:
-        text, fine = report(given.scene, given.states, given.seed)
-    except UnsupportedModelError as error:
-        text, fine = str(error), False
-    print(text)
-    return 0 if fine else 1
+def _mujoco(given: argparse.Namespace) -> int:
+    """The physics has commands of its own: ``python -m treadle.mujoco``."""
+    sys.argv[1:] = given.arguments
+    runpy.run_module(f"{__package__}.mujoco", run_name="__main__", alter_sys=True)
+    return 0
 
 
 def _stubs(given: argparse.Namespace) -> int:
