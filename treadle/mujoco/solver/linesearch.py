@@ -100,20 +100,17 @@ def linesearch(real: Any) -> SimpleNamespace:
         no contact is elliptic: once two points lie on one piece, the second is the minimum itself.
         """
         prepare(w, n, efc_type, efc_dim, efc_friction, jar, jv, cone_quad)
-        start, bend, pieces, curved = along(
-            w, n, real(0.0), gauss, curve, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, jar, jv, cone_quad,
-        )  # fmt: skip
-        searching = running and start < real(0.0) and bend > real(0.0)
-        a, low, high = real(0.0), real(0.0), real(-1.0)
-        exact, newton = False, True
-        if searching:
-            a = -start / bend
-        enough = wp.max(flat, real(close) * wp.abs(start))
-        k = int(0)
-        while k < iterations and wp.any_lane(searching):
+        a, low, high, start, enough = real(0.0), real(0.0), real(-1.0), real(0.0), real(0.0)
+        searching, exact, newton = running, False, False
+        pieces, k = int(0), int(0)
+        while k <= iterations and wp.any_lane(searching):
             slope, bend, there, curved = along(
                 w, n, a, gauss, curve, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, jar, jv, cone_quad,
             )  # fmt: skip
+            if k == 0:
+                start = slope
+                enough = wp.max(flat, real(close) * wp.abs(start))
+                searching = searching and start < real(0.0) and bend > real(0.0)
             if searching:
                 if newton and there == pieces and not curved:
                     exact, searching = True, False
@@ -125,10 +122,10 @@ def linesearch(real: Any) -> SimpleNamespace:
                         low = a
                     else:
                         high = a
-                    newton = True
                     step = a - slope / bend
-                    if high > real(0.0) and (step <= low or step >= high):
-                        step, newton = real(0.5) * (low + high), False
+                    newton = not (high > real(0.0) and (step <= low or step >= high))
+                    if not newton:
+                        step = real(0.5) * (low + high)
                     if step == a:
                         searching = False
                     a = step

@@ -28,14 +28,15 @@ def _hessian(real: Any) -> SimpleNamespace:
 
     @wp.func
     def combine(
-        w: int, i: int, acts: bool, efc_dim: ints2, J: cube, row_scale: matrix, row_share: matrix, mixed: matrix,
-        combined: matrix,
+        w: int, i: int, slot: int, weight: real, efc_dim: ints2, J: cube, row_scale: matrix, row_share: matrix,
+        mixed: matrix, combined: cube,
     ):  # fmt: skip
-        """``combined = row_scale J_i - row_share u``, where ``mixed`` is u, made at the first row of a contact.
+        """Root of the weight times ``row_scale J_i - row_share u``; ``mixed`` is u, made at the first row of a contact.
 
         Zero where the row does not act: what lies in it is left from other steps.
         """
-        scale, share, dim = row_scale[w, i], row_share[w, i], efc_dim[w, i]
+        acts, root = weight > real(0.0), wp.sqrt(weight)
+        scale, share, dim = row_scale[w, i] * root, row_share[w, i] * root, efc_dim[w, i]
         cone = acts and share != real(0.0)
         if cone and dim > 1:
             for k in range(J.shape[2]):
@@ -49,17 +50,17 @@ def _hessian(real: Any) -> SimpleNamespace:
                 y = scale * J[w, i, k]
                 if cone:
                     y = y - share * mixed[w, k]
-                combined[w, k] = wp.where(acts, y, real(0.0))
+                combined[w, slot, k] = wp.where(acts, y, real(0.0))
         else:
             for k in range(J.shape[2]):
-                combined[w, k] = wp.where(acts, scale * J[w, i, k], real(0.0))
+                combined[w, slot, k] = wp.where(acts, scale * J[w, i, k], real(0.0))
 
     @wp.func
     def assemble(
         w: int, n: int, rownnz: ints, rowadr: ints, colind: ints, M: matrix, efc_dim: ints2, J: cube,
-        row_weight: matrix, row_scale: matrix, row_share: matrix, mixed: matrix, combined: matrix, H: matrix,
+        row_weight: matrix, row_scale: matrix, row_share: matrix, mixed: matrix, combined: cube, H: matrix,
     ):  # fmt: skip
-        """``H = M + sum_i weight_i y_i y_i'``."""
+        """``H = M + sum_i y_i y_i'``, four rows at a time."""
         nv = rownnz.shape[0]
         for a in range(nv):
             start = a * (a + 1) // 2
@@ -69,19 +70,27 @@ def _hessian(real: Any) -> SimpleNamespace:
                 H[w, start + colind[e]] = M[w, e]
         i = int(0)
         while wp.any_lane(i < n):
-            weight = real(0.0)
-            if i < n:
-                weight = row_weight[w, i]
-            acts = weight != real(0.0)
-            if wp.any_lane(acts):
-                combine(w, i, acts, efc_dim, J, row_scale, row_share, mixed, combined)
+            slot = int(0)
+            while slot < 4 and wp.any_lane(i < n):
+                weight = real(0.0)
+                if i < n:
+                    weight = row_weight[w, i]
+                if wp.any_lane(weight > real(0.0)):
+                    combine(w, i, slot, weight, efc_dim, J, row_scale, row_share, mixed, combined)
+                    slot = slot + 1
+                i = i + 1
+            if slot > 0:
+                for rest in range(slot, 4):
+                    for k in range(nv):
+                        combined[w, rest, k] = real(0.0)
                 for a in range(nv):
-                    y = weight * combined[w, a]
-                    if wp.any_lane(y != real(0.0)):
+                    y0, y1, y2, y3 = combined[w, 0, a], combined[w, 1, a], combined[w, 2, a], combined[w, 3, a]
+                    size = wp.max(wp.max(wp.abs(y0), wp.abs(y1)), wp.max(wp.abs(y2), wp.abs(y3)))
+                    if wp.any_lane(size > real(0.0)):
                         start = a * (a + 1) // 2
                         for b in range(a + 1):
-                            H[w, start + b] = H[w, start + b] + y * combined[w, b]
-            i = i + 1
+                            h = H[w, start + b] + y0 * combined[w, 0, b] + y1 * combined[w, 1, b]
+                            H[w, start + b] = h + y2 * combined[w, 2, b] + y3 * combined[w, 3, b]
 
     @wp.func
     def factor(w: int, nv: int, H: matrix, inverse: matrix):
@@ -142,31 +151,36 @@ def _newton(real: Any) -> wp.Kernel:
         solver_x: wp.array2d(dtype=real), solver_Mx: wp.array2d(dtype=real), solver_jar: wp.array2d(dtype=real),
         solver_grad: wp.array2d(dtype=real), solver_p: wp.array2d(dtype=real), solver_Mp: wp.array2d(dtype=real),
         solver_jv: wp.array2d(dtype=real), row_weight: wp.array2d(dtype=real), row_scale: wp.array2d(dtype=real),
-        row_share: wp.array2d(dtype=real), cone_quad: wp.array2d(dtype=vec3), solver_H: wp.array2d(dtype=real),
-        solver_diag: wp.array2d(dtype=real), solver_niter: ints,
+        row_share: wp.array2d(dtype=real), cone_quad: wp.array2d(dtype=vec3), solver_rows: wp.array3d(dtype=real),
+        solver_H: wp.array2d(dtype=real), solver_diag: wp.array2d(dtype=real), solver_niter: ints,
     ):  # fmt: skip
         """Minimise from ``solver_x``, where `start` left also the products with it."""
         w = wp.tid()
         nv, n = M_rownnz.shape[0], nefc[w]
         tolerance = opt_tolerance[row(w, opt_tolerance)]
         scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
-        cost, changed = evaluate(
-            w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
-            row_weight, row_scale, row_share,
-        )  # fmt: skip
         running = n > 0
-        count = int(0)
-        k = int(0)
-        while k < opt_iterations and wp.any_lane(running):
+        count, k = int(0), int(0)
+        a, slope, exact = real(0.0), real(0.0), False
+        while k <= opt_iterations and wp.any_lane(running):
+            cost, changed = evaluate(
+                w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
+                row_weight, row_scale, row_share,
+            )  # fmt: skip
+            if k > 0:
+                # what a step gains follows from slope and length; the difference of two costs would be rounding
+                gain = real(-0.5) * a * slope
+                if (exact and changed == 0) or scale * gain < tolerance or gain <= real(least) * cost:
+                    running = False
             for c in range(nv):
                 solver_grad[w, c] = solver_Mx[w, c]
             add_jt(w, n, efc_J, efc_force, real(-1.0), solver_grad)
             if scale * wp.sqrt(dot(w, solver_grad, solver_grad)) < tolerance:
                 running = False
-            if wp.any_lane(running):
+            if k < opt_iterations and wp.any_lane(running):
                 assemble(
                     w, n, M_rownnz, M_rowadr, M_colind, M, efc_dim, efc_J, row_weight, row_scale, row_share,
-                    solver_Mp, solver_p, solver_H,
+                    solver_Mp, solver_rows, solver_H,
                 )  # fmt: skip
                 factor(w, nv, solver_H, solver_diag)
                 for c in range(nv):
@@ -187,14 +201,6 @@ def _newton(real: Any) -> wp.Kernel:
                         solver_Mx[w, c] = solver_Mx[w, c] + a * solver_Mp[w, c]
                     for i in range(n):
                         solver_jar[w, i] = solver_jar[w, i] + a * solver_jv[w, i]
-                cost, changed = evaluate(
-                    w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
-                    row_weight, row_scale, row_share,
-                )  # fmt: skip
-                # what a step gains follows from slope and length; the difference of two costs would be rounding
-                gain = real(-0.5) * a * slope
-                if (exact and changed == 0) or scale * gain < tolerance or gain <= real(least) * cost:
-                    running = False
             k = k + 1
         solver_niter[w] = count
 
