@@ -28,9 +28,9 @@ class Capacity:
     of_contact: int
 
     @classmethod
-    def of(cls, mjm: mujoco.MjModel) -> Capacity:
-        """The capacity for a compiled model."""
-        pairs = Pairs.of(mjm)
+    def of(cls, mjm: mujoco.MjModel, pairs: Pairs | None = None) -> Capacity:
+        """The capacity for a compiled model, whose pairs of geoms are found unless they are given."""
+        pairs = Pairs.of(mjm) if pairs is None else pairs
         dims = [*mjm.geom_condim, *mjm.pair_dim, 1]
         most = int(max(dims))
         elliptic = mjm.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC

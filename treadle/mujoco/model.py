@@ -307,8 +307,8 @@ class Model(Fields):
         for name, size in self.sizes.items():
             setattr(self, name, size)
         self.opt = Option(real, mjm.opt)
-        self.capacity = Capacity.of(mjm)
         self.collision = Tables(real, mjm, Pairs.of(mjm))
+        self.capacity = Capacity.of(mjm, self.collision.pairs)
         self.constrained = any(constraints(mjm).values())
         self.meaninertia = float(mjm.stat.meaninertia)
         self.structure = Structure.of(mjm)

@@ -70,41 +70,40 @@ def _paired(mjm: mujoco.MjModel) -> np.ndarray:
 
 
 class _Parts:
-    """Tables that grow hull by hull."""
+    """Tables that grow hull by hull. A list of lists is kept as two arrays: their lengths, and all they hold."""
 
     def __init__(self) -> None:
         self.vert: list[np.ndarray] = []
-        self.edges: list[list[int]] = []
-        self.maps: list[list[int]] = []
+        self.edges: list[tuple[np.ndarray, np.ndarray]] = []
+        self.maps: list[tuple[np.ndarray, np.ndarray]] = []
         self.normals: list[np.ndarray] = []
-        self.polygons: list[list[int]] = []
+        self.polygons: list[tuple[np.ndarray, np.ndarray]] = []
         self.starts: list[np.ndarray] = []
 
     def add(self, mjm: mujoco.MjModel, mesh: int) -> tuple[int, int, int]:
         """Append the hull of a mesh; gives its first vertex, their number, and the first of its starts."""
-        begin, polygons = len(self.edges), len(self.polygons)
+        begin, polygons = sum(map(len, self.vert)), sum(map(len, self.normals))
         points = mjm.mesh_vert[mjm.mesh_vertadr[mesh] :][: mjm.mesh_vertnum[mesh]]
-        kept, neighbours = _graph(mjm, mesh)
+        kept, *neighbours = _graph(mjm, mesh)
         number = np.full(len(points), -1)
         number[kept] = np.arange(len(kept))
         self.vert.append(points[kept])
-        self.edges += neighbours
-        adr = mjm.mesh_polyadr[mesh]
-        for p in range(adr, adr + mjm.mesh_polynum[mesh]):
-            corners = mjm.mesh_polyvert[mjm.mesh_polyvertadr[p] :][: mjm.mesh_polyvertnum[p]]
-            self.polygons.append([int(k) for k in number[corners]])
-            self.normals.append(mjm.mesh_polynormal[p])
-        for v in kept:
-            at = mjm.mesh_vertadr[mesh] + v
-            faces = mjm.mesh_polymap[mjm.mesh_polymapadr[at] :][: mjm.mesh_polymapnum[at]]
-            self.maps.append([polygons + int(p) for p in faces])
+        self.edges.append((neighbours[0], neighbours[1]))
+        faces = slice(mjm.mesh_polyadr[mesh], mjm.mesh_polyadr[mesh] + mjm.mesh_polynum[mesh])
+        lengths = mjm.mesh_polyvertnum[faces]
+        corners = mjm.mesh_polyvert[_ranges(mjm.mesh_polyvertadr[faces], lengths)]
+        self.polygons.append((lengths, number[corners]))
+        self.normals.append(mjm.mesh_polynormal[faces])
+        at = mjm.mesh_vertadr[mesh] + kept
+        lengths = mjm.mesh_polymapnum[at]
+        self.maps.append((lengths, polygons + mjm.mesh_polymap[_ranges(mjm.mesh_polymapadr[at], lengths)]))
         self.starts.append(np.argmax(_cells() @ points[kept].T, axis=1))
         return begin, len(kept), (len(self.starts) - 1) * 6 * CELLS**2
 
     def joined(self, startadr: np.ndarray) -> tuple[np.ndarray, ...]:
         """All but the first two tables of `Hulls`, none of them empty."""
         vert = np.concatenate(self.vert) if self.vert else np.zeros((1, 3))
-        normals = np.array(self.normals) if self.normals else np.zeros((1, 3))
+        normals = np.concatenate([*self.normals, np.zeros((1, 3))])
         starts = np.concatenate(self.starts or [np.zeros(1)]).astype(np.int32)
         edges, maps, polygons = (_ragged(lists) for lists in (self.edges, self.maps, self.polygons))
         return (vert, *edges, *maps, startadr, starts, normals, *polygons)
@@ -124,27 +123,33 @@ def _cells() -> np.ndarray:
     return np.array(found)
 
 
-def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, list[list[int]]]:
-    """The vertices on a mesh's hull, and of each the numbers of its neighbours; without a graph all vertices."""
+def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The vertices on a mesh's hull, of each how many neighbours it has, and the numbers of these, vertex by vertex.
+
+    Without a graph, which MuJoCo makes for meshes that may collide, all vertices count as neighbours of each other.
+    """
     adr = mjm.mesh_graphadr[mesh]
     if adr < 0:
         count = int(mjm.mesh_vertnum[mesh])
-        return np.arange(count), [[k for k in range(count) if k != v] for v in range(count)]
-    count = int(mjm.mesh_graph[adr])
-    edgeadr = mjm.mesh_graph[adr + 2 :][:count]
+        others = np.tile(np.arange(count), (count, 1))[~np.eye(count, dtype=bool)]
+        return np.arange(count), np.full(count, count - 1), others
+    count, faces = (int(n) for n in mjm.mesh_graph[adr : adr + 2])
+    starts = mjm.mesh_graph[adr + 2 :][:count]
     kept = mjm.mesh_graph[adr + 2 + count :][:count]
-    edges = mjm.mesh_graph[adr + 2 + 2 * count :]
-    neighbours = []
-    for start in edgeadr:
-        end = start
-        while edges[end] >= 0:
-            end += 1
-        neighbours.append([int(k) for k in edges[start:end]])
-    return np.array(kept), neighbours
+    edges = mjm.mesh_graph[adr + 2 + 2 * count :][: count + 3 * faces]
+    stops = np.flatnonzero(edges < 0)  # each vertex's neighbours end with -1
+    lengths = stops[np.searchsorted(stops, starts)] - starts
+    return kept, lengths, edges[_ranges(starts, lengths)]
 
 
-def _ragged(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """``starts[i] … starts[i] + lengths[i] - 1`` for each i, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(np.sum(lengths)))
+
+
+def _ragged(lists: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Where each list begins (and the last one ends), and all of them one after the other."""
-    ends = np.cumsum([0, *map(len, lists)]).astype(np.int32)
-    flat = np.array([k for part in lists for k in part] or [0], np.int32)
-    return ends, flat
+    lengths = np.concatenate([np.zeros(1, np.int32), *(part[0] for part in lists)])
+    flat = np.concatenate([*(part[1] for part in lists), np.zeros(1, np.int32)])
+    return np.cumsum(lengths).astype(np.int32), flat.astype(np.int32)
