@@ -70,6 +70,13 @@ def test_worlds_switch_equalities_off_and_have_parameters_of_their_own():
             np.testing.assert_allclose(getattr(d, name).numpy()[world, :n], getattr(mjd, name), rtol=1e-10)
 
 
+def test_rows_have_mujoco_warps_names_too():
+    d = mjw.make_data(constrained.everything(), nworld=2)
+    assert d.efc.J is d.efc_J and d.efc.force is d.efc_force and "aref" in dir(d.efc)
+    with pytest.raises(AttributeError, match="efc has no array 'jot': it has .*aref"):
+        d.efc.jot  # noqa: B018
+
+
 def test_arrays_grow_to_what_a_world_needs():
     mjm = constrained.everything()
     states = constrained.near(mjm, 4)

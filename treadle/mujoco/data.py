@@ -8,6 +8,7 @@ import treadle as wp
 from treadle.base.errors import CapacityError
 from treadle.mujoco.collision.pairs import METHODS
 from treadle.mujoco.collision.view import Contact
+from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
 
@@ -245,6 +246,11 @@ class Data(Fields):
                 raise CapacityError(
                     f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
                 )
+
+    @property
+    def efc(self) -> Efc:
+        """Rows of constraints by MuJoCo Warp's names: ``d.efc.J``, ``d.efc.force``."""
+        return Efc(self)
 
     @property
     def contact(self) -> Contact:
