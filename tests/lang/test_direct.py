@@ -78,5 +78,5 @@ def test_a_warm_call_takes_little():
 
 
 def test_what_a_call_from_python_cannot_take_is_told_with_its_classes():
-    with pytest.raises(wp.KernelTypeError, match=r"int16\(…\)\n.*compatible with the arguments 'int16, int'$"):
+    with pytest.raises(wp.KernelTypeError, match=r"int16\(…\)\n.*in this call from Python: mul\(int16, int\)$"):
         wp.mul(wp.int16(1), 100000)

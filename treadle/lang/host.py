@@ -165,8 +165,7 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
         match = chosen(name, described, named)
     except KernelTypeError as error:
         classes = ", ".join([type(value).__name__ for value in given])
-        what = f"Couldn't find a function {name!r} compatible with the arguments '{classes}'"
-        raise KernelTypeError(f"{error}\nin this call from Python: {what}") from None
+        raise KernelTypeError(f"{error}\nin this call from Python: {name}({classes})") from None
     params, values, passed, builder = [], [], [], Builder()
     for t, arg, value in zip(match.types, [*described, *named.values()], given, strict=False):
         if t is None or arg.type is None:

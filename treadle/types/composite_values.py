@@ -180,7 +180,7 @@ def _by_component(name: str, a: CompositeValue, b: Any, function: Callable) -> A
 def _no_function(name: str, a: CompositeValue, b: CompositeValue) -> KernelTypeError:
     """Neither value knows what ``name`` of both would be."""
     types = f"{spell(a.__treadle_type__)}, {spell(b.__treadle_type__)}"
-    return KernelTypeError(f"Couldn't find a function {name!r} compatible with the arguments '{types}'")
+    return KernelTypeError(f"{name!r} has no meaning for the arguments '{types}'")
 
 
 give_buffer = CompositeValue._data.__set__  # gives a value its buffer, whatever its class does to attributes
