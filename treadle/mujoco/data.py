@@ -207,6 +207,7 @@ class Data(Fields):
         super().__init__(real, {"nconmax": 0, "njmax": 0, **sizes, "nworld": nworld, "nH": nv * (nv + 1) // 2})
         self.nworld = nworld
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
+        self.solved = False  # whether the last model had constraints, whose forces stand here
         self._pending: set[str] = set()  # stages whose fields the last step passed by
         self._model: Model | None = None  # the model of that step
         self._plan: Any = None  # how the last step was launched (`forward.Plan`)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import mujoco
@@ -16,7 +17,7 @@ from treadle.mujoco.fields import Field, Fields, constant
 from treadle.mujoco.structure import (
     Structure,
     actuator_columns,
-    constraints,
+    constraint_kinds,
     dof_ancestors,
     fits,
     floating,
@@ -59,18 +60,36 @@ class Option(Fields):
 
     def __init__(self, real: Any, opt: mujoco.MjOption):
         super().__init__(real, {})
+        self._disabled = int(opt.disableflags)  # when the model was put
         for name in Option.NUMBERS:
             setattr(self, name, int(getattr(opt, name)))
         self.uses = {name for name in Option.EXTRAS if getattr(opt, name)}
         for row in Option.rows():
             self.fill(row, getattr(opt, row.name))
 
-    def give(self, row: Field) -> wp.array:
-        """The array of a field, for the user, who may write to it: a step then looks at it."""
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute. Whole numbers are checked as `put_model` does, and the next step goes by them."""
+        if name in Option.NUMBERS:
+            value = int(value)
+            refuse.check_option(name, value, self._disabled)
+            self.version += 1
+        super().__setattr__(name, value)
+
+    def _take_note(self, row: Field) -> None:
+        """A field that the user has set, or may write to, counts from now on."""
         if row.name in Option.EXTRAS and row.name not in self.uses:
             self.uses.add(row.name)
             self.version += 1
+
+    def give(self, row: Field) -> wp.array:
+        """The array of a field, for the user, who may write to it: a step then looks at it."""
+        self._take_note(row)
         return self.read(row)
+
+    def replaced(self, row: Field, value: wp.array) -> None:
+        """Take note of an array of the user's."""
+        self._take_note(row)
+        super().replaced(row, value)
 
 
 class Model(Fields):
@@ -309,9 +328,9 @@ class Model(Fields):
         self.opt = Option(real, mjm.opt)
         self.collision = Tables(real, mjm, Pairs.of(mjm))
         self.capacity = Capacity.of(mjm, self.collision.pairs)
-        self.constrained = any(constraints(mjm).values())
+        self._kinds = sum({bit for used, bit in constraint_kinds(mjm).values() if used})
         self.meaninertia = float(mjm.stat.meaninertia)
-        self.structure = Structure.of(mjm)
+        self._structure = Structure.of(mjm)
         self.fits = fits(mjm)
         self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
         self.floats = bool(floating(mjm).any())
@@ -337,17 +356,41 @@ class Model(Fields):
     @property
     def straight(self) -> bool:
         """Whether `straight` can step the model."""
-        return self.fits and self.opt.integrator == int(mujoco.mjtIntegrator.mjINT_EULER) and not self.uses
+        euler = self.opt.integrator == int(mujoco.mjtIntegrator.mjINT_EULER)
+        return self.fits and euler and not (self.uses or self.constrained or self.opt.disableactuator)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether worlds may meet constraints: of kinds that the model has and no flag has switched off."""
+        off = self.opt.disableflags
+        return not off & int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) and bool(self._kinds & ~off)
+
+    @property
+    def structure(self) -> Structure:
+        """What the code of a straight-line step depends on."""
+        return replace(self._structure, disableflags=self.opt.disableflags)
+
+    def _take_note(self, row: Field) -> None:
+        """A field that the user has set, or may write to, counts from now on."""
+        if row in (Model.jnt_pos, Model.jnt_axis):
+            self._structure = self._structure.askew()
+        elif row in (Model.dof_frictionloss, Model.tendon_frictionloss):
+            self._kinds |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+        elif row.name in Model.EXTRAS and row.name not in self._uses:
+            self._uses.add(row.name)
+        else:
+            return
+        self.version += 1
 
     def give(self, row: Field) -> wp.array:
         """The array of a field. Whoever asks for anchors or axes may move them: code then does not rely on them."""
-        if row in (Model.jnt_pos, Model.jnt_axis):
-            self.structure = self.structure.askew()
-            self.version += 1
-        if row.name in Model.EXTRAS and row.name not in self._uses:
-            self._uses.add(row.name)
-            self.version += 1
+        self._take_note(row)
         return self.read(row)
+
+    def replaced(self, row: Field, value: wp.array) -> None:
+        """Take note of an array of the user's."""
+        self._take_note(row)
+        super().replaced(row, value)
 
     def expand(self, nworld: int, *names: str) -> None:
         """Let fields differ between worlds: give each a row for every world, with the values that it has now.

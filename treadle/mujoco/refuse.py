@@ -135,6 +135,33 @@ def _options(mjm: mujoco.MjModel) -> Iterator[str]:
             yield f"option flag {bit.name[7:].lower()} (enable bit {bit.name})"
 
 
+def check_option(name: str, value: int, disabled: int) -> None:
+    """Raise if the option ``name`` cannot be ``value``, in a model that was put with the flags ``disabled``.
+
+    Raises:
+        UnsupportedModelError: that is not simulated.
+        ValueError: the enumeration has no such number; or tables were made at `put_model` which would have to change.
+    """
+    bit = mujoco.mjtDisableBit
+    kinds = {"integrator": mujoco.mjtIntegrator, "solver": mujoco.mjtSolver, "cone": mujoco.mjtCone}
+    if name in kinds and value not in {int(member) for member in kinds[name].__members__.values()}:
+        raise ValueError(f"option {name} is one of {kinds[name].__name__}, not {value}")
+    if name == "integrator" and value > int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST):
+        raise UnsupportedModelError(f"option integrator: {mujoco.mjtIntegrator(value).name[6:]} is not simulated")
+    if name == "enableflags":
+        for flag in _flags():
+            if value & int(flag):
+                raise UnsupportedModelError(f"option flag {flag.name[7:].lower()} is not simulated")
+    if name == "disableflags":
+        if value & int(bit.mjDSBL_NATIVECCD):
+            raise UnsupportedModelError("option flag nativeccd: collisions by the other library are not simulated")
+        lasting = int(bit.mjDSBL_CONTACT) | int(bit.mjDSBL_CONSTRAINT) | int(bit.mjDSBL_SENSOR)
+        changed = disabled & ~value & lasting | (disabled ^ value) & int(bit.mjDSBL_FILTERPARENT)
+        if changed:
+            named = ", ".join(b.name for b in bit.__members__.values() if b.name != "mjNDISABLE" and changed & int(b))
+            raise ValueError(f"{named} cannot change after put_model, which made the tables: put the model again")
+
+
 def _flags() -> Iterator[Any]:
     """The bits of optional features that are refused."""
     known = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)

@@ -203,3 +203,7 @@ def check_match(m: Model, d: Data) -> None:
         for name, worlds in table.varied.items():
             if worlds != d.nworld:
                 raise ValueError(f"{name} of the model has a row for each of {worlds} worlds, the data has {d.nworld}")
+    if d.solved and not m.constrained:  # flags have changed, or this is another model: no forces of then remain
+        for name in ("ncon", "ne", "nf", "nl", "nefc", "qfrc_constraint"):
+            d.field(name).zero_()
+    d.solved = m.constrained

@@ -85,26 +85,31 @@ def fits(mjm: mujoco.MjModel) -> bool:
         "actuator_biastype": (bias.mjBIAS_NONE, bias.mjBIAS_AFFINE),
     }
     plain = all(np.isin(getattr(mjm, name), [int(k) for k in allowed]).all() for name, allowed in kinds.items())
-    absent = not (mjm.ntendon or mjm.na or mjm.nmocap or mjm.nsensor or mjm.opt.disableactuator)
-    return bool(plain and absent and mjm.nv > 0 and not any(constraints(mjm).values()))
+    absent = not (mjm.ntendon or mjm.na or mjm.nmocap or mjm.nsensor)
+    return bool(plain and absent and mjm.nv > 0)
 
 
 def constraints(mjm: mujoco.MjModel) -> dict[str, bool]:
     """Which kinds of constraints a model may meet: by element and attribute."""
-    bit, off = mujoco.mjtDisableBit, mjm.opt.disableflags
+    off = mjm.opt.disableflags
+    kinds = {kind: used and not off & bit for kind, (used, bit) in constraint_kinds(mjm).items()}
+    return {kind: used and not off & int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) for kind, used in kinds.items()}
+
+
+def constraint_kinds(mjm: mujoco.MjModel) -> dict[str, tuple[bool, int]]:
+    """Kinds of constraints: whether a model's elements have them, and the flag that switches them off."""
     parts = ("CONTACT", "LIMIT", "FRICTIONLOSS", "EQUALITY")
-    on = {name: not off & int(getattr(bit, f"mjDSBL_{name}")) for name in parts}
+    bit = {name: int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}")) for name in parts}
     meeting = (mjm.geom_contype[:, None] & mjm.geom_conaffinity[None, :]) != 0
     meeting = (meeting | meeting.T) & (mjm.geom_bodyid[:, None] != mjm.geom_bodyid[None, :])
-    kinds = {
-        "geom: contacts": bool(meeting.any() or mjm.npair) and on["CONTACT"],
-        "joint: limited": bool(mjm.jnt_limited.any()) and on["LIMIT"],
-        "tendon: limited": bool(mjm.tendon_limited.any()) and on["LIMIT"],
-        "joint: frictionloss": bool(mjm.dof_frictionloss.any()) and on["FRICTIONLOSS"],
-        "tendon: frictionloss": bool(mjm.tendon_frictionloss.any()) and on["FRICTIONLOSS"],
-        "equality": bool(mjm.neq) and on["EQUALITY"],
+    return {
+        "geom: contacts": (bool(meeting.any() or mjm.npair), bit["CONTACT"]),
+        "joint: limited": (bool(mjm.jnt_limited.any()), bit["LIMIT"]),
+        "tendon: limited": (bool(mjm.tendon_limited.any()), bit["LIMIT"]),
+        "joint: frictionloss": (bool(mjm.dof_frictionloss.any()), bit["FRICTIONLOSS"]),
+        "tendon: frictionloss": (bool(mjm.tendon_frictionloss.any()), bit["FRICTIONLOSS"]),
+        "equality": (bool(mjm.neq), bit["EQUALITY"]),
     }
-    return {kind: used and not off & int(bit.mjDSBL_CONSTRAINT) for kind, used in kinds.items()}
 
 
 def chain(mjm: mujoco.MjModel, b: int) -> list[int]:

@@ -1,0 +1,102 @@
+"""What users change after `put_model` counts in the next step, whichever way they set it, or is refused."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import models
+from treadle.base.errors import UnsupportedModelError
+
+DISABLE, ENABLE = mujoco.mjtDisableBit, mujoco.mjtEnableBit
+
+
+def assert_same_steps(mjm, m, d, nstep=10):
+    mjd = mujoco.MjData(mjm)
+    mjd.qvel[:], mjd.ctrl[:] = 0.5, 0.7
+    mjw.reset_data(m, d)
+    d.qvel.fill_(0.5)
+    d.ctrl.fill_(0.7)
+    mujoco.mj_step(mjm, mjd, nstep)
+    mjw.step(m, d, nstep)
+    np.testing.assert_allclose(d.qpos.numpy()[0], mjd.qpos, rtol=0, atol=1e-9)
+
+
+def put():
+    mjm = models.pair()
+    m = mjw.put_model(mjm, dtype=wp.float64)
+    d = mjw.make_data(m)
+    mjw.step(m, d)  # by straight-line code, in which fields that are 0 do not occur
+    return mjm, m, d
+
+
+def test_an_array_in_a_fields_place_counts_as_one_that_was_written_to():
+    for name, value in (("jnt_axis", (0.6, 0.0, 0.8)), ("jnt_pos", (0.1, 0.0, 0.1)), ("dof_dampingpoly", (0.5, 0.2)),
+                        ("opt.viscosity", 0.3)):  # fmt: skip
+        mjm, m, d = put()
+        ours, theirs, field = (m.opt, mjm.opt, name[4:]) if name.startswith("opt.") else (m, mjm, name)
+        array = ours.field(field)
+        values = array.numpy().copy()
+        values[...] = value
+        setattr(ours, field, wp.array(values, dtype=array.dtype))
+        if field == "viscosity":
+            theirs.viscosity = value
+        else:
+            getattr(theirs, field)[...] = value
+        assert_same_steps(mjm, m, d)
+
+
+def test_flags_and_dry_friction_may_change():
+    mjm, m, d = put()
+    for name, value in (
+        ("disableflags", int(DISABLE.mjDSBL_GRAVITY)),
+        ("disableflags", int(DISABLE.mjDSBL_ACTUATION)),
+        ("disableflags", 0),
+        ("disableactuator", 1),
+    ):
+        setattr(mjm.opt, name, value)
+        setattr(m.opt, name, value)
+        assert_same_steps(mjm, m, d)
+    mjm.dof_frictionloss[:] = 0.3
+    m.dof_frictionloss.fill_(0.3)
+    assert_same_steps(mjm, m, d)
+    assert d.nefc.numpy()[0] == mjm.nv
+    for flags in (int(DISABLE.mjDSBL_FRICTIONLOSS), 0, int(DISABLE.mjDSBL_CONSTRAINT)):
+        mjm.opt.disableflags = m.opt.disableflags = flags
+        assert_same_steps(mjm, m, d)
+        assert d.nefc.numpy()[0] == (0 if flags else mjm.nv)
+
+
+def test_forces_of_a_model_with_constraints_do_not_stay():
+    free, held = models.pair(), models.pair()
+    held.dof_frictionloss[:] = 0.3
+    d = mjw.make_data(free, dtype=wp.float64)
+    mjw.step(mjw.put_model(held, dtype=wp.float64), d)
+    free.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICIT
+    assert_same_steps(free, mjw.put_model(free, dtype=wp.float64), d)
+
+
+@pytest.mark.parametrize(
+    "name, value, kind",
+    [
+        ("integrator", int(mujoco.mjtIntegrator.mjINT_DISCRETE), UnsupportedModelError),
+        ("integrator", 9, ValueError),
+        ("solver", 7, ValueError),
+        ("enableflags", int(ENABLE.mjENBL_SLEEP), UnsupportedModelError),
+        ("disableflags", int(DISABLE.mjDSBL_NATIVECCD), UnsupportedModelError),
+        ("disableflags", int(DISABLE.mjDSBL_FILTERPARENT), ValueError),
+    ],
+)
+def test_an_option_that_cannot_be_followed_is_refused(name, value, kind):
+    m = mjw.put_model(models.pair())
+    with pytest.raises(kind, match="option|cannot change after put_model"):
+        setattr(m.opt, name, value)
+
+
+def test_contacts_that_were_switched_off_cannot_be_switched_on():
+    mjm = models.pair()
+    mjm.opt.disableflags = DISABLE.mjDSBL_CONTACT
+    m = mjw.put_model(mjm)
+    with pytest.raises(ValueError, match="mjDSBL_CONTACT cannot change after put_model"):
+        m.opt.disableflags = 0
