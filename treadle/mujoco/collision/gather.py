@@ -116,6 +116,8 @@ def _mixing(real: Any) -> SimpleNamespace:
     t = types(real)
     vec2, vec3, mat33 = t.vec2, t.vec3, t.mat33
 
+    aligned = TINY * TINY if real is wp.float64 else 1e-12  # square of a tangent that is along the normal
+
     @wp.func
     def frame(normal: vec3, tangent: vec3):
         """Rows: the normal; the tangent made square to it (by default the y axis, or z if y is near); their product."""
@@ -124,6 +126,10 @@ def _mixing(real: Any) -> SimpleNamespace:
             near = wp.abs(normal[1]) < real(0.5)
             b = vec3(real(0.0), wp.where(near, real(1.0), real(0.0)), wp.where(near, real(0.0), real(1.0)))
         b = b - normal * wp.dot(normal, b)
+        if wp.length_sq(b) < real(aligned):  # of a capsule upright on a plane: MuJoCo takes the x axis
+            across = wp.abs(normal[0]) < real(0.9)
+            b = vec3(wp.where(across, real(1.0), real(0.0)), wp.where(across, real(0.0), real(1.0)), real(0.0))
+            b = b - normal * wp.dot(normal, b)
         b = b / wp.max(wp.length(b), real(TINY))
         c = wp.cross(normal, b)
         return mat33(normal[0], normal[1], normal[2], b[0], b[1], b[2], c[0], c[1], c[2])
