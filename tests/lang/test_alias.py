@@ -17,7 +17,7 @@ import treadle, treadle.compat
 assert wp is treadle and warp.config is treadle.config and utils is treadle.utils
 assert context is wp._src.context is treadle.compat.context and wp.float32 in scalar_types and type_is_float(float)
 assert treadle.__spec__.name == "treadle" == treadle.__name__ and "warp.lang" not in sys.modules
-for name, why in (("render", "not part of this release"), ("colour", "treadle has no 'colour'"), ("pi", "is no module")):
+for name, why in (("render", "not part of this"), ("colour", "treadle has no 'colour'"), ("pi", "is no module")):
     try:
         __import__("warp." + name)
     except ModuleNotFoundError as error:

@@ -143,5 +143,5 @@ class UnsupportedModelError(TreadleError, NotImplementedError):
 
 
 class CapacityError(TreadleError, OverflowError):
-    """Worlds needed more room for contacts or rows of constraints than their arrays have, where these cannot grow. Mend:
+    """Worlds needed more room for contacts or rows of constraints than their arrays have, and these cannot grow. Mend:
     make the data with the numbers that the message gives."""

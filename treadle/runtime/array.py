@@ -519,7 +519,8 @@ def allocate_with(e: Element, shape: tuple[int, ...], device: Device, strides: A
 def _checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     steps = tuple(int(s) for s in strides)
     if len(steps) != len(shape):
-        raise ArrayError(f"Invalid number of strides, expected {len(shape)} strides, got {len(steps)}: one for each dimension")
+        counts = f"expected {len(shape)} strides, got {len(steps)}"
+        raise ArrayError(f"Invalid number of strides, {counts}: one for each dimension")
     return steps
 
 
