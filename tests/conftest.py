@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-# Before treadle is imported, and for every process that a test starts: tests never see kernels of an earlier run.
-_CACHE = tempfile.mkdtemp(prefix="treadle-tests-")
+# Before treadle is imported, and for every process that a test starts: tests never see kernels of an earlier run. The
+# worker processes of one run share a folder, as their kernels are the same.
+_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+_CACHE = os.environ["TREADLE_CACHE_DIR"] if _WORKER else tempfile.mkdtemp(prefix="treadle-tests-")
 os.environ["TREADLE_CACHE_DIR"] = _CACHE
 
 _REJECTED: list[object] = []  # worker processes of the tests with a kernel that ptxas did not accept
@@ -49,7 +52,16 @@ def pytest_testnodedown(node: object, error: object) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    shutil.rmtree(_CACHE, ignore_errors=True)
+    if not _WORKER:
+        shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lasting():
+    """What modules have made so far lasts, kernels above all: searches for garbage need not look at it again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

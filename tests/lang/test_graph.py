@@ -384,10 +384,14 @@ def test_ctrl_c_ends_a_loop_that_does_not_end():
     with wp.ScopedCapture() as capture:
         wp.capture_while(goes_on, lambda: wp.launch(step, dim=3, inputs=[x]))
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        wp.capture_launch(capture.graph)
-    timer.join()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            wp.capture_launch(capture.graph)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     goes_on.zero_()
     x.zero_()
     wp.capture_launch(capture.graph)

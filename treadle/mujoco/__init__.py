@@ -16,8 +16,8 @@ attribute.
 
 import mujoco as _mujoco
 
-if int(_mujoco.__version__.partition(".")[0]) < 4:
-    raise ImportError(f"treadle.mujoco needs MuJoCo 4.0 or newer, not {_mujoco.__version__}: pip install 'mujoco>=4'")
+if tuple(map(int, _mujoco.__version__.split(".")[:2])) < (3, 17):
+    raise ImportError(f"treadle.mujoco needs MuJoCo 3.17 or newer, not {_mujoco.__version__}: pip install -U mujoco")
 
 from treadle.base.errors import CapacityError
 from treadle.mujoco.data import Data

@@ -27,7 +27,7 @@ TRACKCOM = _number(mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM)
 TARGETBODY = _number(mujoco.mjtCamLight.mjCAMLIGHT_TARGETBODY)
 TARGETBODYCOM = _number(mujoco.mjtCamLight.mjCAMLIGHT_TARGETBODYCOM)
 
-TENDON_FIXED = _number(mujoco.mjtTendon.mjTENDON_FIXED)
+TENDON_FIXED = wp.constant(0)  # as mjtTendon has it, which MuJoCo 3 lacks (`model.tendon_types`)
 WRAP_PULLEY = _number(mujoco.mjtWrap.mjWRAP_PULLEY)
 WRAP_SITE = _number(mujoco.mjtWrap.mjWRAP_SITE)
 WRAP_SPHERE = _number(mujoco.mjtWrap.mjWRAP_SPHERE)

@@ -23,6 +23,7 @@ from treadle.mujoco.structure import (
     floating,
     frames,
     mirror,
+    tendon_types,
 )
 
 SIZES = (
@@ -338,6 +339,7 @@ class Model(Fields):
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
         own = {**actuator_columns(mjm), **frames(mjm)}
         own["body_isdofancestor"] = dof_ancestors(mjm)
+        own["tendon_type"] = tendon_types(mjm)
         own["D_mirror"], own["body_floats"] = mirror(mjm), floating(mjm)
         own["body_swims"] = np.isin(np.arange(mjm.nbody), mjm.geom_bodyid[mjm.geom_fluid[:, 0] > 0])
         for row in Model.rows():

@@ -172,6 +172,11 @@ def floating(mjm: mujoco.MjModel) -> np.ndarray:
     return found
 
 
+def tendon_types(mjm: mujoco.MjModel) -> np.ndarray:
+    """Of each tendon 0 if it is fixed (it begins with a joint, and sums up joints), and 1 if it is spatial."""
+    return (mjm.wrap_type[mjm.tendon_adr] != int(mujoco.mjtWrap.mjWRAP_JOINT)).astype(np.int32)
+
+
 def dof_ancestors(mjm: mujoco.MjModel) -> np.ndarray:
     """For each body and degree of freedom, whether that moves the body: 1 or 0."""
     found = np.zeros((mjm.nbody, mjm.nv), dtype=np.int32)
