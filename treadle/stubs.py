@@ -132,6 +132,7 @@ def texts() -> dict[str, str]:
         "__init__.pyi": _face(),
         "types/__init__.pyi": _types(),
         "utils/__init__.pyi": _module("utils"),
+        "optim/__init__.pyi": _module("optim"),
         "autograd.pyi": _module("autograd"),
         "config.pyi": _settings(),
     }
