@@ -127,6 +127,24 @@ def test_what_goes_wrong_is_said():
         wp.jax_callable(twice)(X.astype(jnp.int32), 2.0)
 
 
+def fills(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    x[1:3].fill_(7.0)
+    wp.copy(y, x)
+
+
+def launches_into(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    wp.launch(scaled, dim=x.shape, inputs=[y, 1.0], outputs=[x])
+
+
+@pytest.mark.parametrize("func", [fills, launches_into])
+def test_inputs_are_not_written(func):
+    x = jnp.arange(5.0)
+    with pytest.raises(wp.KernelValueError, match=f"function {func.__name__} writes to its argument 'x', an input"):
+        jax.jit(wp.jax_callable(func))(x)
+    jax.block_until_ready(jax.jit(wp.jax_callable(func, graph_mode=Mode.NONE))(x))  # it has a copy
+    assert x.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_examples():
     module = __import__("treadle.interop.jax_callable", fromlist=["x"])
     assert doctest.testmod(module).failed == 0

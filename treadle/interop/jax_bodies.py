@@ -8,16 +8,19 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..base.digest import digest
-from ..base.errors import CaptureError, KernelGradientError
+from ..base.errors import CaptureError, KernelGradientError, KernelValueError
 from ..base.logs import log_warning
+from ..lang.contents import copied
 from ..lang.graph import ScopedCapture
 from ..lang.natives import install
 from ..lang.tape import Tape
 from ..runtime.adopt import dense_strides
 from ..runtime.array import allocate, array, build
 from ..runtime.capture import Launch, every
+from ..runtime.chains import writes_elsewhere, written_by
 from ..runtime.device import get_device
 from ..runtime.elements import element_of
+from ..runtime.ranges import Ranges
 from ..types.core import View
 from .jax_arguments import packed_value
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot
@@ -130,7 +133,8 @@ class Task:
     """Work on arrays, as a graph that native code runs, or as Python; the targets that do it."""
 
     def __init__(self, body: Body, slots: Sequence[Slot], do: Callable[[Sequence[array]], None]):
-        self.body, self.slots, self.do = body, [*slots], do
+        self.body, self.slots, self.do = body, [*slots], do  # the slots of the body's arrays come first
+        self.inputs = [k for k, s in enumerate([s for s in body.slots if s.role != STATIC]) if s.role == INPUT]
         self.targets: list[Target] = []
         self.graph: Any = None
         self.plain = not body.owner.graph_mode  # whether it is called, not captured
@@ -178,11 +182,26 @@ class Task:
             log_warning(f"function {self.body.key} cannot be captured, so JAX calls it each time: {error.message}")
             return
         graph = capture.graph
+        self._check_inputs(graph, arrays)
         native = graph.native(arrays)
         self.graph, self.weight = (graph, native), native.keepalive.work
         launches = [entry for entry in every(graph.entries) if isinstance(entry, Launch)]
         self.facts = digest(*[part for e in launches for part in (e.program.entry.binary.code, repr(e.dims))])
         self.body.owner.captured(self.body)
+
+    def _check_inputs(self, graph: Any, arrays: Sequence[array]) -> None:
+        """Raise where the function writes to JAX's values. Of a kernel that may write anywhere nothing is known."""
+        entries = [entry for entry in every(graph.entries) if not writes_elsewhere(entry)]
+        written = Ranges([r for entry in entries for r in written_by(entry)])
+        for k in self.inputs:
+            a, name = arrays[k], self.slots[k].name
+            if a.nbytes and written.meets(a._address, a._address + a.nbytes):
+                raise KernelValueError(
+                    f"function {self.body.key} writes to its argument {name!r}, an input: JAX's arrays are values that "
+                    "nobody changes",
+                    hint=f"work on a copy, wp.clone({name}), or in_out_argnames=[{name!r}] makes it an input and a "
+                    "result",
+                )
 
     # ---- calls from native code
 
@@ -195,7 +214,10 @@ class Task:
                     for target in self.targets:
                         target.does(work)
                     return _Function(work.address)(work.context, buffers, words)
-            self.do([_array(slot, buffers[k]) for k, slot in enumerate(self.slots)])
+            arrays = [_array(slot, buffers[k]) for k, slot in enumerate(self.slots)]
+            for k in self.inputs:  # JAX's values: who changes them, or keeps them, does so with a copy
+                arrays[k] = copied(arrays[k])
+            self.do(arrays)
         except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
             self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error
             return 1

@@ -124,15 +124,29 @@ def written_by(entry: Entry) -> list[tuple[int, int]]:
 
 
 def _written_by_launch(entry: Launch) -> list[tuple[int, int]]:
-    """The arrays that a launch writes; all of them, with their gradients, where the compiler says nothing of that."""
+    """The arrays that a launch writes; gradients all of them where the compiler says nothing of those, and everything
+    where it may write to memory that no parameter leads to."""
     program, own = entry.program, entry.program.entry.meta.get("own")
     if own is not None:
         return [bytes_of(entry.packed, program.leaf(path)) for path, _, written in own if written]
+    data = None if writes_elsewhere(entry) else written_arrays(program)
     every_leaf = [Leaf(offset + leaf.offset, leaf.type, gradient)
-                  for t, offset in zip(program.signature, program.offsets, strict=True)
-                  for leaf in leaves(t) if isinstance(leaf.type, View) for gradient in (False, True)]  # fmt: skip
+                  for k, (t, offset) in enumerate(zip(program.signature, program.offsets, strict=True))
+                  for leaf in leaves(t) if isinstance(leaf.type, View) for gradient in (False, True)
+                  if gradient or data is None or (k, *leaf.path) in data]  # fmt: skip
     there = [leaf for leaf in every_leaf if struct.unpack_from("<Q", entry.packed, leaf.pointer)[0]]
     return [bytes_of(entry.packed, leaf) for leaf in there]
+
+
+def written_arrays(program: Any) -> set[tuple[Any, ...]]:
+    """The arrays that a program stores or adds to, each as parameter and fields."""
+    arrays = program.entry.meta["touched"]["arrays"]
+    return {tuple(fact["path"]) for fact in arrays if fact["stores"] or fact["added"]}
+
+
+def writes_elsewhere(entry: Entry) -> bool:
+    """Whether an entry is a launch that may write to memory which no parameter leads to."""
+    return isinstance(entry, Launch) and entry.program.entry.meta["touched"]["unknown"] == "written"
 
 
 def uses_of(entry: Launch) -> list[Use] | None:
