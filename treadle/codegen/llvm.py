@@ -11,17 +11,11 @@ from ..base.errors import InternalError
 
 Code = TypeVar("Code", str, bytes)
 
-# Steps of code generation that take a third of its time and that long straight code is no faster for: moving values
-# into the branches that use them (which makes it slower, as it lengthens the lives of their arguments), scheduling,
-# once before and once behind register allocation, looking for common values again, and splitting the lives of values
-# by regions of many blocks. For each option what is usual, and what leaves the step out.
-_POLISH = {
-    "disable-machine-sink": (0, 1),
-    "enable-misched": (1, 0),
-    "disable-post-ra": (0, 1),
-    "disable-machine-cse": (0, 1),
-    "grow-region-complexity-budget": (10_000, 0),
-}
+# Steps of code generation that take a quarter of its time and that long straight code is no faster for: moving values
+# into the branches that use them (which makes it slower, as it lengthens the lives of their arguments), scheduling once
+# more behind register allocation, and looking for common values again. Scheduling before it stays, and so does
+# splitting the lives of values by regions: without both a step of a robot arm takes a twentieth longer.
+_POLISH = ("disable-machine-sink", "disable-post-ra", "disable-machine-cse")
 _options = threading.Lock()
 
 
@@ -90,5 +84,5 @@ def emitted(emit: Callable[[Any], Code], module: Any, plain: bool = False) -> Co
 def _polish(wanted: bool) -> None:
     import llvmlite.binding as llvm
 
-    for name, (usual, plain) in _POLISH.items():
-        llvm.set_option("treadle", f"-{name}={usual if wanted else plain}")
+    for name in _POLISH:
+        llvm.set_option("treadle", f"-{name}={0 if wanted else 1}")
