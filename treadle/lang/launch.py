@@ -180,7 +180,7 @@ def _is_frozen(value: Any) -> bool:
 
 def _written(program: Program) -> set[int]:
     """The numbers of the parameters that are, or hold, an array which ``program`` writes."""
-    return {fact["path"][0] for fact in program.entry.meta["touched"]["arrays"] if fact["stores"] or fact["added"]}
+    return {path[0] for path in program.written()}
 
 
 def run(

@@ -129,19 +129,13 @@ def _written_by_launch(entry: Launch) -> list[tuple[int, int]]:
     program, own = entry.program, entry.program.entry.meta.get("own")
     if own is not None:
         return [bytes_of(entry.packed, program.leaf(path)) for path, _, written in own if written]
-    data = None if writes_elsewhere(entry) else written_arrays(program)
+    data = None if writes_elsewhere(entry) else program.written()
     every_leaf = [Leaf(offset + leaf.offset, leaf.type, gradient)
                   for k, (t, offset) in enumerate(zip(program.signature, program.offsets, strict=True))
                   for leaf in leaves(t) if isinstance(leaf.type, View) for gradient in (False, True)
                   if gradient or data is None or (k, *leaf.path) in data]  # fmt: skip
     there = [leaf for leaf in every_leaf if struct.unpack_from("<Q", entry.packed, leaf.pointer)[0]]
     return [bytes_of(entry.packed, leaf) for leaf in there]
-
-
-def written_arrays(program: Any) -> set[tuple[Any, ...]]:
-    """The arrays that a program stores or adds to, each as parameter and fields."""
-    arrays = program.entry.meta["touched"]["arrays"]
-    return {tuple(fact["path"]) for fact in arrays if fact["stores"] or fact["added"]}
 
 
 def writes_elsewhere(entry: Entry) -> bool:

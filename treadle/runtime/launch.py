@@ -234,6 +234,11 @@ class Program:
         if product(dims) > MAX_THREADS:
             raise GridError(f"launch of kernel {self.name}: a grid of {product(dims)} threads is too large")
 
+    def written(self) -> set[tuple[Any, ...]]:
+        """The arrays that the kernel stores or adds to, each as parameter and fields."""
+        arrays = self.entry.meta["touched"]["arrays"]
+        return {tuple(fact["path"]) for fact in arrays if fact["stores"] or fact["added"]}
+
     def meets(self, packed: bytearray) -> bool:
         """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data."""
         ranges = sorted([bytes_of(packed, leaf) for leaf in self.updated])
