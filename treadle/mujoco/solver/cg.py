@@ -25,8 +25,8 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
 
 def _cg(real: Any) -> wp.Kernel:
     mul, vec3, solve = products(real), wp.types.vector(length=3, dtype=real), factorisation(real).solve
-    mul_m, mul_j, add_jt, dot = mul.mul_m, mul.mul_j, mul.add_jt, mul.dot
-    evaluate, search = costs(real).evaluate, linesearch(real).search
+    add_jt, dot = mul.add_jt, mul.dot
+    evaluate, descend = costs(real).evaluate, linesearch(real).descend
 
     @wp.kernel
     def cg(
@@ -73,21 +73,14 @@ def _cg(real: Any) -> wp.Kernel:
             for c in range(nv):
                 solver_p[w, c] = keep * solver_p[w, c] - solver_Mgrad[w, c]
                 solver_last[w, c] = solver_grad[w, c]
-            mul_m(w, M_rownnz, M_rowadr, M_colind, M, solver_p, solver_Mp)
-            mul_j(w, n, efc_J, solver_p, solver_jv)
             flat = tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale
-            flat = flat * wp.sqrt(dot(w, solver_p, solver_p))
-            a, slope, exact = search(
-                w, n, running, opt_ls_iterations, flat, dot(w, solver_p, solver_Mx), dot(w, solver_p, solver_Mp),
-                efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, solver_jv, cone_quad,
+            a, slope, exact = descend(
+                w, n, running, opt_ls_iterations, flat, M_rownnz, M_rowadr, M_colind, M, efc_J, efc_type, efc_dim,
+                efc_D, efc_frictionloss, efc_friction, solver_x, solver_Mx, solver_jar, solver_p, solver_Mp, solver_jv,
+                cone_quad,
             )  # fmt: skip
             if running:
                 count = count + 1
-                for c in range(nv):
-                    solver_x[w, c] = solver_x[w, c] + a * solver_p[w, c]
-                    solver_Mx[w, c] = solver_Mx[w, c] + a * solver_Mp[w, c]
-                for i in range(n):
-                    solver_jar[w, i] = solver_jar[w, i] + a * solver_jv[w, i]
                 if real(-0.5) * scale * a * slope < tolerance or a == real(0.0):
                     running = False
             k = k + 1

@@ -1,4 +1,4 @@
-"""The exact minimum of the cost along a line."""
+"""The exact minimum of the cost along a line, and the way there."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -7,15 +7,18 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.constraint.kinds import ELLIPTIC
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
+from treadle.mujoco.solver.products import products
 
+ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
 
 
 @cache
 def linesearch(real: Any) -> SimpleNamespace:
-    """The kernel functions ``prepare`` and ``search`` for one precision."""
+    """The kernel function ``descend`` for one precision."""
     matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
-    bounds, zone = costs(real).bounds, costs(real).zone
+    bounds, zone, mul = costs(real).bounds, costs(real).zone, products(real)
+    mul_m, mul_j, dot = mul.mul_m, mul.mul_j, mul.dot
     close = 1e-13 if real is wp.float64 else 1e-5  # of the slope at the start: as flat as rounding lets it be
 
     @wp.func
@@ -132,4 +135,29 @@ def linesearch(real: Any) -> SimpleNamespace:
             k = k + 1
         return a, start, exact
 
-    return SimpleNamespace(search=search)
+    @wp.func
+    def descend(
+        w: int, n: int, running: bool, iterations: int, flat: real, rownnz: ints, rowadr: ints, colind: ints,
+        M: matrix, J: wp.array3d(dtype=real), efc_type: ints2, efc_dim: ints2, efc_D: matrix, efc_frictionloss: matrix,
+        efc_friction: matrix, x: matrix, Mx: matrix, jar: matrix, p: matrix, Mp: matrix, jv: matrix,
+        cone_quad: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        """Move ``x``, and the products with it, along the direction ``p``: as far as the cost falls, where running.
+
+        ``flat`` is the slope that counts as none, by the length of p. Returns what `search` returns.
+        """
+        mul_m(w, rownnz, rowadr, colind, M, p, Mp)
+        mul_j(w, n, J, p, jv)
+        a, slope, exact = search(
+            w, n, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp),
+            efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, jar, jv, cone_quad,
+        )  # fmt: skip
+        if running:
+            for c in range(x.shape[1]):
+                x[w, c] = x[w, c] + a * p[w, c]
+                Mx[w, c] = Mx[w, c] + a * Mp[w, c]
+            for i in range(n):
+                jar[w, i] = jar[w, i] + a * jv[w, i]
+        return a, slope, exact
+
+    return SimpleNamespace(descend=descend)

@@ -137,8 +137,8 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
 def _newton(real: Any) -> wp.Kernel:
     hessian, mul, vec3 = _hessian(real), products(real), wp.types.vector(length=3, dtype=real)
     assemble, factor, solve = hessian.assemble, hessian.factor, hessian.solve
-    mul_m, mul_j, add_jt, dot = mul.mul_m, mul.mul_j, mul.add_jt, mul.dot
-    evaluate, search = costs(real).evaluate, linesearch(real).search
+    add_jt, dot = mul.add_jt, mul.dot
+    evaluate, descend = costs(real).evaluate, linesearch(real).descend
     least = 1e-30 if real is wp.float64 else 1e-14  # a gain after which Newton's next step would be rounding
 
     @wp.kernel
@@ -186,21 +186,14 @@ def _newton(real: Any) -> wp.Kernel:
                 for c in range(nv):
                     solver_p[w, c] = -solver_grad[w, c]
                 solve(w, nv, solver_H, solver_diag, solver_p)
-                mul_m(w, M_rownnz, M_rowadr, M_colind, M, solver_p, solver_Mp)
-                mul_j(w, n, efc_J, solver_p, solver_jv)
                 flat = tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale
-                flat = flat * wp.sqrt(dot(w, solver_p, solver_p))
-                a, slope, exact = search(
-                    w, n, running, opt_ls_iterations, flat, dot(w, solver_p, solver_Mx), dot(w, solver_p, solver_Mp),
-                    efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, solver_jv, cone_quad,
+                a, slope, exact = descend(
+                    w, n, running, opt_ls_iterations, flat, M_rownnz, M_rowadr, M_colind, M, efc_J, efc_type, efc_dim,
+                    efc_D, efc_frictionloss, efc_friction, solver_x, solver_Mx, solver_jar, solver_p, solver_Mp,
+                    solver_jv, cone_quad,
                 )  # fmt: skip
                 if running:
                     count = count + 1
-                    for c in range(nv):
-                        solver_x[w, c] = solver_x[w, c] + a * solver_p[w, c]
-                        solver_Mx[w, c] = solver_Mx[w, c] + a * solver_Mp[w, c]
-                    for i in range(n):
-                        solver_jar[w, i] = solver_jar[w, i] + a * solver_jv[w, i]
             k = k + 1
         solver_niter[w] = count
 
