@@ -118,7 +118,8 @@ SENSES = """
     <e_kinetic cutoff="2"/><insidesite site="sa" objtype="geom" objname="ga"/>
     <insidesite site="sc" objtype="body" objname="b"/><insidesite site="sd" objtype="camera" objname="ca"/>
     <insidesite site="sb" objtype="xbody" objname="b"/><insidesite site="sab" objtype="site" objname="sa"/>
-    {frames}{contacts}
+    <distance geom1="gb" geom2="ga" cutoff=".5"/><normal body1="e" body2="a" cutoff="2"/>
+    <fromto geom1="gc" geom2="floor" cutoff="1"/>{frames}{contacts}
   </sensor>
 </mujoco>
 """

@@ -77,6 +77,42 @@ def test_tendons_pull_on_bodies_along_their_paths(name):
         assert check.error(d.cfrc_ext.numpy()[world], mjd.cfrc_ext) < 1e-9
 
 
+def test_distances_of_geoms_and_bodies():
+    size = dict(sphere=".1", capsule=".1 .1", ellipsoid=".1 .2 .3", cylinder=".1 .2", box=".1 .2 .1")
+    names = [f"{kind}{k}" for kind in (*size, "mesh") for k in range(2)]
+
+    def body(name):
+        shape = f'type="{name[:-1]}" ' + ('mesh="m"' if "mesh" in name else f'size="{size[name[:-1]]}"')
+        return f'<body name="b{name}" pos="0 0 .5"><freejoint/><geom name="{name}" {shape}/></body>'
+
+    two = '<body name="two"><freejoint/><geom size=".1"/><geom type="box" size=".05 .1 .2" pos=".3 0 0"/></body>'
+    asked = [f'geom1="{a}" geom2="{b}"' for a in names for b in ("floor", *names) if a != b]
+    asked += ['body1="two" geom2="box0"', 'geom1="capsule1" body2="two"', 'body1="two" body2="bmesh0"']
+    sensors = "".join(f'<{kind} {pair} cutoff="{0.05 if k % 3 == 0 else 1.5}"/>'
+                      for k, pair in enumerate(asked) for kind in ("distance", "normal", "fromto"))  # fmt: skip
+    xml = f"""<mujoco><asset><mesh name="m" vertex="0 0 0 .2 0 0 0 .2 0 0 0 .2"/></asset><worldbody>
+    <geom name="floor" type="plane" size="1 1 1" euler="3 4 0"/>{"".join(map(body, names))}{two}</worldbody>
+    <option><flag contact="disable"/></option><sensor>{sensors}</sensor></mujoco>"""
+    mjm = constrained.sharp(mujoco.MjModel.from_xml_string(xml))
+    states = [mujoco.MjData(mjm) for _ in range(12)]
+    rng = np.random.default_rng(0)
+    for mjd in states:
+        poses = mjd.qpos.reshape(-1, 7)
+        poses[:, :3] += rng.uniform(-0.4, 0.4, (len(poses), 3))
+        poses[:, 3:] = rng.normal(size=(len(poses), 4))
+        mujoco.mj_normalizeQuat(mjm, mjd.qpos)
+    for dtype, limit in ((wp.float64, (1e-6, 1e-4)), (wp.float32, (1e-4, 1e-2))):
+        m = mjw.put_model(mjm, dtype=dtype)
+        d = check.put_states(m, states)
+        mjw.forward(m, d)
+        for world, mjd in enumerate(states):
+            mujoco.mj_forward(mjm, mjd)
+            off = np.abs(d.sensordata.numpy()[world] - mjd.sensordata)
+            for s in range(mjm.nsensor):  # where curved geoms overlap MuJoCo's directions end with the tolerance's root
+                far = off[mjm.sensor_adr[s] : mjm.sensor_adr[s] + mjm.sensor_dim[s]].max()
+                assert far < limit[s % 3 > 0], (dtype, asked[s // 3], s % 3, far)
+
+
 def test_what_is_not_sensed_is_refused():
     kinds = '<rangefinder site="s"/><clock name="late" delay=".01" nsample="4"/>'
     xml = f"<mujoco><worldbody><site name='s'/></worldbody><sensor>{kinds}</sensor></mujoco>"

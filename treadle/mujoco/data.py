@@ -113,6 +113,13 @@ class Data(Fields):
     found_pos = scratch("vec3", "nworld nconmax", "point")
     found_normal = scratch("vec3", "nworld nconmax", "normal")
     found_tangent = scratch("vec3", "nworld nconmax", "direction of the first tangent, 0 for any")
+    near_count = scratch("int", "nworld", "what was found for sensors of distance, in the form of contacts: its number")
+    near_end = scratch("int", f"nworld {len(METHODS)}", "number after each method")
+    near_pair = scratch("int", "nworld nnear", "number of the pair")
+    near_dist = scratch("real", "nworld nnear", "distance")
+    near_pos = scratch("vec3", "nworld nnear", "the middle between the nearest points")
+    near_normal = scratch("vec3", "nworld nnear", "direction from the first geom to the second")
+    near_tangent = scratch("vec3", "nworld nnear", "not used")
     contact_efc_address = derived("make_constraint", "int", "nworld nconmax", "first row of constraints, -1 if none")
 
     # constraints: results of `constraint` and `solver`

@@ -11,6 +11,7 @@ import numpy as np
 import treadle as wp
 from treadle.mujoco import refuse
 from treadle.mujoco.capacity import Capacity
+from treadle.mujoco.collision.distances import Distances, measured
 from treadle.mujoco.collision.pairs import Pairs
 from treadle.mujoco.collision.tables import Tables
 from treadle.mujoco.fields import Field, Fields, constant
@@ -328,6 +329,7 @@ class Model(Fields):
             setattr(self, name, size)
         self.opt = Option(real, mjm.opt)
         self.collision = Tables(real, mjm, Pairs.of(mjm))
+        self.distances = Distances(real, mjm)
         self.capacity = Capacity.of(mjm, self.collision.pairs)
         self._kinds = sum({bit for used, bit in constraint_kinds(mjm).values() if used})
         self.meaninertia = float(mjm.stat.meaninertia)
@@ -428,13 +430,14 @@ class Model(Fields):
 
 
 def sizes_of(mjm: mujoco.MjModel) -> dict[str, int]:
-    """The sizes that shapes of fields name: MuJoCo's, and two of our own.
+    """The sizes that shapes of fields name: MuJoCo's, and some of our own.
 
-    They are ``nJmom``, elements of the actuators' moments as we keep them, and ``nwrappoint``, most points of paths.
+    They are ``nJmom``, elements of the actuators' moments as we keep them, ``nwrappoint``, most points of paths, and
+    ``nnear``, most points that are found for sensors of distance.
     """
     sizes = {name: int(getattr(mjm, name)) for name in SIZES}
     moments = int(actuator_columns(mjm)["moment_rownnz"].sum())
-    return {**sizes, "nJmom": moments, "nwrappoint": 2 * mjm.nwrap}
+    return {**sizes, "nJmom": moments, "nwrappoint": 2 * mjm.nwrap, "nnear": measured(mjm).most()}
 
 
 def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:

@@ -66,7 +66,7 @@ def _present(size: str) -> Callable[[mujoco.MjModel], Any]:
     return lambda m: np.ones(getattr(m, size, 0), dtype=bool)
 
 
-NAMES = "rangefinder, camprojection, tactile, plugin, user, geomdist, geomnormal, geomfromto"
+NAMES = "rangefinder, camprojection, tactile, plugin, user"
 UNSENSED = tuple(int(getattr(mujoco.mjtSensor, f"mjSENS_{name.upper()}")) for name in NAMES.split(", "))
 WITHOUT = "set the flag mjDSBL_SENSOR to simulate without sensors"
 

@@ -85,6 +85,15 @@ class Pairs:
         names = np.array(self.methods)
         return {name: np.flatnonzero(names == name) for name in METHODS if name in self.methods}
 
+    def in_runs(self) -> tuple[list[tuple[str, int, int]], np.ndarray]:
+        """Method after method: its name, first and last place; and the numbers of pairs in that order."""
+        runs: list[tuple[str, int, int]] = []
+        order: list[int] = []
+        for name, numbers in self.by_method().items():
+            runs.append((name, len(order), len(order) + len(numbers)))
+            order += [int(k) for k in numbers]
+        return runs, np.array(order, np.int32)
+
     def most(self) -> int:
         """The most contacts that all pairs can make together."""
         return sum(MOST[name] for name in self.methods)

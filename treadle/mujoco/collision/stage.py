@@ -18,6 +18,7 @@ from treadle.mujoco.model import Model
 
 OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
 NO_MULTICCD = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+LISTS = ("count", "end", "pair", "dist", "pos", "normal", "tangent")  # what methods write of what they find
 TURNS = 3  # support points of a pair, by MuJoCo's limit of iterations for each of distance and depth
 
 
@@ -47,6 +48,23 @@ def _find(m: Model, d: Data, **other: Any) -> None:
     for slot, (name, first, last) in enumerate(m.collision.methods):
         launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
     launch(gather_kernel(d.real), m, d, lists=len(m.collision.methods), **given)
+
+
+def measure(m: Model, d: Data, **other: Any) -> None:
+    """Find what sensors of distance ask for: the lists ``near_…``, in which a sensor's cutoff is its pairs' margin."""
+    given = {
+        **m.collision.arrays(),
+        **m.distances.arrays(),
+        **{f"found_{name}": d.field(f"near_{name}") for name in LISTS},
+        "pair_margin": m.field("sensor_cutoff"),
+        "overridden": 0,
+        "multiple": False,
+        "turns": TURNS * m.opt.ccd_iterations,
+        **other,
+    }
+    d.field("near_count").zero_()
+    for slot, (name, first, last) in enumerate(m.distances.methods):
+        launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
 
 
 def _kernel(name: str, m: Model) -> wp.Kernel:

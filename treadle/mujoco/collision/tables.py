@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import mujoco
-import numpy as np
 
 import treadle as wp
 from treadle.mujoco.collision.meshes import Hulls
@@ -38,16 +37,12 @@ class Tables(Fields):
     def __init__(self, real: Any, mjm: mujoco.MjModel, pairs: Pairs):
         hulls = Hulls.of(mjm)
         self.pairs = pairs
-        self.methods: list[tuple[str, int, int]] = []  # name, first and last in pairs_of_method
-        order: list[int] = []
-        for name, numbers in pairs.by_method().items():
-            self.methods.append((name, len(order), len(order) + len(numbers)))
-            order += [int(k) for k in numbers]
+        self.methods, order = pairs.in_runs()
         values = {
             "pairs_geom1": pairs.geom1,
             "pairs_geom2": pairs.geom2,
             "pairs_explicit": pairs.explicit,
-            "pairs_of_method": np.array(order, np.int32),
+            "pairs_of_method": order,
             **{f"hull_{name}": table for name, table in vars(hulls).items()},
         }
         sizes = {row.shape[0]: len(values[row.name]) for row in Tables.rows()}

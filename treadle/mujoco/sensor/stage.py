@@ -8,9 +8,11 @@ import mujoco
 
 from treadle.mujoco import postconstraint, tension
 from treadle.mujoco.binding import launch
+from treadle.mujoco.collision.distances import MEASURING
+from treadle.mujoco.collision.stage import measure
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
-from treadle.mujoco.sensor import acceleration, contact, cutoff, position, velocity
+from treadle.mujoco.sensor import acceleration, contact, cutoff, distance, position, velocity
 from treadle.mujoco.sensor.kinds import STAGE_ACC, STAGE_POS, STAGE_VEL
 
 
@@ -27,7 +29,7 @@ VELOCITY = _kinds(
 FORCE = _kinds("ACTUATORFRC JOINTACTFRC TENDONACTFRC JOINTLIMITFRC TENDONLIMITFRC")
 FRAME_ACC = _kinds("ACCELEROMETER FORCE TORQUE FRAMELINACC FRAMEANGACC")
 TOUCH, CONTACT = _kinds("TOUCH"), _kinds("CONTACT")
-SUPPORTED = SCALAR_POS | FRAME_POS | VELOCITY | FORCE | FRAME_ACC | TOUCH | CONTACT
+SUPPORTED = SCALAR_POS | FRAME_POS | MEASURING | VELOCITY | FORCE | FRAME_ACC | TOUCH | CONTACT
 
 
 def _senses(m: Model, kinds: frozenset[int]) -> bool:
@@ -52,6 +54,9 @@ def sensor_pos(m: Model, d: Data, **other: Any) -> None:
         launch(made["sensor_scalar_pos"], m, d, **other)
     if _senses(m, FRAME_POS):
         launch(made["sensor_frame_pos"], m, d, **other)
+    if _senses(m, MEASURING):
+        measure(m, d, **other)
+        launch(distance.kernels(d.real)["sensor_distance"], m, d, **m.distances.arrays(), **other)
     _cut(m, d, STAGE_POS, **other)
 
 
