@@ -28,7 +28,7 @@ STATE = ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", 
 
 # What comes after a stage that iterates: the convex shapes of a collision, or the solver.
 ITERATED = ("collision", "make_constraint", "reference_constraint", "adhesion_moment", "solve", "sensor_pos",
-            "sensor_vel", "sensor_acc")  # fmt: skip
+            "sensor_vel", "sensor_acc", "rne_postconstraint")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def random_states(mjm: mujoco.MjModel, count: int, seed: int = 0) -> list[mujoco
     Positions stay near the start and within limits, quaternions are turned by up to half a radian, activations and
     controls lie within their ranges.
     """
-    rng = np.random.default_rng(seed)
+    rng, inner = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     found = []
     for k in range(count):
         mjd = mujoco.MjData(mjm)
@@ -61,7 +61,9 @@ def random_states(mjm: mujoco.MjModel, count: int, seed: int = 0) -> list[mujoco
         single = np.flatnonzero(np.asarray(mjm.jnt_limited, bool) & (mjm.jnt_type >= 2))
         for j in single:
             q, (low, high) = mjm.jnt_qposadr[j], mjm.jnt_range[j]
-            mjd.qpos[q] = np.clip(mjd.qpos[q], min(low, start[q]), max(high, start[q]))
+            low, high = min(low, start[q]), max(high, start[q])
+            if not low < mjd.qpos[q] < high:  # at a limit geoms may touch exactly, and rounding decides
+                mjd.qpos[q] = inner.uniform(low, high)
         mjd.qvel[:] = rng.uniform(-1, 1, mjm.nv)
         mjd.act[:] = rng.uniform(0, 1, mjm.na)
         limited = np.asarray(mjm.actuator_ctrllimited, bool)
