@@ -12,6 +12,7 @@ from ..ir.node import Block, Func, Op, Value
 from ..types.layout import pack
 from .emit.atomics import Part, plan
 from .emit.faults import func_polls
+from .emit.kernel import written_twice
 from .emit.module import counting_symbols, write
 from .emit.streams import wanted
 from .emit.unit import Machine, Options
@@ -106,6 +107,8 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "rows": options.rows,
         "checked": options.checked,
         "races": options.races,
+        "full": options.full,
+        "once": not written_twice(func),
         "order": options.order,
         "sites": unit.sites,
         "prints": unit.prints,
@@ -220,4 +223,5 @@ __all__ = [
     "optimise",
     "parse",
     "weight",
+    "written_twice",
 ]

@@ -48,7 +48,9 @@ class Options(NamedTuple):
     ``fuse``: products and sums may become fused multiply-adds. ``active``: for an adjoint, the paths of the arrays that
     have a gradient; None for the kernel itself. ``aliased``: its arrays that may lie over each other.
     ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it.
-    ``block``: threads in a block. ``races``: look for races between threads, which run in order."""
+    ``block``: threads in a block. ``races``: look for races between threads, which run in order. ``fill``: what is
+    known of the gangs' lanes, where that makes better code: all are needed ("full"), or hardly any ("few"), so that
+    threads go one by one."""
 
     max_unroll: int
     checked: bool
@@ -62,6 +64,12 @@ class Options(NamedTuple):
     tangents: tuple[str, ...] | None = None
     block: int = 1
     races: bool = False
+    fill: str = ""
+
+    @property
+    def lanes(self) -> int:
+        """How many threads a gang has at most."""
+        return 1 if self.fill == "few" else self.width
 
     @property
     def gradient(self) -> int:
@@ -72,6 +80,7 @@ class Options(NamedTuple):
         marks = f"{'checked' if self.checked else ''} {'rows' if self.rows else ''}{' shared' if self.shared else ''}"
         marks += "" if self.fuse else " unfused"
         marks += " races" if self.races else ""
+        marks += f" {self.fill}" if self.fill else ""
         marks += f" blocks of {self.block}" if self.block > 1 else ""
         marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
         if self.active is not None:
@@ -97,7 +106,8 @@ class Translation(NamedTuple):
         from ..ir.reach import facts_of
 
         func, found, options = self.func, self.found, self.options
-        made = cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, found.order, options.races))
+        how = cpu.Options(options.rows, options.checked, found.order, options.races, options.fill == "full")
+        made = cpu.draft(func, self.target, how)
         made.meta.update(
             rank=func.facts.get("ndim", 0), axes=axes(func), own_index=own_index(func, found),
             updated=places_of(func, found.updated), beside=places_of(func, found.beside),
@@ -117,7 +127,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from dataclasses import replace
 
     from ..builtins import blocks
-    from ..codegen.cpu import way_of_sums
+    from ..codegen.cpu import way_of_sums, written_twice
     from ..frontend.names import Manifest
     from ..frontend.parse import parse
     from ..ir.effects import effects
@@ -126,7 +136,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..passes.fma import leave_products
     from ..passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, RELEASE, run
 
-    manifest, target = Manifest(), host(options.width)
+    manifest = Manifest()
     token = blocks.SIZE.set(options.block)
     try:
         func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
@@ -157,6 +167,9 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     if options.shared or options.races:
         found.order, found.updated, found.beside = "ordered", (), ()
     func = replace(func, facts={**func.facts, **alike, "order": found.order})
+    if options.fill and written_twice(func):
+        options = options._replace(fill="")
+    target = host(options.lanes)
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
     try:
         kept = node_of(kernel.source, manifest), key
@@ -168,7 +181,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
 def short_key(kernel: Kernel, types: tuple[Type, ...], options: Options) -> str | None:
     """The key that stands for the kernel before anything is parsed; None where its defaults cannot be named."""
     try:
-        target = host(options.width)
+        target = host(options.lanes)
         return digest(compiler_version(), code_digest(kernel.source), types_text(types), target.key(), options.key())
     except Unknown:
         return None
@@ -203,11 +216,14 @@ class Making:
     __slots__ = ("_binary", "_draft", "_job", "_keys", "meta")
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
-        short = short_key(kernel, types, options)
-        self._binary = remembered(kernel, short)
+        self._binary = remembered(kernel, short_key(kernel, types, options))
+        if self._binary is None and options.fill:
+            general = remembered(kernel, short_key(kernel, types, options._replace(fill="")))
+            self._binary = general if general is not None and not general.meta["once"] else None
         if self._binary is None:
             with collector_off():
-                self._translate(short, translate(kernel, types, options), begin)
+                made = translate(kernel, types, options)
+                self._translate(short_key(kernel, types, made.options), made, begin)
         self.meta = self._draft.meta if self._binary is None else self._binary.meta
 
     def _translate(self, short: str | None, made: Translation, begin: bool) -> None:
@@ -276,6 +292,8 @@ class Variant:
         if rank > 1 and options.grid > 1:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
         grid = options.grid if rank else 0
+        if options.fill == "few" and binary.meta["once"]:
+            high = few(options.width)
         if options.tangents is not None:  # parameters for tangents follow the others
             names += [f"tangent of {name}" for name, t in zip(names, types) if has_tangent(t)]
             types += tuple([t for t in types if has_tangent(t)])
@@ -287,12 +305,13 @@ class Variant:
 class Overload:
     """A kernel for one list of argument types, with the variants compiled so far."""
 
-    __slots__ = ("_kernel", "doubled", "plan", "types", "variants")
+    __slots__ = ("_kernel", "doubled", "general", "plan", "types", "variants")
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...]):
         self._kernel, self.types = kernel, types
         self.plan: Any = None  # what a tape knows of its launches; see lang/plan.py
         self.variants: dict[Options, Variant] = {}
+        self.general = False  # whether it was compiled before anybody knew the grid: the code is for any
         self.doubled: dict[tuple[str, ...], Any] = {}  # its launches with tangents, see lang/jvp.py
 
     def _options(self, rows: bool, checked: bool | None) -> Options:
@@ -317,13 +336,29 @@ class Overload:
         """The variant for ``options`` and a grid of ``dims``, translated when first asked for."""
         if len(dims) > 1:
             options = options._replace(grid=len(dims), rows=dims[-1] >= options.width)
-        found = self.variants.get(options)
+        fill = "" if self.general else self._fill(dims, options.width)
+        found = self._known(options, fill)
         if found is None:
             with _lock:
-                found = self.variants.get(options)
+                found = self._known(options, fill)
                 if found is None:
-                    found = self.variants[options] = Variant(self._kernel, self.types, options, begin)
+                    found = Variant(self._kernel, self.types, options._replace(fill=fill), begin)
+                    self.variants[options._replace(fill=fill if found.meta["once"] else "")] = found
         return found
+
+    def _known(self, options: Options, fill: str) -> Variant | None:
+        """The variant for ``options`` if there is one: for gangs that are filled so, or for any."""
+        found = self.variants.get(options)
+        if fill and (found is None or found.meta["once"]):
+            found = self.variants.get(options._replace(fill=fill))
+        return found
+
+    def _fill(self, dims: tuple[int, ...], width: int) -> str:
+        """What a grid of ``dims`` says of the lanes of its gangs."""
+        if width > 1 and dims[-1] % width == 0:
+            return "full"
+        chosen = self._kernel.option("gang_width") or config.gang_width
+        return "few" if len(dims) == 1 and dims[0] <= few(width) and not chosen else ""
 
     def adjoint(
         self, dims: tuple[int, ...], active: tuple[str, ...], aliased: tuple[str, ...] = (), shared: bool = False
@@ -354,6 +389,11 @@ class Overload:
         return None if disk.load(made.key) is not None else (short, made)
 
 
+def few(width: int) -> int:
+    """Up to how many threads go one by one where gangs have ``width`` lanes: masked gangs would take longer."""
+    return width // 4
+
+
 def prepare(overloads: list[Overload], processes: int | None = None) -> list[TreadleError]:
     """Compile and load what plain launches of ``overloads`` need; what the cache lacks, on several cores.
 
@@ -364,6 +404,7 @@ def prepare(overloads: list[Overload], processes: int | None = None) -> list[Tre
     begun = []
     for o in overloads:
         try:
+            o.general = True
             begun.append(o.variant((1,), begin=True))
         except TreadleError as error:
             errors.append(error)

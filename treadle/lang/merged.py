@@ -49,7 +49,7 @@ def merged(chain: Chain) -> Launch | None:
         return None
     pattern = [[*place] for place in places], [p.dead for p in parameters]
     keys = [m.program.entry.meta.get("key", "") for m in members]
-    key = digest("merged", *keys, repr(pattern))
+    key = digest("merged", origins[0][2].fill, *keys, repr(pattern))
     binary = disk.load(key) if all(keys) else None
     if binary is None:
         binary = _built(origins, keys, parameters, places)
@@ -130,4 +130,4 @@ def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], pla
             return None
         func = replace(func, facts={**func.facts, "order": "free"})
         options = origins[0][2]._replace(active=None, aliased=())
-        return Translation("", func, found, options, host(options.width), None).draft().binary()
+        return Translation("", func, found, options, host(options.lanes), None).draft().binary()

@@ -34,7 +34,20 @@ from ..types.core import (
     i32,
     vector,
 )
-from ..types.records import ARGS_BYTES, BYTES, FLOAT, ITEMS, LAUNCHER, PARAM, PARAM_KINDS, REPORT, SIZE, TYPE, Memory
+from ..types.records import (
+    ARGS_BYTES,
+    BYTES,
+    FLOAT,
+    ITEMS,
+    LAUNCHER,
+    MAX_THREADS,
+    PARAM,
+    PARAM_KINDS,
+    REPORT,
+    SIZE,
+    TYPE,
+    Memory,
+)
 from ..types.values import class_of
 from . import native
 from .array import array
@@ -141,16 +154,22 @@ def add(launch: Launcher, program: Program, alone: bool = False, exact: Collecti
     program.parameter_table = table(rows)
     program.record["params"] = program.parameter_table.buffer_info()[0]
     kept = [p for p in state.programs if p is not program][: MAX_PROGRAMS - 1]
-    state.programs = [program, *kept]
-    for this, following in zip(state.programs, [*kept, None], strict=True):
+    state.programs = sorted([program, *kept], key=_generality)
+    for this, following in zip(state.programs, [*state.programs[1:], None], strict=True):
         this.record["next"] = following.record.address if following is not None else 0
-    state.record["first"] = program.record.address
+    state.record["first"] = state.programs[0].record.address
+
+
+def _generality(program: Program) -> bool:
+    """What programs are tried by: those for few grids come first."""
+    return not program.last_bits and program.last_max == MAX_THREADS
 
 
 def _alike(a: Program, b: Program) -> bool:
     """Whether both are for the same arguments and grids."""
     return all(
-        getattr(a, what) == getattr(b, what) for what in ("signature", "checked", "rank", "last_min", "last_max")
+        getattr(a, what) == getattr(b, what)
+        for what in ("signature", "checked", "rank", "last_min", "last_max", "last_bits")
     )
 
 

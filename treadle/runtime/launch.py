@@ -90,13 +90,14 @@ class Program:
         name: the kernel's name, for messages.
         parameters: names of the arguments.
         checked: whether the code checks every index.
-        rank, last_min, last_max: grids that the code is for: their rank (0: any) and the range of the last extent.
+        rank, last_min, last_max: grids that the code is for: their rank (0: any) and the range of the last extent,
+            which is a multiple of the gang's width if that is to be full.
         shared: whether it is only for launches in which arrays that it updates lie over each other.
     """
 
-    __slots__ = ("__weakref__", "_keep", "_pointers", "args_size", "beside", "checked", "entry", "instead", "last_max",
-                 "last_min", "name", "offsets", "origin", "own", "packers", "parameter_table", "parameters", "rank",
-                 "record", "shared", "signature", "updated")  # fmt: skip
+    __slots__ = ("__weakref__", "_keep", "_pointers", "args_size", "beside", "checked", "entry", "instead", "last_bits",
+                 "last_max", "last_min", "name", "offsets", "origin", "own", "packers", "parameter_table", "parameters",
+                 "rank", "record", "shared", "signature", "updated")  # fmt: skip
 
     def __init__(self, entry: Entry, signature: tuple[Type, ...], name: str, parameters: Sequence[str] = (),
                  checked: bool = False, rank: int = 0, last_min: int = 0, last_max: int = MAX_THREADS,
@@ -110,6 +111,7 @@ class Program:
         self.origin: Any = None  # what it was compiled from: kernel (weakly), types, options
         self.packers = tuple(packer(t) for t in signature)
         meta = entry.meta
+        self.last_bits = meta.get("width", 1) - 1 if meta.get("full") else 0
         self.own = [self._own_access(access) for access in meta.get("own_index", ())]
         self.record = record = Memory(PROGRAM)
         weight = max(meta.get("weight", 1.0), 1e-3)
@@ -121,6 +123,7 @@ class Program:
         record["work"] = int(min(max(1e3 * meta.get("work", 1.0), 1), 1e8))
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
+        record["last_bits"] = self.last_bits
         atomics = [self._atomic(item) for item in meta.get("atomics", ())]
         self.updated = [self.leaf(path) for path in meta.get("updated", ())]
         self.beside = [self.leaf(path) for path in meta.get("beside", ())]
@@ -182,7 +185,8 @@ class Program:
 
     def takes(self, dims: tuple[int, ...]) -> bool:
         """Whether the code is for grids such as ``dims``."""
-        return (not self.rank or len(dims) == self.rank) and self.last_min <= dims[-1] <= self.last_max
+        fits = self.last_min <= dims[-1] <= self.last_max and not dims[-1] & self.last_bits
+        return fits and (not self.rank or len(dims) == self.rank)
 
     def pack(self, values: Sequence[Any]) -> bytearray:
         """The arguments as the kernel reads them.

@@ -84,11 +84,13 @@ SHADOW = words("address stored stored_site used used_site")
 # small launches need no chunks.
 # `grain`: what chunks are multiples of, a power of two.
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
-# (rank 0 takes any). `next`: the program that a native launcher tries when this one's arguments do not match; `shared`:
-# the one to use where arrays that it updates lie over each other.
+# (rank 0 takes any), whose last extent has none of the bits `last_bits`. `next`: the program that a native launcher
+# tries when this one's arguments do not match; `shared`: the one to use where arrays that it updates lie over each
+# other.
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
-    "last_min last_max next shared key rounds counting counting_workers apart napart draws simple work grain"
+    "last_min last_max next shared key rounds counting counting_workers apart napart draws simple work grain "
+    "last_bits"
 )
 
 # One private target of atomics: a sum (0), a copy (1), counters of a round (2) or slots (3). `view` is the offset of

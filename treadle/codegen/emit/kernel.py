@@ -183,7 +183,7 @@ def _gangs(e: Emitter, func: Func, begin: str, end: str, place_of) -> None:
     """Gangs from ``begin`` to ``end``: full ones, then the rest under a mask."""
     t, w = e.t, e.width
     loop, gang, rest, last, done = (t.label(h) for h in ("gangs", "gang", "rest", "lastgang", "alldone"))
-    if w == 1 or not _written_twice(func):
+    if w == 1 or not written_twice(func):
         _one_loop(e, func, begin, end, place_of, loop, gang, done)
         return
     before = t.block
@@ -218,7 +218,7 @@ def _one_by_one(e: Emitter, func: Func, begin: str, end: str, place_of, done: st
 
 
 def _one_loop(e: Emitter, func: Func, begin: str, end: str, place_of, loop: str, gang: str, done: str) -> None:
-    """One body for all gangs, masked unless the gang has one lane."""
+    """One body for all gangs, masked unless all of them are full."""
     t = e.t
     before = t.block
     t.jump(loop)
@@ -227,7 +227,8 @@ def _one_loop(e: Emitter, func: Func, begin: str, end: str, place_of, loop: str,
     phi = t.slot()
     t.branch(t.ins(f"icmp ult i64 {place}, {end}"), gang, done)
     t.start(gang)
-    _gang(e, func, place_of(place), None if e.width == 1 else _lanes_below(e, place, end))
+    full = e.width == 1 or e.unit.options.full
+    _gang(e, func, place_of(place), None if full else _lanes_below(e, place, end))
     t.do(f"{following} = add i64 {place}, {e.width}")
     phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
     t.jump(loop)
@@ -272,8 +273,10 @@ def _gang(e: Emitter, func: Func, where: tuple[str, str | None, str | None], mas
     e.env, e.place = env, place
 
 
-def _written_twice(func: Func) -> bool:
-    """Whether a full-mask copy of the body pays: it is small, and memory accesses make up enough of it."""
+def written_twice(func: Func) -> bool:
+    """Whether a full-mask copy of the body pays: it is small, and memory accesses make up enough of it.
+
+    Other kernels are compiled for the grids that they get: for full gangs alone, or with masks for any."""
     total = accesses = 0
     for op in ops_of(func.body):
         if op.name == "call":

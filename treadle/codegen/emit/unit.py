@@ -36,12 +36,14 @@ class Machine:
 @dataclass(frozen=True, slots=True)
 class Options:
     """``rows``: gangs along the last grid axis. ``checked``: test every index. ``order``: free, counted or ordered.
-    ``races``: look for races between threads, in checked kernels whose order is ordered."""
+    ``races``: look for races between threads, in checked kernels whose order is ordered. ``full``: every gang has all
+    its lanes."""
 
     rows: bool = False
     checked: bool = False
     order: str = "free"
     races: bool = False
+    full: bool = False
 
 
 @dataclass(slots=True)

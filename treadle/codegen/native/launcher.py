@@ -69,6 +69,8 @@ def launcher(name: str) -> str:
         programs.again_if(other)
         programs.again_if(c.op("icmp slt", "i64", last, c.load("i64", p, PROGRAM["last_min"])))
         programs.again_if(c.op("icmp sgt", "i64", last, c.load("i64", p, PROGRAM["last_max"])))
+        beside = c.op("and", "i64", last, c.load("i64", p, PROGRAM["last_bits"]))
+        programs.again_if(c.op("icmp ne", "i64", beside, 0))
         with c.for_(total) as i:
             second = c.op("icmp sge", "i64", i, nin)
             items = c.select(second, "ptr", outputs, inputs)
