@@ -15,7 +15,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import types
 from treadle.mujoco.collision.pairs import CYLINDER, ELLIPSOID
-from treadle.mujoco.collision.polish import ROUNDS, polish
+from treadle.mujoco.collision.polish import END, FOUND, NORMAL, POINT, TRY, polish
 from treadle.mujoco.collision.polytope import POINTS, polytopes
 from treadle.mujoco.collision.shapes import NEVER, TINY
 from treadle.mujoco.collision.simplex import simplices
@@ -34,9 +34,9 @@ def convex(real: Any) -> SimpleNamespace:
     vec3 = t.vec3
     Solid, support = s.Solid, s.support
     reals, vectors = wp.array(dtype=real), wp.array(dtype=vec3)
-    step, look, refine = _approach(real), _fill(real), _refine(real)
-    begin, expand, nearest, weights, across = p.begin, p.expand, p.nearest, p.weights, q.across
-    facing = q.facing
+    step, look = _approach(real), _fill(real)
+    begin, expand, nearest, weights = p.begin, p.expand, p.nearest, p.weights
+    refine, settle = q.start, q.round
     double = real is wp.float64
     digits = 1e-12 if double else 1e-6  # of a length, what the polytope leaves to rounding
     coarse = 1e-7 if double else 1e-5  # of a length, how near to a curved surface the polytope is when polishing begins
@@ -46,7 +46,7 @@ def convex(real: Any) -> SimpleNamespace:
         a: Solid, b: Solid, start_a: int, start_b: int, scale: real, cutoff: real, tolerance: real, turns: int,
         hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints, prism: vectors, x: vectors, xa: vectors,
         number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
-        seen: ints, freed: ints,
+        seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
         """How two solids without their radii lie to each other, ``scale`` being about their size.
 
@@ -66,24 +66,30 @@ def convex(real: Any) -> SimpleNamespace:
         i, j, k = int(0), int(0), int(0)
         low, high = real(-NEVER), real(NEVER)
         v, point, dist, normal = a.pos - b.pos, a.pos, real(NEVER), vec3()
-        best = refine.Best()
+        candidate, asked, rounds = int(END), int(TRY), int(0)
         d = vec3(real(1.0), real(0.0), real(0.0))
         if wp.length_sq(v) > slack * slack:
             d = -v
         while stage < APART:
-            turn += 1
+            turn += wp.where(stage == POLISH, 0, 1)
             ya, ka = support(a, d, start_a, hull_vert, hull_edgeadr, hull_edge, prism)
             yb, kb = support(b, -d, start_b, hull_vert, hull_edgeadr, hull_edge, prism)
             start_a, start_b = ka, kb
             y = ya - yb
             fresh = False
             if stage == POLISH:
-                best, d = refine.round(best, y, ya, scale)
-                if best.part < 0:
+                candidate, asked, rounds, d = settle(candidate, asked, rounds, y, ya, scale, bent)
+                if candidate == END:
                     stage = DONE
-                    if refine.holds(best, -dist, enough + enough, scale):
-                        point, normal, dist = best.point, best.normal, -best.height
-                    elif faces > 0 and enough > fine:
+                    least, most = bent[FOUND][0], slack + enough - dist
+                    final = faces == 0 or enough <= fine or n == POINTS or turn >= turns
+                    if faces > 0 and final:
+                        most = wp.max(most, high)
+                    if least <= most and (final or bent[FOUND][1] > real(0.0)):
+                        if bent[FOUND][2] == real(0.0):  # else what was found before lies in what touches
+                            point = bent[POINT]
+                        normal, dist = bent[NORMAL], -least
+                    elif not final:
                         stage, d, enough = RESUME, normal, fine
             if stage == EXPAND:
                 low, high = depth - slack, wp.min(high, wp.dot(d, y))
@@ -129,88 +135,13 @@ def convex(real: Any) -> SimpleNamespace:
             if stage == NEAR or stage == DEEP:
                 stage = DONE
                 if curved:
-                    count, first, second, own = across(a, b, x, xa, i, j, k, normal, scale)
-                    flat, trial = False, normal
-                    if count == 0:
-                        flat, own, trial = facing(a, b, x, xa, i, j, k, normal)
-                    best = refine.start(count, own, trial, first, second)
-                    if count > 0 or flat:
-                        stage, d = POLISH, trial
-                    elif faces > 0 and enough > fine:
-                        stage, enough = RESUME, fine
+                    candidate, d = refine(a, b, x, xa, i, j, k, normal, bent)
+                    stage, asked, rounds = POLISH, int(TRY), int(0)
             if stage == RESUME:
                 stage = EXPAND
         return stage == DONE, dist, normal, point, i, j, k
 
     return SimpleNamespace(between=between)
-
-
-def _refine(real: Any) -> SimpleNamespace:
-    """The rounds of Newton's method, one support point a call: ``start round holds`` over a struct ``Best``."""
-    t, q = types(real), polish(real)
-    vec3 = t.vec3
-    turn, stride, fine, good = q.turn, q.step, q.fine, q.good
-
-    @wp.struct
-    class Best:
-        part: int  # which support point comes next: 0 the one along the trial, -1 none
-        rounds: int
-        count: int
-        own: bool
-        trial: vec3
-        first: vec3
-        second: vec3
-        y: vec3
-        y1: vec3
-        normal: vec3  # of the best trial so far, with height, point of the first solid and what lies across
-        height: real
-        point: vec3
-        off: real
-
-    @wp.func(inline=True)
-    def start(count: int, own: bool, normal: vec3, first: vec3, second: vec3):
-        zero = vec3()
-        return Best(0, 0, count, own, normal, first, second, zero, zero, normal, real(0.0), zero, real(NEVER))
-
-    @wp.func(inline=True)
-    def round(b: Best, y: vec3, ya: vec3, scale: real):
-        """Take the support point ``y`` (and that of the first solid); gives ``b`` and the next direction."""
-        d = b.trial
-        if b.part == 0:
-            f = wp.where(b.count > 0, wp.dot(b.first, y), real(0.0))
-            g = wp.where(b.count == 2, wp.dot(b.second, y), real(0.0))
-            off = wp.sqrt(f * f + g * g)
-            better = off < real(0.5) * b.off
-            if better:
-                b.off, b.normal, b.height, b.point = off, b.trial, wp.dot(b.trial, y), ya
-                if b.own and b.count == 1:  # ya is an end of the edge, but where it meets the other solid, y is along n
-                    b.point = ya - b.second * wp.dot(y, b.second)
-                elif b.own and b.count == 0:
-                    b.point = ya - y + b.normal * b.height
-            b.y = y
-            b.rounds += 1
-            b.part = wp.where(better and off > real(fine) * scale and b.rounds < ROUNDS, 1, -1)
-            d = b.trial + b.first * real(stride)
-        elif b.part == 1 and b.count == 2:
-            b.y1 = y
-            b.part = 2
-            d = b.trial + b.second * real(stride)
-        else:
-            y1 = wp.where(b.count == 2, b.y1, y)
-            b.trial = turn(b.trial, b.count, b.first, b.second, b.y, y1, y, real(stride))
-            if b.count == 2:
-                b.second = wp.normalize(wp.cross(b.trial, b.first))
-            b.first = wp.cross(b.second, b.trial)
-            b.part = 0
-            d = b.trial
-        return b, d
-
-    @wp.func(inline=True)
-    def holds(b: Best, depth: real, slack: real, scale: real):
-        """Whether the best trial solves the equation, and is no deeper than what was found before."""
-        return b.off <= real(good) * scale and b.height <= depth + slack
-
-    return SimpleNamespace(Best=Best, start=start, round=round, holds=holds)
 
 
 def _approach(real: Any) -> wp.Function:

@@ -11,6 +11,7 @@ from treadle.mujoco.collision.contacts import listing
 from treadle.mujoco.collision.convex import convex
 from treadle.mujoco.collision.manifold import manifolds
 from treadle.mujoco.collision.pairs import CAPSULE, ELLIPSOID, SPHERE
+from treadle.mujoco.collision.polish import PLACES
 from treadle.mujoco.collision.polytope import FACES, POINTS
 from treadle.mujoco.collision.solids import solids
 
@@ -55,6 +56,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
         faces_a, faces_b = wp.zeros(shape=(corners,), dtype=int), wp.zeros(shape=(corners,), dtype=int)
         side, subject = wp.zeros(shape=(corners,), dtype=vec3), wp.zeros(shape=(many,), dtype=vec3)
         spare = wp.zeros(shape=(many,), dtype=vec3)
+        bent = wp.zeros(shape=(PLACES,), dtype=vec3)
         tolerance = opt_ccd_tolerance[row(w, opt_ccd_tolerance)]
         for i in range(first, last):
             p = pairs_of_method[i]
@@ -73,6 +75,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
                     a, b, guess(a, line, hull_startadr[g1], hull_start), guess(b, -line, hull_startadr[g2], hull_start),
                     bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_edgeadr,
                     hull_edge, hull_vert, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
+                    bent,
                 )  # fmt: skip
                 dist -= swell_a + swell_b
                 if found and dist < reach:

@@ -13,6 +13,7 @@ from treadle.mujoco.algebra import row, types
 from treadle.mujoco.collision.contacts import listing
 from treadle.mujoco.collision.convex import convex
 from treadle.mujoco.collision.pairs import HFIELD
+from treadle.mujoco.collision.polish import PLACES
 from treadle.mujoco.collision.polytope import FACES, POINTS
 from treadle.mujoco.collision.solids import solids
 
@@ -52,6 +53,7 @@ def heights_kernel(real: Any) -> wp.Kernel:
         into, out_of = wp.zeros(shape=(POINTS,), dtype=wp.uint64), wp.zeros(shape=(POINTS,), dtype=wp.uint64)
         prism = wp.zeros(shape=(6,), dtype=vec3)
         low, high = wp.zeros(shape=(3,), dtype=real), wp.zeros(shape=(3,), dtype=real)
+        bent = wp.zeros(shape=(PLACES,), dtype=vec3)
         tolerance = opt_ccd_tolerance[row(w, opt_ccd_tolerance)]
         for i in range(first, last):
             p = pairs_of_method[i]
@@ -109,7 +111,7 @@ def heights_kernel(real: Any) -> wp.Kernel:
                         touches, dist, normal, point, u, v, l = between(
                             a, b, 0, 0, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_edgeadr,
                             hull_edge, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
-                            freed,
+                            freed, bent,
                         )  # fmt: skip
                         dist -= swell
                         if touches and dist < reach:
