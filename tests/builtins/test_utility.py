@@ -44,6 +44,25 @@ def test_any_lane_sees_the_gang(width):
     assert o.numpy()[3] == 1 and o.numpy().sum() == width
 
 
+@pytest.mark.parametrize("width", [1, 8])
+def test_max_lane_is_the_largest_of_the_running_threads(width):
+    @wp.kernel(gang_width=width)
+    def k(a: wp.array(dtype=int), o: wp.array(dtype=int)):
+        i = wp.tid()
+        if a[i] < 50:
+            left = a[i]
+            while wp.any_lane(left >= -100):
+                top = wp.max_lane(left)
+                if left == top:
+                    o[i] = top
+                    left = -1000
+
+    a = wp.array([3, -7, 3, 60, 12, -7, 3, 3, -2, -3, -4, -5, -1, 70, -9, -6], dtype=int)
+    o = wp.zeros(16, dtype=int)
+    wp.launch(k, dim=16, inputs=[a, o])
+    assert o.numpy().tolist() == [0 if n >= 50 else n for n in a.numpy()]
+
+
 @pytest.mark.parametrize("condition", [
     "wp.expect_eq(x, 2.0)", "wp.expect_neq(x, 1.0)", "wp.expect_near(x, 1.1)", "wp.expect_near(v, 2.0 * v, 0.5)",
     "wp.expect_eq(v, -v)",

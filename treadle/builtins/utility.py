@@ -84,6 +84,24 @@ class any_lane:
         return b.one("lanes_any", (cond,), b1)
 
 
+@builtin("utility")
+class max_lane:
+    """The largest ``n`` of the threads that run together (beyond Warp): of a number that all of them share, itself.
+
+    As with `any_lane`, results must not depend on who runs together. The number is the same for all, so what it is an
+    index of is read once: ``while wp.any_lane(k >= 0):`` with ``top = wp.max_lane(k)`` serves in turn those for whom
+    ``k == top``.
+
+    >>> wp.max_lane(3)
+    3
+    """
+
+    def sig(n: i32) -> i32: ...
+
+    def emit(b, result, n):
+        return b.one("lanes_max", (n,), i32)
+
+
 # -- what the translator itself knows ----------------------------------------------------------------------------------
 
 
