@@ -131,7 +131,40 @@ PID = """
 </mujoco>
 """
 
-OWN = {"joints": JOINTS, "fluid": FLUID, "pid": PID}
+# Motors with everything that a motor may have, and without; one on a tendon that limits it, one without controls.
+MOTORS = """
+<mujoco>
+  <option timestep=".0003"/>
+  <default>
+    <geom contype="0" conaffinity="0" size=".1" pos="0 0 .3"/>
+    <dcmotor motorconst=".05" resistance="2"/>
+  </default>
+  <worldbody>
+    <body><joint name="a" axis="1 0 0"/><geom/></body>
+    <body pos="1 0 0"><joint name="b" axis="0 1 0"/><geom/></body>
+    <body pos="2 0 0"><joint name="c" axis="0 1 0" actuatorfrcrange="-.2 .2"/><geom/></body>
+    <body pos="3 0 0"><joint name="d" axis="0 1 0"/><geom/></body>
+    <body pos="4 0 0"><joint name="e" axis="0 1 0"/><geom/></body>
+  </worldbody>
+  <tendon>
+    <fixed name="t" actuatorfrcrange="-.1 .1"><joint joint="d" coef="1"/><joint joint="e" coef="2"/></fixed>
+  </tendon>
+  <actuator>
+    <dcmotor joint="a" ctrlrange="-12 12"/>
+    <dcmotor joint="a" gear="3" inductance=".01" thermal="3 2 0 .004 25 20" lugre="30 .2 .01 .02 .1" cogging=".02 7 .3"
+             saturation=".3 0 900"/>
+    <dcmotor joint="b" input="pos vel ff voltage" controller="4 2 .1 5 .3 12" gear="2" saturation=".8 0 0"
+             lugre="20 .1 .01 .02 .1"/>
+    <dcmotor joint="b" input="pos" controller="3 1 .2 0 .3 20" inductance=".02" thermal="3 2 0 .004 25 20"/>
+    <dcmotor joint="c" input="none" lugre="10 .1 .01 .02 .1" cogging=".1 3 0"/>
+    <dcmotor tendon="t" inductance=".02" saturation=".2 0 0"/>
+    <dcmotor tendon="t" cogging=".05 5 .1" group="3"/>
+    <motor tendon="t"/>
+  </actuator>
+</mujoco>
+"""
+
+OWN = {"joints": JOINTS, "fluid": FLUID, "pid": PID, "motors": MOTORS}
 
 
 def path(name: str) -> Path:

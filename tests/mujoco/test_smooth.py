@@ -31,7 +31,7 @@ def test_every_field_of_every_stage_is_mujocos(name, dtype, limit):
 
 @pytest.mark.parametrize("integrator", ["EULER", "RK4", "IMPLICIT", "IMPLICITFAST"])
 @pytest.mark.parametrize(
-    "name", ["joints", "fluid", "pid", "actuators", "pendula", "ant", "humanoid_mjw", "tendon_damping"]
+    "name", ["joints", "fluid", "pid", "motors", "actuators", "pendula", "ant", "humanoid_mjw", "tendon_damping"]
 )
 def test_a_step_of_every_integrator_ends_where_mujocos_ends(name, integrator):
     mjm = scenes.smooth(name)

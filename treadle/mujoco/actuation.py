@@ -181,7 +181,7 @@ def pid(real: Any) -> SimpleNamespace:
             force = force + ki * act[w, n]
         return force
 
-    return SimpleNamespace(rates=rates, drive=drive)
+    return SimpleNamespace(rates=rates, drive=drive, follow=follow)
 
 
 def _dynamics(real: Any) -> dict[str, wp.Kernel]:

@@ -43,6 +43,7 @@ TRN_BODY = _number(mujoco.mjtTrn.mjTRN_BODY)
 INPUT_POS = _number(mujoco.mjtCtrlInput.mjINPUT_POS)
 INPUT_VEL = _number(mujoco.mjtCtrlInput.mjINPUT_VEL)
 INPUT_FF = _number(mujoco.mjtCtrlInput.mjINPUT_FF)
+INPUT_VOLTAGE = _number(mujoco.mjtCtrlInput.mjINPUT_VOLTAGE)
 
 DYN_NONE = _number(mujoco.mjtDyn.mjDYN_NONE)
 DYN_INTEGRATOR = _number(mujoco.mjtDyn.mjDYN_INTEGRATOR)

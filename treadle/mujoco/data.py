@@ -173,6 +173,8 @@ class Data(Fields):
     cacc = derived("rne_postconstraint", "spatial", "nworld nbody", "accelerations of bodies, if a sensor needs them")
     cfrc_int = derived("rne_postconstraint", "spatial", "nworld nbody", "forces of parents on bodies, likewise")
     cfrc_ext = derived("rne_postconstraint", "spatial", "nworld nbody", "forces on bodies from outside, likewise")
+    motor_mech = scratch("real", "nworld nout", "friction and torque ripple of motors, which no limit bounds")
+    motor_slope = scratch("real", "nworld nout", "how their electric forces change with velocity")
     ten_passive = scratch("real", "nworld ntendon", "forces of tendons' springs and dampers")
     ten_tension = scratch("real", "nworld ntendon", "all forces along tendons")
     contact_wrench = scratch("spatial", "nworld nconmax", "force and torque of a contact in its frame")
@@ -196,6 +198,7 @@ class Data(Fields):
     rk_qvel = scratch("real", "nworld nv", "its qvel")
     rk_act = scratch("real", "nworld na", "its act")
     rk_length = scratch("real", "nworld nout", "its lengths of actuators")
+    rk_speed = scratch("real", "nworld nout", "its velocities of actuators")
     rk_rate = scratch("real", "nworld nv", "rates of positions at the present point of the step")
     rk_act_dot = scratch("real", "nworld na", "mean rate of activations so far")
 

@@ -130,8 +130,8 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
         D_rowadr: ints, D_rownnz: ints, D_colind: ints,
         ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
         actuator_length: wp.array2d(dtype=real), actuator_velocity: wp.array2d(dtype=real),
-        actuator_force: wp.array2d(dtype=real), qfrc_actuator: wp.array2d(dtype=real),
-        actuator_moment: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
+        actuator_force: wp.array2d(dtype=real), motor_mech: wp.array2d(dtype=real),
+        qfrc_actuator: wp.array2d(dtype=real), actuator_moment: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Actuators: ``moment' (d force / d velocity) moment``, nothing where the force is at a limit."""
         w = wp.tid()
@@ -171,7 +171,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
                     total = real(0.0)
                     for v in range(actuator_trntype.shape[0]):
                         if actuator_trntype[v] == TRN_TENDON and actuator_trnid[v, 0] == target:
-                            total = total + actuator_force[w, v]
+                            total = total + actuator_force[w, v] - motor_mech[w, v]
                     limit = tendon_actfrcrange[row(w, tendon_actfrcrange), target]
                     # forces were scaled to reach the limit, which rounding may miss
                     inner = vec2(limit[0] + close * wp.abs(limit[0]), limit[1] - close * wp.abs(limit[1]))

@@ -7,7 +7,17 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.actuation import servo
 from treadle.mujoco.algebra import algebra, row, types
-from treadle.mujoco.constants import BALL, DAMPER, DYN_FILTER, DYN_FILTEREXACT, DYN_INTEGRATOR, DYN_PID, EULERDAMP, FREE
+from treadle.mujoco.constants import (
+    BALL,
+    DAMPER,
+    DYN_DCMOTOR,
+    DYN_FILTER,
+    DYN_FILTEREXACT,
+    DYN_INTEGRATOR,
+    DYN_PID,
+    EULERDAMP,
+    FREE,
+)
 from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
 
@@ -107,8 +117,8 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def rk_start(
         qpos: numbers, qvel: numbers, qacc: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
-        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_rate: numbers, rk_act_dot: numbers,
-        qvel_integrated: numbers, qacc_integrated: numbers,
+        actuator_velocity: numbers, rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers,
+        rk_speed: numbers, rk_rate: numbers, rk_act_dot: numbers, qvel_integrated: numbers, qacc_integrated: numbers,
     ):  # fmt: skip
         """Keep the state from which the step sets out; the first of four slopes counts a sixth."""
         w = wp.tid()
@@ -125,6 +135,7 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
             rk_act_dot[w, i] = sixth * act_dot[w, i]
         for u in range(actuator_length.shape[1]):
             rk_length[w, u] = actuator_length[w, u]
+            rk_speed[w, u] = actuator_velocity[w, u]
 
     @wp.kernel
     def rk_place(
@@ -174,8 +185,9 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def rk_end(
-        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_act_dot: numbers,
-        qpos: numbers, qvel: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
+        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_speed: numbers,
+        rk_act_dot: numbers, qpos: numbers, qvel: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
+        actuator_velocity: numbers,
     ):  # fmt: skip
         """Back to the state from which the step set out, with the mean slopes."""
         w = wp.tid()
@@ -188,6 +200,7 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
             act_dot[w, i] = rk_act_dot[w, i]
         for u in range(actuator_length.shape[1]):
             actuator_length[w, u] = rk_length[w, u]
+            actuator_velocity[w, u] = rk_speed[w, u]
 
     return dict(rk_start=rk_start, rk_place=rk_place, rk_gather=rk_gather, rk_end=rk_end)
 
@@ -225,7 +238,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
                                   actuator_gear)  # fmt: skip
                     new = nearest(new, actuator_length[w, u], full)
                 on = not is_off(actuator_group[u], opt_disableactuator)
-                if on and kind != DYN_PID:
+                if on and kind != DYN_PID and kind != DYN_DCMOTOR:
                     act[w, a] = new
                 if on and kind == DYN_PID:
                     for i in range(a, a + actuator_actnum[u]):

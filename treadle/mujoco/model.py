@@ -336,6 +336,7 @@ class Model(Fields):
         self._structure = Structure.of(mjm)
         self.fits = fits(mjm)
         self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
+        self.motors = bool(np.any(mjm.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_DCMOTOR)))
         self.floats = bool(floating(mjm).any())
         self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}

@@ -206,6 +206,8 @@ def euler(m: Model, d: Data) -> None:
 def _advance(m: Model, d: Data, given: bool = False) -> None:
     if m.na:
         run_stage("advance_act", m, d)
+        if m.motors:
+            run_stage("advance_motors", m, d)
     run_stage("advance", m, d, given=given)
 
 
@@ -232,6 +234,8 @@ def implicit(m: Model, d: Data) -> None:
     run_stage("deriv_passive", m, d)
     if m.nactuator and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
         run_stage("deriv_actuators", m, d)
+        if m.motors:
+            run_stage("deriv_motors", m, d)
     full = m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
     wet = not m.uses.isdisjoint(("density", "viscosity"))
     if wet:

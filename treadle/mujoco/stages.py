@@ -12,6 +12,7 @@ from treadle.mujoco import (
     acceleration,
     actuation,
     constraint,
+    dcmotor,
     derivative,
     energy,
     fluid,
@@ -88,6 +89,10 @@ def _carries_rotors(m: Model) -> bool:
     return m.ntendon > 0 and not m.uses.isdisjoint(("tendon_armature", "actuator_armature"))
 
 
+def _has_motors(m: Model) -> bool:
+    return m.motors
+
+
 def _collides(m: Model) -> bool:
     return bool(m.collision.methods)
 
@@ -131,8 +136,11 @@ TABLE = (
     Stage("velocity", "energy_vel", energy.kernels, _counts_energy),
     Stage("velocity", "sensor_vel", needed=senses, run=sensor.sensor_vel),
     Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
+    Stage("acceleration", "motor_dynamics", dcmotor.kernels, _has_motors),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
+    Stage("acceleration", "motor_force", dcmotor.kernels, _has_motors),
     Stage("acceleration", "tendon_force_limits", actuation.kernels, _has("ntendon")),
+    Stage("acceleration", "motor_friction", dcmotor.kernels, _has_motors),
     Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
     Stage("acceleration", "fwd_acceleration", acceleration.kernels),
     Stage("acceleration", "solve", needed=_constrained, run=solver.solve),
@@ -140,13 +148,15 @@ TABLE = (
 )
 STAGES = {stage.name: stage for stage in TABLE}
 PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "fluid", "passive")
-ACTUATION = ("act_dynamics", "fwd_actuation", "tendon_force_limits", "actuator_forces_on_joints")
+ACTUATION = ("act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "tendon_force_limits", "motor_friction",
+             "actuator_forces_on_joints")  # fmt: skip
 ADVANCE = {
     **dict.fromkeys(
         ("euler", "rk_start", "rk_place", "rk_gather", "rk_end", "advance_act", "advance"), integrators.kernels
     ),
     **dict.fromkeys(("deriv_passive", "deriv_actuators", "deriv_bias"), derivative.kernels),
     "deriv_fluid": fluid.kernels,
+    **dict.fromkeys(("advance_motors", "deriv_motors"), dcmotor.kernels),
     **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicit_steps.kernels),
     **dict.fromkeys(("inv_constraint", "inverse"), inverse_dynamics.kernels),
 }
