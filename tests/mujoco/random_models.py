@@ -123,7 +123,8 @@ class Maker:
         sites = [f'<site site="{s}"/>' for s in self.rng.permutation(self.sites)[: self.rng.integers(2, 6)]]
         path, straight = [sites.pop()], True
         while sites:
-            if len(path) > 1 and len(sites) > 1 and self.chance(0.2):
+            apart = len(path) > 1 and "pulley" not in path[-2]  # a branch has two sites at least
+            if apart and len(sites) > 1 and self.chance(0.2):
                 path.append(f'<pulley divisor="{self.number(1, 3)}"/>')
             elif self.wraps and self.chance(0.5):
                 side = f' sidesite="{self.one_of(*self.sites)}"' if self.chance(0.5) else ""
