@@ -26,12 +26,11 @@ LAST = 2**30
 @cache
 def gather_kernel(real: Any) -> wp.Kernel:
     """The kernel that fills ``ncon`` and the fields ``contact_…`` from what the methods found."""
-    t, f, mix = types(real), listing(real), _mixing(real)
+    t, f, mix = types(real), listing(real), mixing(real)
     vec2, vec3, vec5, mat33 = t.vec2, t.vec3, t.vec5, t.mat33
     reals, vectors = wp.array2d(dtype=real), wp.array2d(dtype=vec3)
     pairs2, fives = wp.array2d(dtype=vec2), wp.array2d(dtype=vec5)
-    margin_of, frame, share, blend, larger = f.margin_of, mix.frame, mix.share, mix.blend, mix.larger
-    least = real(LEAST_FRICTION)
+    margin_of, frame, parameters = f.margin_of, mix.frame, mix.parameters
 
     @wp.kernel
     def gather(
@@ -66,34 +65,11 @@ def gather_kernel(real: Any) -> wp.Kernel:
             k = head[chosen]
             head[chosen] = k + 1
             g1, g2, number = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
-            dim, friction, solref, solreffriction, solimp = int(0), vec5(), vec2(), vec2(), vec5()
-            if number >= 0:
-                dim, friction = pair_dim[number], pair_friction[row(w, pair_friction), number]
-                solref = pair_solref[row(w, pair_solref), number]
-                solreffriction = pair_solreffriction[row(w, pair_solreffriction), number]
-                solimp = pair_solimp[row(w, pair_solimp), number]
-            else:
-                weight = share(
-                    geom_priority[g1], geom_priority[g2], geom_solmix[row(w, geom_solmix), g1],
-                    geom_solmix[row(w, geom_solmix), g2],
-                )  # fmt: skip
-                r, i = row(w, geom_solref), row(w, geom_solimp)
-                solref = blend(weight, geom_solref[r, g1], geom_solref[r, g2])
-                solimp = geom_solimp[i, g1] * weight + geom_solimp[i, g2] * (real(1.0) - weight)
-                q = row(w, geom_friction)
-                rub = larger(geom_priority[g1], geom_priority[g2], geom_friction[q, g1], geom_friction[q, g2])
-                friction = vec5(rub[0], rub[0], rub[1], rub[2], rub[2])
-                dim = wp.max(geom_condim[g1], geom_condim[g2])
-                if geom_priority[g1] > geom_priority[g2]:
-                    dim, solref = geom_condim[g1], geom_solref[r, g1]
-                elif geom_priority[g1] < geom_priority[g2]:
-                    dim, solref = geom_condim[g2], geom_solref[r, g2]
-            if overridden != 0:
-                solref, solimp = opt_o_solref[row(w, opt_o_solref)], opt_o_solimp[row(w, opt_o_solimp)]
-                solreffriction = solref
-                friction = opt_o_friction[row(w, opt_o_friction)]
-            for e in range(5):
-                friction[e] = wp.max(friction[e], least)
+            dim, friction, solref, solreffriction, solimp = parameters(
+                w, g1, g2, number, overridden, opt_o_solref, opt_o_solimp, opt_o_friction, geom_condim, geom_priority,
+                geom_solmix, geom_solref, geom_solimp, geom_friction, pair_dim, pair_solref, pair_solreffriction,
+                pair_solimp, pair_friction,
+            )  # fmt: skip
             contact_dist[w, c] = found_dist[w, k]
             contact_pos[w, c] = found_pos[w, k]
             contact_frame[w, c] = frame(found_normal[w, k], found_tangent[w, k])
@@ -112,9 +88,14 @@ def gather_kernel(real: Any) -> wp.Kernel:
     return gather
 
 
-def _mixing(real: Any) -> SimpleNamespace:
+@cache
+def mixing(real: Any) -> SimpleNamespace:
+    """The kernel functions ``frame`` and ``parameters`` for one precision."""
     t = types(real)
-    vec2, vec3, mat33 = t.vec2, t.vec3, t.mat33
+    vec2, vec3, vec5, mat33 = t.vec2, t.vec3, t.vec5, t.mat33
+    reals, vectors = wp.array2d(dtype=real), wp.array2d(dtype=vec3)
+    pairs2, fives = wp.array2d(dtype=vec2), wp.array2d(dtype=vec5)
+    least = real(LEAST_FRICTION)
 
     aligned = TINY * TINY if real is wp.float64 else 1e-12  # square of a tangent that is along the normal
 
@@ -164,4 +145,42 @@ def _mixing(real: Any) -> SimpleNamespace:
             return b
         return vec3(wp.max(a[0], b[0]), wp.max(a[1], b[1]), wp.max(a[2], b[2]))
 
-    return SimpleNamespace(frame=frame, share=share, blend=blend, larger=larger)
+    @wp.func
+    def parameters(
+        w: int, g1: int, g2: int, number: int, overridden: int, opt_o_solref: wp.array(dtype=vec2),
+        opt_o_solimp: wp.array(dtype=vec5), opt_o_friction: wp.array(dtype=vec5), geom_condim: ints,
+        geom_priority: ints, geom_solmix: reals, geom_solref: pairs2, geom_solimp: fives, geom_friction: vectors,
+        pair_dim: ints, pair_solref: pairs2, pair_solreffriction: pairs2, pair_solimp: fives, pair_friction: fives,
+    ):  # fmt: skip
+        """Of the contacts of two geoms: dimension, friction, references of the normal and of friction, impedance."""
+        dim, friction, solref, solreffriction, solimp = int(0), vec5(), vec2(), vec2(), vec5()
+        if number >= 0:
+            dim, friction = pair_dim[number], pair_friction[row(w, pair_friction), number]
+            solref = pair_solref[row(w, pair_solref), number]
+            solreffriction = pair_solreffriction[row(w, pair_solreffriction), number]
+            solimp = pair_solimp[row(w, pair_solimp), number]
+        else:
+            priority1, priority2 = geom_priority[g1], geom_priority[g2]
+            weight = share(
+                priority1, priority2, geom_solmix[row(w, geom_solmix), g1], geom_solmix[row(w, geom_solmix), g2]
+            )
+            r, i = row(w, geom_solref), row(w, geom_solimp)
+            solref = blend(weight, geom_solref[r, g1], geom_solref[r, g2])
+            solimp = geom_solimp[i, g1] * weight + geom_solimp[i, g2] * (real(1.0) - weight)
+            q = row(w, geom_friction)
+            rub = larger(priority1, priority2, geom_friction[q, g1], geom_friction[q, g2])
+            friction = vec5(rub[0], rub[0], rub[1], rub[2], rub[2])
+            dim = wp.max(geom_condim[g1], geom_condim[g2])
+            if priority1 > priority2:
+                dim, solref = geom_condim[g1], geom_solref[r, g1]
+            elif priority1 < priority2:
+                dim, solref = geom_condim[g2], geom_solref[r, g2]
+        if overridden != 0:
+            solref, solimp = opt_o_solref[row(w, opt_o_solref)], opt_o_solimp[row(w, opt_o_solimp)]
+            solreffriction = solref
+            friction = opt_o_friction[row(w, opt_o_friction)]
+        for e in range(5):
+            friction[e] = wp.max(friction[e], least)
+        return dim, friction, solref, solreffriction, solimp
+
+    return SimpleNamespace(frame=frame, parameters=parameters)
