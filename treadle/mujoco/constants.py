@@ -68,6 +68,7 @@ GRAVITY = _number(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
 CLAMPCTRL = _number(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
 ACTUATION = _number(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
 EULERDAMP = _number(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+AUTORESET = _number(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
 
 ENERGY = _number(mujoco.mjtEnableBit.mjENBL_ENERGY)
 
@@ -77,3 +78,4 @@ SENS_SUBTREELINVEL = _number(mujoco.mjtSensor.mjSENS_SUBTREELINVEL)
 SENS_SUBTREEANGMOM = _number(mujoco.mjtSensor.mjSENS_SUBTREEANGMOM)
 
 MINVAL = wp.constant(1e-15)  # mjMINVAL: a mass below it counts as none
+MAXVAL = wp.constant(1e10)  # mjMAXVAL: a position, velocity or acceleration beyond it counts as none

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 import treadle as wp
 from treadle.base.errors import CapacityError
@@ -28,6 +31,8 @@ class Data(Fields):
     qvel = state("real", "nworld nv", "joint velocities")
     act = state("real", "nworld na", "activations of actuators")
     qacc_warmstart = state("real", "nworld nv", "acceleration with which the solver starts")
+
+    diverged = state("int", "nworld 3", "how often velocities, positions, accelerations were beyond all bounds")
 
     ctrl = control("real", "nworld nu", "actuator controls")
     qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")
@@ -244,12 +249,30 @@ class Data(Fields):
                 self._arrays.pop(row.name, None)
         self.version += 1
 
+    @property
+    def warning(self) -> dict[str, np.ndarray]:
+        """How often each world was lost and, unless the flag ``mjDSBL_AUTORESET`` is set, began anew.
+
+        By MuJoCo's names: ``BADQVEL``, ``BADQPOS``, ``BADQACC``, each an array of ``nworld`` numbers.
+        """
+        counts = self.field("diverged").numpy()
+        return {name: counts[:, k].copy() for k, name in enumerate(("BADQVEL", "BADQPOS", "BADQACC"))}
+
     def check(self) -> None:
         """Raise if worlds needed more contacts or rows of constraints than there was room for, as they may in captures.
+
+        Worlds that diverged are named in a warning, a ``RuntimeWarning``.
 
         Raises:
             CapacityError: the message says how many were needed.
         """
+        for name, counts in self.warning.items():
+            if counts.any():
+                first, total = int(np.flatnonzero(counts)[0]), int((counts > 0).sum())
+                text = (
+                    f"{name}: {total} of {self.nworld} worlds diverged, up to {counts.max()} times, the first {first}"
+                )
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
         for count, symbol, what in (("found_count", "nconmax", "contacts"), ("nrow", "njmax", "rows of constraints")):
             needed, room = self.field(count).numpy(), self.sizes[symbol]
             if needed.max(initial=0) > room:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.constants import MINVAL
 
 ints = wp.array(dtype=int)
 
@@ -20,12 +21,17 @@ def factorisation(real: Any) -> SimpleNamespace:
 
     @wp.func
     def factor(w: int, rowadr: ints, rownnz: ints, colind: ints, ld: matrix, diaginv: matrix):
-        """Turn the matrix in ``ld`` into L (below the diagonal) and D (on it); ``diaginv`` becomes 1 / D."""
+        """Turn the matrix in ``ld`` into L (below the diagonal) and D (on it); ``diaginv`` becomes 1 / D.
+
+        As in MuJoCo, what has no mass is given the least that there is.
+        """
         nv = rowadr.shape[0]
         for back in range(nv):
             k = nv - 1 - back
             start = rowadr[k]
             last = start + rownnz[k] - 1
+            if ld[w, last] < real(MINVAL):
+                ld[w, last] = real(MINVAL)
             inverse = real(1.0) / ld[w, last]
             diaginv[w, k] = inverse
             for up in range(last - start):

@@ -7,7 +7,9 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.actuation import servo
 from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.bounds import bounds
 from treadle.mujoco.constants import (
+    AUTORESET,
     BALL,
     DAMPER,
     DYN_DCMOTOR,
@@ -208,7 +210,7 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
 def _advance(real: Any) -> dict[str, wp.Kernel]:
     t, turning = types(real), servo(real)
     spatial, vec2 = t.spatial, t.vec2
-    place = moving(real).place
+    place, beyond = moving(real).place, bounds(real).beyond
     period, nearest, next_act, is_off = turning.period, turning.nearest, turning.next_act, turning.is_off
 
     @wp.kernel
@@ -246,22 +248,43 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def advance(
-        given: bool, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
+        given: bool, opt_disableflags: int, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints,
+        jnt_dofadr: ints, qpos0: wp.array2d(dtype=real),
         qacc_integrated: wp.array2d(dtype=real), qvel_integrated: wp.array2d(dtype=real),
-        qacc: wp.array2d(dtype=real), qacc_warmstart: wp.array2d(dtype=real),
+        qacc: wp.array2d(dtype=real), qacc_warmstart: wp.array2d(dtype=real), act: wp.array2d(dtype=real),
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
+        diverged: wp.array2d(dtype=int),
     ):  # fmt: skip
-        """Velocities by the accelerations, then positions by the new velocities, or by ``given`` ones, and time."""
+        """Velocities by the accelerations, then positions by the new velocities, or by ``given`` ones, and time.
+
+        A world whose state is beyond all bounds is counted, and goes back to the reference pose.
+        """
         w = wp.tid()
         h = opt_timestep[row(w, opt_timestep)]
+        lost = int(0)  # 1, 2, 3: velocities, positions, accelerations, as MuJoCo would notice first what is highest
         for i in range(qvel.shape[1]):
+            lost = wp.max(lost, 3 * beyond(qacc[w, i]))
             qacc_warmstart[w, i] = qacc[w, i]
             qvel[w, i] = qvel[w, i] + h * qacc_integrated[w, i]
+            lost = wp.max(lost, beyond(qvel[w, i]))
             if not given:
                 qvel_integrated[w, i] = qvel[w, i]
             else:
                 qacc[w, i] = qacc_integrated[w, i]
         place(w, jnt_type, jnt_qposadr, jnt_dofadr, qpos, qvel_integrated, h, qpos)
+        for i in range(qpos.shape[1]):
+            lost = wp.max(lost, 2 * beyond(qpos[w, i]))
         time[w] = time[w] + h
+        if lost > 0:
+            diverged[w, lost - 1] = diverged[w, lost - 1] + 1
+            if (opt_disableflags & AUTORESET) == 0:
+                time[w] = real(0.0)
+                for i in range(qpos.shape[1]):
+                    qpos[w, i] = qpos0[row(w, qpos0), i]
+                for i in range(qvel.shape[1]):
+                    qvel[w, i] = real(0.0)
+                    qacc_warmstart[w, i] = real(0.0)
+                for i in range(act.shape[1]):
+                    act[w, i] = real(0.0)
 
     return dict(advance_act=advance_act, advance=advance)

@@ -99,6 +99,7 @@ def reset_kernel(real: Any) -> wp.Kernel:
         time: wp.array(dtype=real), qpos: numbers, qvel: numbers, act: numbers, qacc_warmstart: numbers,
         ctrl: numbers, qfrc_applied: numbers, xfrc_applied: wp.array2d(dtype=spatial),
         mocap_pos: wp.array2d(dtype=vec3), mocap_quat: wp.array2d(dtype=quat), eq_active: wp.array2d(dtype=int),
+        diverged: wp.array2d(dtype=int),
     ):  # fmt: skip
         w = wp.tid()
         k = reset_key[w]
@@ -107,6 +108,8 @@ def reset_kernel(real: Any) -> wp.Kernel:
         zero = real(0.0)
         if reset_key[w] >= REFERENCE:
             time[w] = zero
+            for i in range(3):
+                diverged[w, i] = 0
             for i in range(qpos.shape[1]):
                 qpos[w, i] = qpos0[row(w, qpos0), i]
             for i in range(qvel.shape[1]):

@@ -13,14 +13,17 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.bounds import bounds
 from treadle.mujoco.constants import (
     ACTUATION,
+    AUTORESET,
     BIAS_AFFINE,
     CLAMPCTRL,
     DAMPER,
     EULERDAMP,
     GAIN_AFFINE,
     GRAVITY,
+    MINVAL,
     SLIDE,
     SPRING,
 )
@@ -194,6 +197,8 @@ def _solve(s: Structure, real: Any) -> wp.Function:
         for k in range(wp.static(nv - 1), -1, -1):
             first = wp.static(s.row(k)[0])
             last = wp.static(s.row(k)[1])
+            if M[last] < real(MINVAL):
+                M[last] = real(MINVAL)
             inverse = real(1.0) / M[last]
             M[last] = inverse
             for e in range(wp.static(s.row(k)[1] - 1), wp.static(s.row(k)[0] - 1), -1):
@@ -228,6 +233,7 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
     damper = not s.disableflags & DAMPER
     implicit = damper and not s.disableflags & EULERDAMP
     gravity = not s.disableflags & GRAVITY
+    resets, beyond = not s.disableflags & AUTORESET, bounds(real).beyond
 
     @wp.kernel
     def step(
@@ -245,7 +251,7 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
         start_qpos: wp.array2d(dtype=real), start_qvel: wp.array2d(dtype=real),
         start_ctrl: wp.array2d(dtype=real), start_qfrc_applied: wp.array2d(dtype=real),
-        start_xfrc_applied: wp.array2d(dtype=spatial),
+        start_xfrc_applied: wp.array2d(dtype=spatial), diverged: wp.array2d(dtype=int),
     ):  # fmt: skip
         w = wp.tid()
         q = wp.zeros(shape=(nv,), dtype=real)
@@ -305,9 +311,21 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
                 v[i] = v[i] + h * force[i]
                 q[i] = q[i] + h * v[i]
 
+        end = time[w] + h * real(rounds)
+        if wp.static(not single):
+            lost = int(0)
+            for i in range(nv):
+                lost = wp.max(lost, wp.max(2 * beyond(q[i]), beyond(v[i])))
+            if lost > 0:
+                diverged[w, lost - 1] = diverged[w, lost - 1] + 1
+                if wp.static(resets):
+                    end = real(0.0)
+                    for i in range(nv):
+                        q[i] = qpos0[row(w, qpos0), i]
+                        v[i] = real(0.0)
         for i in range(nv):
             qpos[w, i] = q[i]
             qvel[w, i] = v[i]
-        time[w] = time[w] + h * real(rounds)
+        time[w] = end
 
     return step
