@@ -47,13 +47,22 @@ def get_request(stream: BinaryIO) -> tuple[str, Target] | None:
     return None if target is None or text is None else (text.decode(), Target(*json.loads(target)))
 
 
+def compile_text(text: str, target: Target) -> bytes:
+    """What LLVM makes of ``text``: object code, or PTX text for a GPU."""
+    if target.kind == "nvptx":
+        from . import nvptx
+
+        return nvptx.compile_text(text, target)
+    from . import cpu
+
+    return cpu.compile_text(text, target)
+
+
 def serve() -> None:
     """Answer requests until there are no more."""
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever LLVM or Python prints shall not mix with the answers
-    from .cpu import compile_text
-
     while True:
         request = get_request(requests)
         if request is None:

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from ..base.config import config
 from ..base.errors import InternalError
 from ..base.target import Target
-from .worker import get, put_request
+from .worker import compile_text, get, put_request
 
 # Where a worker finds this package, however this process found it.
 _COMMAND = "import sys; sys.path.insert(0, sys.argv[1]); from treadle.codegen.worker import serve; serve()"
@@ -71,8 +71,6 @@ class Job:
         return first
 
     def _compile(self) -> None:
-        from .cpu import compile_text
-
         try:
             self._code = compile_text(self._text, self._target)
         except Exception as error:  # raised where somebody asks
@@ -110,8 +108,6 @@ def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None
         processes = config.compile_workers or (os.cpu_count() or 1 if len(jobs) >= WORTH else 1)
     processes = min(processes, len(jobs))
     if processes <= 1 or not sys.executable:
-        from .cpu import compile_text
-
         return [compile_text(text, target) for text, target in jobs]
     waiting: SimpleQueue[int] = SimpleQueue()
     for i in sorted(range(len(jobs)), key=lambda i: -len(jobs[i][0])):  # the long ones first

@@ -239,9 +239,6 @@ def _private_plan(
 
 
 def _atomic(e: Emitter, op: Op) -> None:
-    if e.unit.target.kind != "cpu":
-        _device(e, op)
-        return
     chosen = e.unit.plans.get(op, Plan("serial"))
     if chosen.how == "joined":
         e.env[op.results[0]] = e.zero(op.results[0])
@@ -453,54 +450,6 @@ def _row_copy(e: Emitter, element: memory.Access, values: list[X], plan: Plan) -
         rows.change_row(e, ops[0], pointer, rows.row_of(e, four, lane, t, len(ops)), len(ops))
     for op in ops:
         e.env[op.results[0]] = e.zero(op.results[0])
-
-
-# --- other machines --------------------------------------------------------------------------------------------------
-
-_RMW = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
-
-
-def _device(e: Emitter, op: Op) -> None:
-    """A thread of a GPU: the hardware's own atomic instructions."""
-    element, view = memory.access(e, op)
-    t, kind = element.items[0].type, op.attrs["op"]
-    values = [e.number(a) for a in op.args[1 + view.type.ndim :]]
-    if view.base is not None:
-        _own(e, op, element, values, Plan("own"))
-        return
-    pointer, llvm = element.at.start(view.data), memory_type(t)
-    scope = 'syncscope("device") monotonic'
-    if kind == "cas" or (t.is_float and kind in ("min", "max")) or t.size < 4:
-        _compare_and_swap(e, op, pointer, t, values)
-        return
-    if t.is_float and kind in ("add", "sub"):
-        name = f"f{kind}"
-    elif kind in ("min", "max"):
-        name = kind if t.is_signed else f"u{kind}"
-    else:
-        name = _RMW[kind]
-    old = e.t.ins(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0].text} {scope}, align {t.size}")
-    e.settle(op.results[0], X(t, old))
-
-
-def _compare_and_swap(e: Emitter, op: Op, pointer: str, t: Scalar, values: list[X]) -> None:
-    """Any update as a loop around compare-and-swap on the bits."""
-    word, scope = f"i{8 * t.size}", 'syncscope("device") monotonic monotonic'
-    before, again, done = e.t.block, e.t.label("again"), e.t.label("swapped")
-    first = e.t.ins(f"load {word}, ptr {pointer}, align {t.size}")
-    e.t.jump(again)
-    e.t.start(again)
-    bits, seen = e.t.name(), e.t.name()
-    e.t.do(f"{bits} = phi {word} [ {first}, %{before} ], [ {seen}, %{again} ]")
-    same = word == memory_type(t)
-    old = from_memory(e, bits if same else e.t.ins(f"bitcast {word} {bits} to {memory_type(t)}"), t, True)
-    new = to_memory(e, update(Lower(e, t, t, True), op.attrs["op"], old, values), True)
-    new = new if same else e.t.ins(f"bitcast {memory_type(t)} {new} to {word}")
-    pair = e.t.ins(f"cmpxchg ptr {pointer}, {word} {bits}, {word} {new} {scope}, align {t.size}")
-    e.t.do(f"{seen} = extractvalue {{ {word}, i1 }} {pair}, 0")
-    e.t.branch(e.t.ins(f"extractvalue {{ {word}, i1 }} {pair}, 1"), done, again)
-    e.t.start(done)
-    e.settle(op.results[0], old)
 
 
 _HOW = {

@@ -98,7 +98,7 @@ def write_function(unit: Unit, func: Func) -> str:
     params: list[str] = []
     text.start("entry")
     e.entry = text.slot()
-    home = text.slot()
+    home = e.after_parameters = text.slot()
 
     def take(t, step: int | None) -> X:
         name = text.name()

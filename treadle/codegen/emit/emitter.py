@@ -260,8 +260,9 @@ class Emitter:
 
     def block(self, block: Block) -> None:
         """Write the ops of ``block`` one after the other."""
+        handlers = self.unit.target.handlers or HANDLERS
         for op in block.ops:
-            handler = HANDLERS.get(op.name)
+            handler = handlers.get(op.name)
             if handler is None:
                 primitive(self, op)
             else:
@@ -280,8 +281,6 @@ def primitive(e: Emitter, op: Op) -> None:
     if not scalar and op.name in ALIKE:
         x.made = op.name, xs
     e.settle(result, x)
-
-
 
 
 def _const(e: Emitter, op: Op) -> None:

@@ -253,8 +253,6 @@ def bounds(e: Emitter, op: Op, view: ViewX, indices: list[X]) -> None:
 def _print(e: Emitter, op: Op) -> None:
     """Append a record to the log: the site, then the values, floats as f64. Kernels that print run one thread at a
     time."""
-    if e.unit.target.kind != "cpu":
-        return
     parts = [e.number(a) for a in op.args if a in e.env]  # text known while compiling is no value
     site = e.unit.printing(op)
     at = buffer.append(e, e.launch_field(LAUNCH["log"]), 8 + 8 * len(parts))

@@ -139,10 +139,8 @@ def write_kernel(unit: Unit, func: Func) -> str:
         text.start(e.abort_label)
         _release(e)
         text.do("ret i32 1")
-    # On a GPU an entry of another kind calls it, and takes it in.
-    linkage, inline = ("internal ", " alwaysinline") if unit.target.kind == "nvptx" else ("", "")
     params = "ptr noalias readonly %args, ptr %launch, i64 %begin, i64 %end, ptr %priv"
-    head = f"define {linkage}i32 @{unit.symbol}({params}) #0{inline}"
+    head = f"define i32 @{unit.symbol}({params}) #0"
     return f"{head} {{\n{text.text()}\n}}\n"
 
 

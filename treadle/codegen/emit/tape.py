@@ -41,7 +41,7 @@ _GROW = """
 define internal ptr @treadle_grow(ptr %data, i64 %used, i64 %capacity) noinline cold {
 entry:
   %bytes = add i64 %capacity, 64
-  %raw = call ptr ALLOCATE
+  %raw = call ptr @PyMem_RawRealloc(ptr null, i64 %bytes)
   %none = icmp eq ptr %raw, null
   br i1 %none, label %full, label %copy
 copy:
@@ -66,7 +66,7 @@ entry:
 free:
   %note = getelementptr i8, ptr %data, i64 -8
   %raw = load ptr, ptr %note, align 8
-  call void FREE(ptr %raw)
+  call void @PyMem_RawFree(ptr %raw)
   br label %done
 done:
   ret void
@@ -105,15 +105,12 @@ def release(e: Emitter) -> None:
 
 
 def _helpers(e: Emitter) -> None:
-    """The functions that get and free memory: the process's on a CPU, the device's on a GPU."""
-    on_cpu = e.unit.target.kind == "cpu"
-    allocate = "@PyMem_RawRealloc(ptr null, i64 %bytes)" if on_cpu else "@malloc(i64 %bytes)"
-    free = "@PyMem_RawFree" if on_cpu else "@free"
+    """The functions that get and free memory."""
     e.t.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)" if on_cpu else "declare ptr @malloc(i64)")
-    e.t.declare(f"declare void {free}(ptr)")
-    e.unit.helper(_RELEASE.replace("FREE", free))
-    e.unit.helper(_GROW.replace("ALLOCATE", allocate))
+    e.t.declare("declare ptr @PyMem_RawRealloc(ptr, i64)")
+    e.t.declare("declare void @PyMem_RawFree(ptr)")
+    e.unit.helper(_RELEASE)
+    e.unit.helper(_GROW)
 
 
 def turns(op: Op) -> tuple[int, int] | None:

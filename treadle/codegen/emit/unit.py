@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ class Machine:
 
     ``lanes``: 32-bit lanes of one register; a gang of ``width`` may take several.
     ``gathers``, ``scatters``: whether its own are worth using. ``mask_registers``: masks have registers of their own.
-    ``slow_masked_stores``: they cost more than a store for each lane.
+    ``slow_masked_stores``: they cost more than a store for each lane. ``handlers``: what writes each op, where that is
+    not as for a CPU.
     """
 
     kind: str
@@ -31,6 +33,7 @@ class Machine:
     mask_registers: bool = False
     slow_masked_stores: bool = False
     attributes: str = "nounwind"
+    handlers: Mapping[str, Callable[..., None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
