@@ -43,8 +43,8 @@ def convex(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def between(
-        a: Solid, b: Solid, start_a: int, start_b: int, scale: real, cutoff: real, tolerance: real, turns: int,
-        hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints, prism: vectors, x: vectors, xa: vectors,
+        a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int,
+        hull_vert: vectors, hull_celladr: ints, hull_cell: ints, prism: vectors, x: vectors, xa: vectors,
         number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
         seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
@@ -52,8 +52,7 @@ def convex(real: Any) -> SimpleNamespace:
 
         Gives ``(found, dist, normal, point, i, j, k)``: whether they are nearer than ``cutoff``; the distance, negative
         for a depth; the normal from a to b; the point of a; and the numbers in ``number_a`` and ``number_b`` of the
-        support points that span the face, edge or vertex where they meet. ``start_a`` and ``start_b`` are vertices to
-        climb hulls from. The arrays after the hull's are scratch.
+        support points that span the face, edge or vertex where they meet. The arrays after the hull's are scratch.
         """
         slack = real(digits) * scale
         fine = wp.max(tolerance, slack + slack)
@@ -72,9 +71,8 @@ def convex(real: Any) -> SimpleNamespace:
             d = -v
         while stage < APART:
             turn += wp.where(stage == POLISH, 0, 1)
-            ya, ka = support(a, d, start_a, hull_vert, hull_edgeadr, hull_edge, prism)
-            yb, kb = support(b, -d, start_b, hull_vert, hull_edgeadr, hull_edge, prism)
-            start_a, start_b = ka, kb
+            ya, ka = support(a, d, hull_vert, hull_celladr, hull_cell, prism)
+            yb, kb = support(b, -d, hull_vert, hull_celladr, hull_cell, prism)
             y = ya - yb
             fresh = False
             if stage == POLISH:

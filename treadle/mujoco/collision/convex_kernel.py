@@ -25,7 +25,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
     vec3, mat33 = t.vec3, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     append, margin_of, gap_of, near = f.append, f.margin_of, f.gap_of, f.near
-    Solid, guess, radius, between, contacts = s.Solid, s.guess, s.radius, convex(real).between, manifolds(real).contacts
+    Solid, radius, between, contacts = s.Solid, s.radius, convex(real).between, manifolds(real).contacts
     many = 2 * corners
 
     @wp.func
@@ -40,8 +40,7 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
         opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_startadr: ints, hull_start: ints, hull_vert: points,
-        hull_edgeadr: ints, hull_edge: ints,
+        hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
         found_pos: vectors, found_normal: vectors, found_tangent: vectors,
@@ -68,13 +67,12 @@ def convex_kernel(real: Any, corners: int) -> wp.Kernel:
             line = geom_xpos[w, g2] - pos
             if near(vec3(), mat, bound1, line, bound2, reach):
                 size1, size2 = geom_size[row(w, geom_size), g1], geom_size[row(w, geom_size), g2]
-                a = Solid(geom_type[g1], size1, vec3(), mat, hull_first[g1], hull_count[g1])
-                b = Solid(geom_type[g2], size2, line, geom_xmat[w, g2], hull_first[g2], hull_count[g2])
+                a = Solid(geom_type[g1], size1, vec3(), mat, hull_first[g1], hull_count[g1], hull_cells[g1])
+                b = Solid(geom_type[g2], size2, line, geom_xmat[w, g2], hull_first[g2], hull_count[g2], hull_cells[g2])
                 swell_a, swell_b = radius(a), radius(b)
                 found, dist, normal, point, u, v, l = between(
-                    a, b, guess(a, line, hull_startadr[g1], hull_start), guess(b, -line, hull_startadr[g2], hull_start),
-                    bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_edgeadr,
-                    hull_edge, hull_vert, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
+                    a, b, bound1 + bound2, reach + swell_a + swell_b, tolerance, turns, hull_vert, hull_celladr,
+                    hull_cell, hull_vert, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen, freed,
                     bent,
                 )  # fmt: skip
                 dist -= swell_a + swell_b

@@ -38,7 +38,7 @@ def heights_kernel(real: Any) -> wp.Kernel:
         opt_o_margin: wp.array(dtype=real), geom_type: ints, geom_dataid: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_vert: points, hull_edgeadr: ints, hull_edge: ints,
+        hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hfield_size: wp.array(dtype=vec4), hfield_nrow: ints, hfield_ncol: ints, hfield_adr: ints,
         hfield_data: wp.array(dtype=real),
         found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
@@ -68,14 +68,15 @@ def heights_kernel(real: Any) -> wp.Kernel:
             inside = wp.abs(pos[0]) <= size[0] + bound and wp.abs(pos[1]) <= size[1] + bound
             if inside and pos[2] <= size[2] + bound and pos[2] >= -size[3] - bound:
                 b = Solid(
-                    geom_type[g2], geom_size[row(w, geom_size), g2], pos, mat, hull_first[g2], hull_count[g2]
+                    geom_type[g2], geom_size[row(w, geom_size), g2], pos, mat, hull_first[g2], hull_count[g2],
+                    hull_cells[g2],
                 )  # fmt: skip
                 swell = radius(b)
                 for side in range(6):
                     k = side // 2
                     d = vec3()
                     d[k] = wp.where(side % 2 == 0, real(-1.0), real(1.0))
-                    far, number = support(b, d, 0, hull_vert, hull_edgeadr, hull_edge, prism)
+                    far, number = support(b, d, hull_vert, hull_celladr, hull_cell, prism)
                     if side % 2 == 0:
                         low[k] = far[k] - swell - reach
                     else:
@@ -105,12 +106,12 @@ def heights_kernel(real: Any) -> wp.Kernel:
                             prism[k] = prism[k] - middle
                         one, zero = real(1.0), real(0.0)
                         a = Solid(
-                            HFIELD, vec3(), vec3(), mat33(one, zero, zero, zero, one, zero, zero, zero, one), 0, 6
+                            HFIELD, vec3(), vec3(), mat33(one, zero, zero, zero, one, zero, zero, zero, one), 0, 6, 0
                         )  # fmt: skip
                         b.pos = pos - middle
                         touches, dist, normal, point, u, v, l = between(
-                            a, b, 0, 0, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_edgeadr,
-                            hull_edge, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
+                            a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_celladr,
+                            hull_cell, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
                             freed, bent,
                         )  # fmt: skip
                         dist -= swell

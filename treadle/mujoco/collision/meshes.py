@@ -1,4 +1,4 @@
-"""The convex hulls of meshes: vertices, neighbours, and the polygons of the surface, as MuJoCo's compiler found them.
+"""The convex hulls of meshes: vertices, which are farthest where, and polygons, as MuJoCo's compiler found them.
 
 Vertices inside a hull are left out; numbers of vertices count within a hull. A mesh with which nothing collides has
 none.
@@ -11,31 +11,31 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from treadle.mujoco.collision.cells import CELLS, candidates
 from treadle.mujoco.collision.pairs import MESH
-
-CELLS = 8  # along each edge of the cube
 
 
 @dataclass(frozen=True)
 class Hulls:
     """All hulls one after the other; ``first`` and ``count`` say for each geom which vertices are its mesh's.
 
-    ``vert`` (n, 3); the neighbours of vertex i are ``edge[edgeadr[i] : edgeadr[i + 1]]``, the polygons that meet in it
-    ``map[mapadr[i] : mapadr[i + 1]]``; polygon p has the normal ``polynormal[p]`` and, counterclockwise as seen from
-    outside, the vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``. Around each hull lies a cube of
-    ``6 CELLS²`` cells; ``start[startadr[g] + cell]`` is the vertex that is farthest in the cell's direction
-    (`solids.guess`).
+    ``vert`` (n, 3); the polygons that meet in vertex i are ``map[mapadr[i] : mapadr[i + 1]]``; polygon p has the normal
+    ``polynormal[p]`` and, counterclockwise as seen from outside, vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``.
+    Around each hull lies a cube of ``6 CELLS²`` cells, those of geom g from ``cells[g]`` on; what can be farthest in
+    the directions through cell c are the vertices ``cell[celladr[c] : celladr[c + 1]]`` (`cells.candidates`).
+    ``middle`` and ``half`` are the box around a geom's hull.
     """
 
     first: np.ndarray
     count: np.ndarray
+    cells: np.ndarray
+    middle: np.ndarray
+    half: np.ndarray
     vert: np.ndarray
-    edgeadr: np.ndarray
-    edge: np.ndarray
+    celladr: np.ndarray
+    cell: np.ndarray
     mapadr: np.ndarray
     map: np.ndarray
-    startadr: np.ndarray
-    start: np.ndarray
     polynormal: np.ndarray
     polyadr: np.ndarray
     polyvert: np.ndarray
@@ -50,7 +50,8 @@ class Hulls:
         """The hulls of all meshes of geoms."""
         made: dict[int, tuple[int, int, int]] = {}
         parts = _Parts()
-        first, count, startadr = (np.zeros(mjm.ngeom, np.int32) for _ in range(3))
+        first, count, cells = (np.zeros(mjm.ngeom, np.int32) for _ in range(3))
+        middle, half = np.zeros((mjm.ngeom, 3)), np.zeros((mjm.ngeom, 3))
         for g in np.flatnonzero(
             (mjm.geom_type == MESH) & (mjm.geom_contype | mjm.geom_conaffinity != 0) | _paired(mjm)
         ):
@@ -58,8 +59,10 @@ class Hulls:
             if mjm.geom_type[g] == MESH and mesh >= 0:
                 if mesh not in made:
                     made[mesh] = parts.add(mjm, mesh)
-                first[g], count[g], startadr[g] = made[mesh]
-        return cls(first, count, *parts.joined(startadr))
+                first[g], count[g], cells[g] = made[mesh]
+                low, high = parts.bounds(made[mesh][2])
+                middle[g], half[g] = (high + low) / 2, (high - low) / 2
+        return cls(first, count, cells, middle, half, *parts.joined())
 
 
 def _paired(mjm: mujoco.MjModel) -> np.ndarray:
@@ -74,21 +77,22 @@ class _Parts:
 
     def __init__(self) -> None:
         self.vert: list[np.ndarray] = []
-        self.edges: list[tuple[np.ndarray, np.ndarray]] = []
+        self.cells: list[tuple[np.ndarray, np.ndarray]] = []
         self.maps: list[tuple[np.ndarray, np.ndarray]] = []
         self.normals: list[np.ndarray] = []
         self.polygons: list[tuple[np.ndarray, np.ndarray]] = []
-        self.starts: list[np.ndarray] = []
 
     def add(self, mjm: mujoco.MjModel, mesh: int) -> tuple[int, int, int]:
-        """Append the hull of a mesh; gives its first vertex, their number, and the first of its starts."""
+        """Append the hull of a mesh; gives its first vertex, their number, and the first of its cells."""
         begin, polygons = sum(map(len, self.vert)), sum(map(len, self.normals))
         points = mjm.mesh_vert[mjm.mesh_vertadr[mesh] :][: mjm.mesh_vertnum[mesh]]
         kept, *neighbours = _graph(mjm, mesh)
         number = np.full(len(points), -1)
         number[kept] = np.arange(len(kept))
         self.vert.append(points[kept])
-        self.edges.append((neighbours[0], neighbours[1]))
+        starts = np.concatenate([[0], np.cumsum(neighbours[0])])
+        cell, vertex = candidates(points[kept].astype(float), starts, neighbours[1])
+        self.cells.append((np.bincount(cell, minlength=6 * CELLS**2), vertex))
         faces = slice(mjm.mesh_polyadr[mesh], mjm.mesh_polyadr[mesh] + mjm.mesh_polynum[mesh])
         lengths = mjm.mesh_polyvertnum[faces]
         corners = mjm.mesh_polyvert[_ranges(mjm.mesh_polyvertadr[faces], lengths)]
@@ -97,42 +101,30 @@ class _Parts:
         at = mjm.mesh_vertadr[mesh] + kept
         lengths = mjm.mesh_polymapnum[at]
         self.maps.append((lengths, polygons + mjm.mesh_polymap[_ranges(mjm.mesh_polymapadr[at], lengths)]))
-        self.starts.append(np.argmax(_cells() @ points[kept].T, axis=1))
-        return begin, len(kept), (len(self.starts) - 1) * 6 * CELLS**2
+        return begin, len(kept), (len(self.cells) - 1) * 6 * CELLS**2
 
-    def joined(self, startadr: np.ndarray) -> tuple[np.ndarray, ...]:
-        """All but the first two tables of `Hulls`, none of them empty."""
+    def bounds(self, cells: int) -> tuple[np.ndarray, np.ndarray]:
+        """The lower and upper corner of the box around the hull whose first cell is ``cells``."""
+        points = self.vert[cells // (6 * CELLS**2)]
+        return points.min(axis=0), points.max(axis=0)
+
+    def joined(self) -> tuple[np.ndarray, ...]:
+        """The tables of `Hulls` that are not by geom, none of them empty."""
         vert = np.concatenate(self.vert) if self.vert else np.zeros((1, 3))
         normals = np.concatenate([*self.normals, np.zeros((1, 3))])
-        starts = np.concatenate(self.starts or [np.zeros(1)]).astype(np.int32)
-        edges, maps, polygons = (_ragged(lists) for lists in (self.edges, self.maps, self.polygons))
-        return (vert, *edges, *maps, startadr, starts, normals, *polygons)
-
-
-def _cells() -> np.ndarray:
-    """Directions to the middles of the cells: by axis, side, then two coordinates on the side."""
-    middles = (np.arange(CELLS) + 0.5) * 2 / CELLS - 1
-    found = []
-    for k in range(3):
-        for side in (-1.0, 1.0):
-            for u in middles:
-                for v in middles:
-                    d = np.zeros(3)
-                    d[k], d[(k + 1) % 3], d[(k + 2) % 3] = side, u, v
-                    found.append(d)
-    return np.array(found)
+        cells, maps, polygons = (_ragged(lists) for lists in (self.cells, self.maps, self.polygons))
+        return (vert, *cells, *maps, normals, *polygons)
 
 
 def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The vertices on a mesh's hull, of each how many neighbours it has, and the numbers of these, vertex by vertex.
 
-    Without a graph, which MuJoCo makes for meshes that may collide, all vertices count as neighbours of each other.
+    A mesh without a graph, which MuJoCo makes for those that may collide, has all vertices there and no neighbours.
     """
     adr = mjm.mesh_graphadr[mesh]
     if adr < 0:
         count = int(mjm.mesh_vertnum[mesh])
-        others = np.tile(np.arange(count), (count, 1))[~np.eye(count, dtype=bool)]
-        return np.arange(count), np.full(count, count - 1), others
+        return np.arange(count), np.zeros(count, int), np.zeros(0, int)
     count, faces = (int(n) for n in mjm.mesh_graph[adr : adr + 2])
     starts = mjm.mesh_graph[adr + 2 :][:count]
     kept = mjm.mesh_graph[adr + 2 + count :][:count]

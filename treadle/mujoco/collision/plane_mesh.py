@@ -24,7 +24,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
     vec3, mat33 = t.vec3, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     append, margin_of, gap_of, near, column = f.append, f.margin_of, f.gap_of, f.near, shapes(real).column
-    Solid, support, guess = s.Solid, s.support, s.guess
+    Solid, support = s.Solid, s.support
 
     @wp.func
     def corner(polygon: int, k: int, first: int, hull_vert: points, hull_polyadr: ints, hull_polyvert: ints):
@@ -79,8 +79,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
         pairs_explicit: ints, overridden: int, opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_startadr: ints, hull_start: ints, hull_vert: points,
-        hull_edgeadr: ints, hull_edge: ints,
+        hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
         found_pos: vectors, found_normal: vectors, found_tangent: vectors,
@@ -95,10 +94,10 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
             if near(origin, mat, real(0.0), pos, geom_rbound[row(w, geom_rbound), g2], reach):
                 n = column(mat, 2)
                 mesh = Solid(
-                    geom_type[g2], geom_size[row(w, geom_size), g2], pos, turn, hull_first[g2], hull_count[g2]
+                    geom_type[g2], geom_size[row(w, geom_size), g2], pos, turn, hull_first[g2], hull_count[g2],
+                    hull_cells[g2],
                 )  # fmt: skip
-                start = guess(mesh, -n, hull_startadr[g2], hull_start)
-                x, vertex = support(mesh, -n, start, hull_vert, hull_edgeadr, hull_edge, hull_vert)
+                x, vertex = support(mesh, -n, hull_vert, hull_celladr, hull_cell, hull_vert)
                 dist = wp.dot(n, x - origin)
                 if dist < reach:
                     append(

@@ -12,21 +12,21 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import types
-from treadle.mujoco.collision.meshes import CELLS
+from treadle.mujoco.collision.cells import CELLS
 from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, SPHERE
-from treadle.mujoco.collision.shapes import TINY
+from treadle.mujoco.collision.shapes import NEVER, TINY
 
 ints = wp.array(dtype=int)
 
-SCANNED = 24  # up to so many vertices a hull is searched one by one, which all lanes do together; above it is climbed
+SCANNED = 24  # up to so many vertices all of a hull are looked at, above it the candidates of a direction (`cells`)
 
 
 @cache
 def solids(real: Any) -> SimpleNamespace:
-    """The struct ``Solid`` and the kernel functions ``support guess radius`` for one precision.
+    """The struct ``Solid`` and the kernel functions ``support radius`` for one precision.
 
     A solid's kind, size and hull are the same in all worlds (unless sizes differ), so the choice of method is made once
-    for a gang. ``first`` and ``count`` are the vertices of a mesh's hull.
+    for a gang. ``first`` and ``count`` are the vertices of a mesh's hull, ``cells`` is the first of its cells.
     """
     t = types(real)
     vec3, mat33 = t.vec3, t.mat33
@@ -40,19 +40,7 @@ def solids(real: Any) -> SimpleNamespace:
         mat: mat33
         first: int
         count: int
-
-    @wp.func(inline=True)
-    def climb(d: vec3, first: int, start: int, hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints):
-        """The number of the vertex of a hull that is farthest along ``d``: from neighbour to neighbour, uphill."""
-        best, top = start, wp.dot(hull_vert[first + start], d)
-        at = int(-1)
-        while best != at:
-            at = best
-            for e in range(hull_edgeadr[first + at], hull_edgeadr[first + at + 1]):
-                height = wp.dot(hull_vert[first + hull_edge[e]], d)
-                if height > top:
-                    top, best = height, hull_edge[e]
-        return best
+        cells: int
 
     @wp.func(inline=True)
     def scan(d: vec3, first: int, count: int, hull_vert: vectors):
@@ -64,11 +52,42 @@ def solids(real: Any) -> SimpleNamespace:
         return best
 
     @wp.func(inline=True)
-    def support(s: Solid, d: vec3, start: int, hull_vert: vectors, hull_edgeadr: ints, hull_edge: ints, prism: vectors):
+    def cell_of(d: vec3):
+        """The cell of a cube through which a direction leaves it."""
+        k = wp.where(wp.abs(d[1]) > wp.abs(d[0]), 1, 0)
+        k = wp.where(wp.abs(d[2]) > wp.max(wp.abs(d[0]), wp.abs(d[1])), 2, k)
+        along, across, up = d[0], d[1], d[2]
+        if k == 1:
+            along, across, up = d[1], d[2], d[0]
+        if k == 2:
+            along, across, up = d[2], d[0], d[1]
+        scale = real(0.5 * CELLS) / wp.max(wp.abs(along), real(TINY))
+        u = wp.clamp(int(across * scale + real(0.5 * CELLS)), 0, CELLS - 1)
+        v = wp.clamp(int(up * scale + real(0.5 * CELLS)), 0, CELLS - 1)
+        return ((2 * k + wp.where(along > real(0.0), 1, 0)) * CELLS + u) * CELLS + v
+
+    @wp.func(inline=True)
+    def look_up(d: vec3, first: int, cells: int, hull_vert: vectors, hull_celladr: ints, hull_cell: ints):
+        """The number of the vertex of a hull that is farthest along ``d``; the cells of lanes one after the other."""
+        best = int(0)
+        left = cells + cell_of(d)
+        while wp.any_lane(left >= 0):
+            cell = wp.max_lane(left)
+            top, number = real(-NEVER), int(0)
+            for k in range(hull_celladr[cell], hull_celladr[cell + 1]):
+                vertex = hull_cell[k]
+                height = wp.dot(hull_vert[first + vertex], d)
+                if height > top:
+                    top, number = height, vertex
+            if left == cell:
+                best, left = number, -1
+        return best
+
+    @wp.func(inline=True)
+    def support(s: Solid, d: vec3, hull_vert: vectors, hull_celladr: ints, hull_cell: ints, prism: vectors):
         """The point of a solid that is farthest along ``d``, and its number: a vertex, an end or a corner's signs.
 
-        ``start`` is the vertex of a hull from which it is climbed; the last answer is a good one. ``prism`` has the six
-        corners of a part of a height field.
+        ``prism`` has the six corners of a part of a height field.
         """
         local = d * s.mat
         x, number = vec3(), int(0)
@@ -95,7 +114,7 @@ def solids(real: Any) -> SimpleNamespace:
             if s.count <= SCANNED:
                 number = scan(local, s.first, s.count, hull_vert)
             else:
-                number = climb(local, s.first, start, hull_vert, hull_edgeadr, hull_edge)
+                number = look_up(local, s.first, s.cells, hull_vert, hull_celladr, hull_cell)
             x = hull_vert[s.first + number]
         elif s.kind == HFIELD:
             number = scan(local, 0, 6, prism)
@@ -103,24 +122,8 @@ def solids(real: Any) -> SimpleNamespace:
         return s.pos + s.mat * x, number
 
     @wp.func
-    def guess(s: Solid, d: vec3, adr: int, hull_start: ints):
-        """A vertex of a mesh that is far along ``d``, to start a climb from: that of the direction's cell on a cube."""
-        vertex = int(0)
-        if s.kind == MESH and s.count > SCANNED:
-            local = d * s.mat
-            k = wp.where(wp.abs(local[1]) > wp.abs(local[0]), 1, 0)
-            if wp.abs(local[2]) > wp.abs(local[k]):
-                k = 2
-            scale = real(0.5 * CELLS) / wp.max(wp.abs(local[k]), real(TINY))
-            u = wp.clamp(int(local[(k + 1) % 3] * scale + real(0.5 * CELLS)), 0, CELLS - 1)
-            v = wp.clamp(int(local[(k + 2) % 3] * scale + real(0.5 * CELLS)), 0, CELLS - 1)
-            side = 2 * k + wp.where(local[k] > real(0.0), 1, 0)
-            vertex = hull_start[adr + (side * CELLS + u) * CELLS + v]
-        return vertex
-
-    @wp.func
     def radius(s: Solid):
         """By how much the solid is larger than what `support` answers for."""
         return wp.where(s.kind == SPHERE or s.kind == CAPSULE, s.size[0], real(0.0))
 
-    return SimpleNamespace(Solid=Solid, support=support, guess=guess, radius=radius)
+    return SimpleNamespace(Solid=Solid, support=support, radius=radius)

@@ -1,0 +1,37 @@
+"""The list of a cell has what is farthest in each direction through it, and little else."""
+
+import mujoco
+import numpy as np
+
+from tests.mujoco.collision import poses
+from treadle.mujoco.collision.cells import CELLS
+from treadle.mujoco.collision.meshes import Hulls
+
+
+def cell_of(d: np.ndarray) -> int:
+    k = int(np.argmax(np.abs(d)))
+    u, v = (np.minimum((d[(k + i) % 3] / abs(d[k]) + 1) * CELLS / 2, CELLS - 1) for i in (1, 2))
+    return ((2 * k + (d[k] > 0)) * CELLS + int(u)) * CELLS + int(v)
+
+
+def test_what_is_farthest_in_a_direction_is_in_the_list_of_its_cell():
+    mjm = mujoco.MjModel.from_xml_string(
+        f"<mujoco><asset>{poses.mesh_asset('round', poses.hull(400, 1))}<mesh name='box' vertex='{corners()}'/></asset>"
+        "<worldbody><geom type='mesh' mesh='round'/><geom type='mesh' mesh='box'/></worldbody></mujoco>"
+    )
+    hulls, rng = Hulls.of(mjm), np.random.default_rng(0)
+    for g, most in ((0, 12), (1, 4)):
+        points, lengths = hulls.vert[hulls.first[g] :][: hulls.count[g]], []
+        for d in (*rng.normal(size=(500, 3)), *np.eye(3), *-np.eye(3)):
+            cell = hulls.cells[g] + cell_of(d)
+            listed = hulls.cell[hulls.celladr[cell] : hulls.celladr[cell + 1]]
+            assert (points[listed] @ d).max() >= (points @ d).max() - 1e-14
+            lengths.append(len(listed))
+        assert 1 <= np.mean(lengths) < most
+        assert np.allclose(hulls.middle[g] + hulls.half[g], points.max(axis=0))
+
+
+def corners() -> str:
+    """A box off the origin."""
+    points = [(x, y, z) for x in (0.1, 0.5) for y in (-0.2, 0.4) for z in (0.0, 0.3)]
+    return " ".join(str(x) for point in points for x in point)
