@@ -15,8 +15,8 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import types
 from treadle.mujoco.collision.features import ALONG, FLAT, features
-from treadle.mujoco.collision.pairs import CAPSULE
-from treadle.mujoco.collision.shapes import NEVER, results
+from treadle.mujoco.collision.pairs import CAPSULE, CYLINDER
+from treadle.mujoco.collision.shapes import NEVER, results, shapes
 from treadle.mujoco.collision.solids import solids
 
 ints = wp.array(dtype=int)
@@ -32,7 +32,8 @@ def manifolds(real: Any) -> SimpleNamespace:
     f, c = features(real), _clipping(real)
     dimension, faces, face_normal, polygon, edges, edge = f.dimension, f.faces, f.normal, f.polygon, f.edges, f.edge
     clip, keep_near, spread = c.clip, c.keep_near, c.spread
-    d4, r4 = four.dists, four.rows
+    d4, r4, column = four.dists, four.rows, shapes(real).column
+    upright = 1.0 - (1e-12 if real is wp.float64 else 1e-6)  # cosine
 
     @wp.func(inline=True)
     def opposite(a: Solid, b: Solid, na: int, nb: int, normal: vec3, hull_polynormal: vectors, fa: ints, fb: ints):
@@ -65,6 +66,15 @@ def manifolds(real: Any) -> SimpleNamespace:
         return face >= 0, face, start, end
 
     @wp.func(inline=True)
+    def ends(s: Solid, normal: vec3):
+        """How many ends an edge of a solid has: none that are known if a disc of it touches, by any point of its rim.
+
+        MuJoCo begins it at one that its polytope has, so that two contacts, far from what touches, come by chance.
+        """
+        disc = s.kind == CYLINDER and wp.abs(wp.dot(column(s.mat, 2), normal)) > real(upright)
+        return wp.where(disc, 0, 2)
+
+    @wp.func(inline=True)
     def contacts(
         a: Solid, b: Solid, ua: int, va: int, wa: int, ub: int, vb: int, wb: int, normal: vec3, point_a: vec3,
         point_b: vec3, reach: real, hull_vert: vectors, hull_mapadr: ints, hull_map: ints, hull_polynormal: vectors,
@@ -83,6 +93,7 @@ def manifolds(real: Any) -> SimpleNamespace:
         na = faces(a, dim_a, ua, va, wa, normal, hull_mapadr, hull_map, fa)
         nb = faces(b, dim_b, ub, vb, wb, -normal, hull_mapadr, hull_map, fb)
         found, face_a, face_b = opposite(a, b, na, nb, normal, hull_polynormal, fa, fb)
+        first = normal
         with_edge, count, n, direction, sides = False, int(0), vec3(), vec3(), int(0)
         if found:
             n, direction = face_normal(a, face_a, hull_polynormal), face_normal(b, face_b, hull_polynormal)
@@ -98,7 +109,7 @@ def manifolds(real: Any) -> SimpleNamespace:
                 n = face_normal(b, face_b, hull_polynormal)
                 direction, normal = -n, -n
                 sides = polygon(b, face_b, hull_vert, hull_polyadr, hull_polyvert, side)
-                subject[0], subject[1], count = x, y, 2
+                subject[0], subject[1], count = x, y, ends(a, first)
         if not found and not with_edge and dim_b < 3 and na > 0:
             with_edge, face_a, x, y = lying(
                 b, dim_b, ub, vb, point_b, a, na, normal, hull_vert, hull_mapadr, hull_map, hull_polynormal,
@@ -108,7 +119,7 @@ def manifolds(real: Any) -> SimpleNamespace:
                 n = face_normal(a, face_a, hull_polynormal)
                 direction, normal = -n, n
                 sides = polygon(a, face_a, hull_vert, hull_polyadr, hull_polyvert, side)
-                subject[0], subject[1], count = x, y, 2
+                subject[0], subject[1], count = x, y, ends(b, first)
         # Half of the reach is in the edge of a capsule already.
         reach_a = wp.where(a.kind == CAPSULE, real(0.0), real(0.5) * reach)
         reach_b = wp.where(b.kind == CAPSULE, real(0.0), real(0.5) * reach)
