@@ -64,17 +64,14 @@ class Body:
         key = "launch", batch
         if key not in self._made:
             buffers, arrays = Buffers(batch), [s for s in self.slots if s.role != STATIC]
-            for slot in arrays:
-                self._place(slot, buffers)
             task = self._task("launch", lambda: Task(self, arrays, self._run))
+            for slot, use in zip(arrays, task.uses(), strict=True):
+                at = self.place.get(slot.name)
+                made = slot.role != INPUT
+                source = buffers.result(slot.shape, slot.dtype, use != "made", at) if made else (False, at)
+                buffers.move(source, slot.nbytes)
             self._made[key] = task.lowered(buffers, len(self.results))
         return self._made[key]
-
-    def _place(self, slot: Slot, buffers: Buffers) -> None:
-        """Say where the data of an array lies: in an operand, or in a result."""
-        at = self.place.get(slot.name)
-        source = (False, at) if slot.role == INPUT else buffers.result(slot.shape, slot.dtype, True, at)
-        buffers.move(source, slot.nbytes)
 
     def _run(self, arrays: Sequence[array]) -> None:
         self.owner.func(*self._arguments(arrays))
@@ -108,12 +105,7 @@ class Body:
             seeds = {self.float_results[k].name: first + n for n, k in enumerate(given)}
             graded = [self.operands[k] for k in active]
             graded += [slot for slot in self.float_results if slot.name not in names]
-            grads = [buffers.result(s.shape, s.dtype, True, seeds.get(s.name)) for s in graded]
             arrays = [s for s in self.slots if s.role != STATIC]
-            for slot in arrays:
-                self._place(slot, buffers)
-            for slot, grad in zip(graded, grads, strict=True):
-                buffers.move(grad, slot.nbytes)
             places = [arrays.index(slot) for slot in graded]
 
             def back(given: Sequence[array]) -> None:
@@ -124,21 +116,45 @@ class Body:
                     self._run(own)
                 tape.backward()
 
-            task = self._task(("adjoint", active), lambda: Task(self, [*arrays, *graded], back))
+            kept = slice(len(arrays), len(arrays) + len(active))
+            task = self._task(("adjoint", active), lambda: Task(self, [*arrays, *graded], back, kept))
+            uses = task.uses()
+            grads = [buffers.result(s.shape, s.dtype, use != "made", seeds.get(s.name))
+                     for s, use in zip(graded[: len(active)], uses[len(arrays) :])]  # fmt: skip
+            for slot, use in zip(arrays, uses):
+                buffers.move(_scratch(buffers, slot, use, self.place.get(slot.name)), slot.nbytes)
+            for n, (slot, use) in enumerate(zip(graded, uses[len(arrays) :], strict=True)):
+                source = grads[n] if n < len(active) else _scratch(buffers, slot, use, seeds.get(slot.name))
+                buffers.move(source, slot.nbytes)
             self._made[key] = task.lowered(buffers, len(active))
         return self._made[key]
+
+
+def _scratch(buffers: Buffers, slot: Slot, use: str, operand: int | None) -> tuple[bool, int]:
+    """Where an array lies that nobody reads after the call: in its operand, unless that would be changed, or in memory
+    to work in. What is not used at all may lie anywhere."""
+    if use == "unused":
+        return False, 0
+    if operand is not None and use == "read":
+        return False, operand
+    return buffers.result(slot.shape, slot.dtype, use != "made", operand)
 
 
 class Task:
     """Work on arrays, as a graph that native code runs, or as Python; the targets that do it."""
 
-    def __init__(self, body: Body, slots: Sequence[Slot], do: Callable[[Sequence[array]], None]):
+    def __init__(
+        self, body: Body, slots: Sequence[Slot], do: Callable[[Sequence[array]], None], kept: slice = slice(None)
+    ):
+        """``kept``: the arrays that somebody reads afterwards."""
+        self.kept = kept
         self.body, self.slots, self.do = body, [*slots], do  # the slots of the body's arrays come first
         self.inputs = [k for k, s in enumerate([s for s in body.slots if s.role != STATIC]) if s.role == INPUT]
         self.targets: list[Target] = []
         self.graph: Any = None
         self.plain = not body.owner.graph_mode  # whether it is called, not captured
         self.weight, self.facts = 1e6, ""
+        self._uses: Sequence[str] | None = None
         self._failures: dict[int, BaseException] = {}
         self._called = _Function(self._call)
 
@@ -153,6 +169,14 @@ class Task:
         target.does(work)
         self.targets.append(target)
         return Lowered(target.name, tuple(buffers.results), kept, buffers.aliases)
+
+    def uses(self) -> Sequence[str]:
+        """What becomes of each array: "unused", "read", "written", or "made", written before any of it is read. Buffers
+        are chosen accordingly, so this holds for good."""
+        if self._uses is None:
+            self._work()
+            self._uses = ["written"] * len(self.slots) if self.graph is None else self.graph[1].keepalive.uses
+        return self._uses
 
     def forget(self) -> None:
         """Drop the graph; the next call captures it again."""
@@ -183,7 +207,11 @@ class Task:
             return
         graph = capture.graph
         self._check_inputs(graph, arrays)
-        native = graph.native(arrays)
+        kept = {id(a) for a in arrays[self.kept]}
+        native = graph.native(arrays, [a for a in arrays if id(a) not in kept])
+        if self._uses is not None and native.keepalive.uses != self._uses:  # somebody holds its temporaries now
+            self.plain = True
+            return
         self.graph, self.weight = (graph, native), native.keepalive.work
         launches = [entry for entry in every(graph.entries) if isinstance(entry, Launch)]
         self.facts = digest(*[part for e in launches for part in (e.program.entry.binary.code, repr(e.dims))])
@@ -215,8 +243,11 @@ class Task:
                         target.does(work)
                     return _Function(work.address)(work.context, buffers, words)
             arrays = [_array(slot, buffers[k]) for k, slot in enumerate(self.slots)]
-            for k in self.inputs:  # JAX's values: who changes them, or keeps them, does so with a copy
-                arrays[k] = copied(arrays[k])
+            for k, use in enumerate(self.uses()):
+                if use == "unused":  # there is no buffer
+                    arrays[k] = _array(self.slots[k], None)
+                elif k in self.inputs or use == "read":  # JAX's values: who changes or keeps them does so with a copy
+                    arrays[k] = copied(arrays[k])
             self.do(arrays)
         except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
             self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..runtime.array import allocate, array
 from ..runtime.runs import move
 from ..runtime.writes import put_value
-from .slabs import Slab, room
+from .slabs import room
 
 __all__ = ["Aside", "copied", "put_value"]
 
@@ -21,7 +23,7 @@ class Aside:
     """The ``nbytes`` bytes that lay at ``address``, kept at ``at``."""
 
     __slots__ = ("address", "at", "nbytes", "slab")
-    slab: Slab
+    slab: Any
 
     def __init__(self, address: int, nbytes: int):
         self.address, self.nbytes = address, nbytes

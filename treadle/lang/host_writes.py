@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import KernelGradientError
-from ..runtime import capture, operators
+from ..runtime import capture, deferred, operators
 from ..runtime.array import array
 from ..runtime.copies import put_elements, read, write
 from ..runtime.writes import put_selected, put_zeros
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values, bits_of
 from .contents import copied, put_value
+from .parts import span_of
 
 GradientOf = Callable[[array], "array | None"]
 
@@ -79,10 +80,17 @@ class HostWrite:
                 self.scattered(grad, into)
                 return
             grad, into = part, source
-        flow = copied(grad) if into is not None else None
-        put_zeros(grad)
-        if into is not None and flow is not None:
+        if into is None:
+            put_zeros(grad)
+            return
+        (low, high), (begin, end) = span_of(grad), span_of(into)
+        if begin < high and low < end:  # as if all was read before anything is written
+            flow = copied(grad)
+            put_zeros(grad)
             add_all(into, flow)
+        else:
+            add_all(into, grad)
+            put_zeros(grad)
 
     def scattered(self, grad: array, into: array | None) -> None:
         """The same of a number of elements that strides forbid to show as an array."""
@@ -137,16 +145,18 @@ def elements(a: array, first: int, count: int) -> array | None:
 
 
 def add_all(into: array, flow: array) -> None:
-    """Add the gradient ``flow`` of a copy, a dense array, to that of its source, whose shape or element type may be
-    another."""
+    """Add the gradient ``flow`` of a copy to that of its source, whose shape or element type may be another."""
     rows, given = into._raw(), flow._raw()
     if given.size != rows.size:
         raise KernelGradientError(f"a copy of shape {into.shape} to shape {flow.shape} has no gradient here",
                                   hint="copy between arrays of the same size")  # fmt: skip
-    if capture.recording():
+    now = capture.here() if capture.active else None
+    if now is not None:
         if flow.shape != into.shape or flow._element.type is not into._element.type:
-            into, flow = into.flatten(), flow.flatten().view(into.dtype)
-        operators.perform("add", (into, flow), into)
+            into, flow = into.flatten(), flow.contiguous().flatten().view(into.dtype)
+        now.keep([into, flow])
+        if not deferred.add(now, into._raw(), flow._raw()):
+            operators.perform("add", (into, flow), into)
     else:
         add(rows, given.reshape(rows.shape), into._element.type)
 

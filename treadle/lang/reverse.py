@@ -122,7 +122,8 @@ def _set_aside(grad: np.ndarray, before: np.ndarray, after: np.ndarray) -> list[
 
 
 class Hidden:
-    """Gradients of arrays that have none of their own but lie between an input that has one and the results.
+    """Gradients of arrays that have none of their own but lie between an input that has one and the results. What no
+    operation reads has none: it would be 0.
 
     They live as long as a backward pass. ``ranges``: the bytes that depend on such an input; each range of them has
     one block of gradients, so that views of the same memory share them. ``marks`` tells what stands for arrays with
@@ -142,6 +143,7 @@ class Hidden:
             if a._grad is not None:
                 self.owned[desc] = (*span_of(a), a)
         self.mine = Ranges([(low, high) for low, high, _ in self.owned.values()])
+        self.read = Ranges([span_of(a) for op in unlike for a in _read_by(op)])
         bare = [a for a in each.values() if a._grad is None]
         done: dict[Any, int] = {}  # bytes that depended when an operation was looked at, or one like it
         known = -1
@@ -186,7 +188,7 @@ class Hidden:
     def add(self, arrays: list[array | None]) -> None:
         """Those of ``arrays`` that have no gradient get one."""
         for a in arrays:
-            if a is not None and a._grad is None:
+            if a is not None and a._grad is None and self.read.meets(*span_of(a)):
                 for low, high in self.mine.outside(*span_of(a)):
                     self.ranges.add(low, high)
 
@@ -300,6 +302,14 @@ def _arrays_of(op: Any) -> list[array]:
         return op.arrays()
     plan, _, args = op
     return [a for a in [site.of(args) for site in plan.floats] if a is not None]
+
+
+def _read_by(op: Any) -> list[array]:
+    """The arrays with floating-point elements that ``op`` reads, as far as is known."""
+    if type(op) is not tuple:
+        return op.arrays() if not isinstance(op, HostWrite) else [op.source] if op.source is not None else []
+    plan, _, args = op
+    return [*[a for a in [site.of(args) for site in plan.floats if site.loads] if a is not None], *plan.held(args)]
 
 
 class Pass:

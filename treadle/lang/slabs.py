@@ -7,8 +7,11 @@ and a slab whose pieces have all gone is kept for the next one.
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
+
+from ..runtime import capture
 
 __all__ = ["Slab", "room"]
 
@@ -45,9 +48,13 @@ _slab: Slab | None = None  # the one that pieces are cut from now
 _lock = threading.Lock()
 
 
-def room(nbytes: int) -> tuple[int, Slab]:
-    """The address of ``nbytes`` bytes that nobody else uses while the slab is held."""
+def room(nbytes: int) -> tuple[int, Any]:
+    """The address of ``nbytes`` bytes that nobody else uses while what comes with it, a slab, is held. In a capture
+    they are the graph's, each call of which has its own."""
     global _slab
+    now = capture.here() if capture.active else None
+    if now is not None:
+        return now.room(nbytes), now.blocks[-1].memory
     size = -(-nbytes // LINE) * LINE
     if size > SLAB:
         own = Slab(size)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 import treadle as wp
+from treadle.runtime.array import allocate_with
+from treadle.runtime.elements import element
 
 LINE = 64  # bytes of a cache line
 
@@ -27,16 +27,7 @@ def planar(nworld: int, cells: tuple[int, ...], dtype: Any, components: int, ite
     To NumPy the array has shape ``(nworld, *cells, *component shape)``, as any other has; only the strides differ.
     """
     plane = plane_bytes(nworld, itemsize)
-    planes = prod(cells) * components
-    memory = np.zeros(max(planes, 1) * plane + LINE, dtype=np.uint8)
-    start = -memory.ctypes.data % LINE
     steps = [plane * components * prod(cells[k + 1 :]) for k in range(len(cells))]
-    return wp.array(
-        ptr=memory.ctypes.data + start,
-        dtype=dtype,
-        shape=(nworld, *cells),
-        strides=(itemsize, *steps),
-        component_stride=plane if components > 1 else None,
-        capacity=memory.nbytes - start,
-        deleter=lambda ptr, capacity, memory=memory: None,  # the array keeps its deleter, and that the memory
-    )
+    shape, strides = (nworld, *cells), (itemsize, *steps)
+    made = element(dtype)
+    return allocate_with(made, shape, wp.get_device(), strides, plane if components > 1 else None, zeroed=True)

@@ -76,7 +76,7 @@ class Blocks:
         self._starts = [block.address for block in self._order]
         self._touching: dict[int, dict[int, Entry]] = {id(block): {} for block in blocks}
         for entry in every(entries) if blocks else ():
-            for address in _addresses(entry):
+            for address in addresses(entry):
                 block = self.at(address)
                 if block is not None:
                     self._touching[id(block)][id(entry)] = entry
@@ -91,7 +91,7 @@ class Blocks:
         return [*self._touching[id(block)].values()]
 
 
-def _addresses(entry: Entry) -> list[int]:
+def addresses(entry: Entry) -> list[int]:
     """The addresses that an entry names."""
     if isinstance(entry, Launch):
         return [struct.unpack_from("<Q", entry.packed, at)[0] for at in entry.program.pointers]
@@ -112,7 +112,7 @@ def written_by(entry: Entry) -> list[tuple[int, int]]:
     if entry.name == "exchange":
         return [(into, into + third), (second, second + third)]
     table = entry.words[24:]
-    if entry.name == "spread":
+    if entry.name in ("spread", "sum"):
         into, _, run, ndim, *axes = struct.unpack_from(f"<{len(SPREAD.at)}q", table)
         extents, steps = axes[:ndim], axes[MAX_AXES : MAX_AXES + ndim]
         low, high = span((*extents,), (*steps,), run)
@@ -283,4 +283,4 @@ def _step(found: list[tuple[int, Use]], block: Block) -> int:
 
 def _addresses_in(entry: Launch, block: Block) -> int:
     """How many arrays among the arguments lie in a block, gradients included."""
-    return sum([block.address <= address < block.address + block.nbytes for address in _addresses(entry)])
+    return sum([block.address <= address < block.address + block.nbytes for address in addresses(entry)])

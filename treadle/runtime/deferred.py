@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .array import array
 
 _SPREAD = struct.Struct(f"<{len(SPREAD.at)}q")
+CACHED = 1 << 14  # bytes of which twice as much lies in a first cache
 Axis = tuple[int, int, int]  # extent, bytes from one to the next in what is written, and in what is read
 
 
@@ -90,6 +91,17 @@ def store(now: Capture, a: array, target: np.ndarray, source: np.ndarray) -> Non
     _assign(now, target, source)
 
 
+def add(now: Capture, target: np.ndarray, source: np.ndarray) -> bool:
+    """Let each replay do ``target += source``, of floats of one type and shape that do not lie over each other; whether
+    there is a way to do so without a kernel."""
+    if target.dtype != source.dtype or target.dtype.char not in "fd":
+        return False
+    run, axes = _joined(target, source)
+    axes = axes or [(1, run, run)]
+    now.call_with_table("sum", (target.dtype.itemsize, 0), _table(target, source, run, axes), (24, 32), target.nbytes)
+    return True
+
+
 def _at(address: int, nbytes: int) -> Any:
     import ctypes
 
@@ -110,15 +122,21 @@ def _assign(now: Capture, target: np.ndarray, source: np.ndarray) -> None:
     if not axes:
         now.move(_address(target), _address(source), run)
         return
+    now.call_with_table("spread", (0, 0), _table(target, source, run, axes), (24, 32), target.nbytes)
+
+
+def _table(target: np.ndarray, source: np.ndarray, run: int, axes: list[Axis]) -> bytes:
+    """The record ``SPREAD``."""
     table = dict.fromkeys(SPREAD.at, 0)
     table.update(into=_address(target), source=_address(source), run=run, ndim=len(axes))
     for k, (extent, into, out) in enumerate(axes):
         table[f"extent{k}"], table[f"into_step{k}"], table[f"source_step{k}"] = extent, into, out
-    now.call_with_table("spread", (0, 0), _SPREAD.pack(*table.values()), (24, 32), target.nbytes)
+    return _SPREAD.pack(*table.values())
 
 
 def _joined(target: np.ndarray, source: np.ndarray) -> tuple[int, list[Axis]]:
-    """Bytes that lie side by side in both, and the axes over which they repeat, outer ones first."""
+    """Bytes that lie side by side in both, and the axes over which they repeat, outer ones first. Of what a first cache
+    holds the longest one is innermost, as its loop costs least, else the one along which the target lies closest."""
     run = target.dtype.itemsize
     axes: list[Axis] = []
     order = sorted(zip(target.shape, target.strides, source.strides, strict=True), key=lambda axis: -abs(axis[1]))
@@ -131,5 +149,7 @@ def _joined(target: np.ndarray, source: np.ndarray) -> tuple[int, list[Axis]]:
             axes.append((extent, into, out))
     if axes and axes[-1][1:] == (run, run):
         run *= axes.pop()[0]
+    if len(axes) > 1 and target.nbytes <= CACHED:
+        axes.append(axes.pop(max(range(len(axes)), key=lambda k: axes[k][0])))
     assert len(axes) <= MAX_AXES
     return run, axes

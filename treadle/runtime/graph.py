@@ -39,7 +39,8 @@ from . import chains, fast, native, prints, watch
 from .array import array
 from .array_views import product
 from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop, every
-from .chains import Blocks, Chain, chained, written_by
+from .chains import Blocks, Chain, addresses, chained, writes_elsewhere, written_by
+from .dead import needed, settled
 from .launch import WORTH_WORKERS
 from .memory import span
 from .ranges import Ranges
@@ -68,7 +69,7 @@ def functions() -> Functions:
     pieces = native.helper("pieces", lambda: native.room().pieces_binary())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pieces))
     address, launch = (library.addresses[name] for name in ("treadle_replay", "treadle_launch_graph"))
-    calls = {name: library.addresses[f"treadle_{name}"] for name in ("move", "zero", "spread")}
+    calls = {name: library.addresses[f"treadle_{name}"] for name in ("move", "zero", "spread", "sum")}
     calls |= {name: pieces.addresses[f"treadle_{name}"] for name in ("exchange", "keep", "put", "swap")}
     native.driver().env["print_log"] = ctypes.cast(_print_log, ctypes.c_void_p).value or 0
     replay = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
@@ -140,19 +141,21 @@ class Graph:
             ]
         return self._written
 
-    def native(self, inputs: Sequence[Any] = ()) -> Native:
+    def native(self, inputs: Sequence[Any] = (), forgotten: Sequence[Any] | None = None) -> Native:
         """The graph for other native code.
 
         Args:
             inputs: arrays in whose place each call gives buffers of the same layout. All entries that work on their
                 memory, also by views, then work on those.
+            forgotten: those of the inputs that nobody reads after a call. Where they are given, what only serves them,
+                or memory that no array shows any more, is left out.
 
         Memory that was allocated in the capture, and that no array shows any more, is each call's own.
 
         Raises:
             CaptureError: two inputs lie over each other, or a kernel has too many arguments.
         """
-        table = Table(self, inputs)
+        table = Table(self, inputs, forgotten)
         return Native(functions().address, table.address, table)
 
     def error(self, status: int, report: bytes, table: Any) -> BaseException:
@@ -172,23 +175,30 @@ class Graph:
 class Table:
     """A graph laid out for native code; ``entries`` tells for each row what it came from.
 
-    ``inputs``: arrays whose memory changes from call to call.
+    ``inputs``: arrays whose memory changes from call to call; ``forgotten``: see :meth:`Graph.native`. ``uses`` says of
+    each input whether it is "unused", "read", "written", or "made": written before anything of it is read.
     """
 
-    def __init__(self, graph: Graph, inputs: Sequence[Any] = ()):
+    def __init__(self, graph: Graph, inputs: Sequence[Any] = (), forgotten: Sequence[Any] | None = None):
         self._keep = graph.blocks, graph._kept
+        entries, unread = graph.entries, Ranges()
+        if forgotten is not None:
+            unseen = [(b.address, b.address + b.nbytes) for b in graph.blocks if b.dead]
+            dead = Ranges([*unseen, *[_range_of(a, 0)[:2] for a in forgotten]])
+            entries, unread = needed(settled(needed(entries, dead)[0]), dead)
         self.ranges = sorted([_range_of(a, k) for k, a in enumerate(inputs)])
+        self.uses = _uses(entries, self.ranges, unread)
         _refuse_overlaps(self.ranges)
         self.scratch, self._places = _own_memory(graph.blocks if inputs else [])
         self.entries: list[Any] = []
         self.work, self.loops, self.chains, self.merged = 0.0, False, 0, 0
-        self._blocks = Blocks([b for b in graph.blocks if b.dead], graph.entries)
+        self._blocks = Blocks([b for b in graph.blocks if b.dead], entries)
         self._tables: list[Any] = []
         self._rows: list[dict[str, int]] = []
         self._blobs = bytearray()
         self._relocs: list[tuple[int, int, int]] = []
         self._own: list[tuple[int, int]] = []  # addresses in the block that lead to places in it
-        self._add(graph.entries)
+        self._add(entries)
         self._lay_out()
 
     @property
@@ -388,6 +398,20 @@ def _refuse_overlaps(ranges: list[Range]) -> None:
     for (_, end, *_), (begin, *_) in zip(ranges, ranges[1:]):
         if begin < end:
             raise CaptureError("inputs of a graph lie over each other")
+
+
+def _uses(entries: list[Entry], ranges: list[Range], unread: Ranges) -> list[str]:
+    """What a graph does with its inputs, in their order."""
+    named = [address for entry in every(entries) for address in addresses(entry)]
+    written = Ranges([r for entry in every(entries) for r in written_by(entry)])
+    anywhere = any(writes_elsewhere(entry) for entry in every(entries))
+    found = ["unused"] * len(ranges)
+    for low, high, _, number in ranges:
+        if anywhere or written.meets(low, high):
+            found[number] = "made" if unread.holds(low, high) and not anywhere else "written"
+        elif any(low <= address < high for address in named):
+            found[number] = "read"
+    return found
 
 
 def _lies_in(zero: Call, blocks: list[Block]) -> bool:

@@ -19,7 +19,8 @@ from .system import interrupt
 
 DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted", "listen", "unlisten",
                   "run_tasks", "try_lock", "unlock")  # fmt: skip
-GRAPH_SYMBOLS = ("treadle_replay", "treadle_launch_graph", "treadle_move", "treadle_zero", "treadle_spread")
+GRAPH_SYMBOLS = ("treadle_replay", "treadle_launch_graph", "treadle_move", "treadle_zero", "treadle_spread",
+                 "treadle_sum")  # fmt: skip
 FFI_SYMBOLS = ("treadle_ffi", "treadle_batch", "treadle_target")
 PIECES_SYMBOLS = ("treadle_exchange", "treadle_keep", "treadle_put", "treadle_swap")
 

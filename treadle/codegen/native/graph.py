@@ -10,6 +10,9 @@ chunks of threads, and each chunk passes through all of them, so that what one l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
 from ...types.records import (
     ARGS_BYTES,
     BYTES,
@@ -54,7 +57,7 @@ def graph() -> str:
     cannot be had.
     """
     steps = _base() + _settle() + _run_chunk() + _links_apart() + _run_chain() + _replay()
-    return _DECLARE + _move() + _zero() + _spread() + steps + _launch_graph()
+    return _DECLARE + _move() + _zero() + _spread() + _sum() + steps + _launch_graph()
 
 
 NO_MEMORY = 3
@@ -78,6 +81,34 @@ def _zero() -> str:
 def _spread() -> str:
     """``@treadle_spread(spread)``: copy runs of bytes between arrays with gaps, as the record ``SPREAD`` says."""
     c = Code("treadle_spread", "void", [("ptr", "spread"), ("i64", "unused"), ("i64", "none")])
+    with _rows(c) as (places, steps, count, run):
+        rest = c.var("i64", 0)
+        for size in (1, 2, 4, 8, 12, 16):
+            with c.if_(c.op("icmp eq", "i64", run, size)):
+                _copy_runs(c, places, steps, count, size)
+                rest.set(-1)
+        with c.if_(c.op("icmp sge", "i64", rest.get(), 0)):
+            _copy_runs(c, places, steps, count, run)
+    return c.text()
+
+
+def _sum() -> str:
+    """``@treadle_sum(spread, size)``: add floats of ``size`` bytes to others, as the record ``SPREAD`` says."""
+    c = Code("treadle_sum", "void", [("ptr", "spread"), ("i64", "size"), ("i64", "none")])
+    with _rows(c) as (places, steps, count, run):
+        for size, t in ((4, "float"), (8, "double")):
+            with c.if_(c.op("icmp eq", "i64", "%size", size)):
+                with c.if_(c.op("icmp eq", "i64", run, size)):  # the common case has one loop
+                    _add_runs(c, t, places, steps, count, size, size)
+                with c.if_(c.op("icmp ne", "i64", run, size)):
+                    _add_runs(c, t, places, steps, count, size, run)
+    return c.text()
+
+
+@contextmanager
+def _rows(c: Code) -> Iterator[tuple[tuple[str, str], tuple[str, str], str, str]]:
+    """For each row of the record ``SPREAD``, which is the last axis: the two places where it begins, the steps from one
+    run to the next, how many there are, and how long each is."""
     last = c.op("sub", "i64", c.load("i64", "%spread", SPREAD["ndim"]), 1)
     run = c.load("i64", "%spread", SPREAD["run"])
 
@@ -98,24 +129,28 @@ def _spread() -> str:
             rest.set(c.op("sdiv", "i64", rest.get(), extent))
             for place, what in ((into, "into_step"), (source, "source_step")):
                 place.set(c.at(place.get(), c.op("mul", "i64", index, axis(what, k))))
-        for size in (1, 2, 4, 8, 12, 16):
-            with c.if_(c.op("icmp eq", "i64", run, size)):
-                _copy_runs(c, (into, source), (into_step, source_step), count, size)
-                rest.set(-1)
-        with c.if_(c.op("icmp sge", "i64", rest.get(), 0)):
-            _copy_runs(c, (into, source), (into_step, source_step), count, run)
-    return c.text()
+        yield (into.get(), source.get()), (into_step, source_step), count, run
 
 
-def _copy_runs(c: Code, places: tuple[Var, Var], steps: tuple[str, str], count: str, run: str | int) -> None:
-    into, source = (place.get() for place in places)
+def _copy_runs(c: Code, places: tuple[str, str], steps: tuple[str, str], count: str, run: str | int) -> None:
     with c.for_(count) as i:
-        a, b = (c.at(place, c.op("mul", "i64", i, step)) for place, step in zip((into, source), steps, strict=True))
+        a, b = (c.at(place, c.op("mul", "i64", i, step)) for place, step in zip(places, steps, strict=True))
         if isinstance(run, int):
             value = c.value(f"load i{8 * run}, ptr {b}, align 1")
             c.line(f"store i{8 * run} {value}, ptr {a}, align 1")
         else:
             c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {a}, ptr {b}, i64 {run}, i1 false)")
+
+
+def _add_runs(
+    c: Code, t: str, places: tuple[str, str], steps: tuple[str, str], count: str, size: int, run: str | int
+) -> None:
+    with c.for_(count) as i:
+        into, source = (c.at(place, c.op("mul", "i64", i, step)) for place, step in zip(places, steps, strict=True))
+        with c.for_(run, step=size) if run != size else nullcontext(0) as k:
+            a, b = c.at(into, k), c.at(source, k)
+            values = [c.value(f"load {t}, ptr {x}, align {size}") for x in (a, b)]
+            c.line(f"store {t} {c.op('fadd', t, *values)}, ptr {a}, align {size}")
 
 
 # ---- replay
