@@ -14,7 +14,7 @@ from ...base.digest import digest
 from ...base.target import Target
 from ...ir.node import Func
 from ...types.layout import pack
-from ..cpu import TYPICAL_WIDTH, Draft, optimise, weight
+from ..cpu import LARGE, TYPICAL_WIDTH, Draft, optimise, weight
 from ..emit import unit as emit_unit
 from ..emit.calls import write_function
 from ..emit.emitter import HANDLERS
@@ -31,8 +31,9 @@ TRIPLE = "nvptx64-nvidia-cuda"
 BLOCK = 256  # threads of a block where nothing else is asked for
 FOLDERS = 1024  # blocks that round exact accumulators
 
-# The least version of PTX that knows an architecture, beginning with the last one that does not know it.
-_VERSIONS = ((90, 78), (100, 86), (103, 88), (120, 87), (121, 88))
+# Architectures that are made code for, each with the first version of PTX that knows it, 7.8 at least. Text for one runs
+# on all later ones too.
+VERSIONS = {75: 78, 80: 78, 86: 78, 87: 78, 89: 78, 90: 78, 100: 86, 103: 88, 110: 90, 120: 87, 121: 88}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,16 @@ class Options(emit_unit.Options):
 
 
 def target(arch: int = 75) -> Target:
-    """The GPU architecture ``sm_{arch}``."""
-    version = [v for first, v in _VERSIONS if arch >= first]
-    return Target("nvptx", TRIPLE, f"sm_{arch}", f"+ptx{version[-1] if version else 78}")
+    """What code is made for that is to run on the GPU architecture ``sm_{arch}``: that, or the last one before that is
+    known.
+
+    Raises:
+        ValueError: it is older than all of these.
+    """
+    known = [a for a in VERSIONS if a <= arch]
+    if not known:
+        raise ValueError(f"kernels run on GPUs of compute capability 7.5 or more, not {arch // 10}.{arch % 10}")
+    return Target("nvptx", TRIPLE, f"sm_{max(known)}", f"+ptx{VERSIONS[max(known)]}")
 
 
 def cubin_key(ptx: bytes, arch: int, assembler: str) -> str:
@@ -110,10 +118,10 @@ class _Draft(Draft):
 
 
 def compile_text(text: str, target: Target) -> bytes:
-    """PTX text of LLVM text."""
-    module, machine = parse(text), target_machine(target.triple, target.cpu, target.features)
-    optimise(module, machine, inline="alwaysinline" in text)
-    return emitted(machine.emit_assembly, module).encode()
+    """PTX text of LLVM text. Its assembler schedules, shares and hoists all over again, so LLVM need not."""
+    module, machine = parse(text), target_machine(target.triple, target.cpu, target.features, level=1)
+    optimise(module, machine, inline="alwaysinline" in text, combine=text.count("\n") <= LARGE)
+    return emitted(machine.emit_assembly, module, plain=True).encode()
 
 
 def _full(options: emit_unit.Options | None) -> Options:
