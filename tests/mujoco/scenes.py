@@ -164,7 +164,34 @@ MOTORS = """
 </mujoco>
 """
 
-OWN = {"joints": JOINTS, "fluid": FLUID, "pid": PID, "motors": MOTORS}
+# Servos of the orientation of a ball and of a site, by rotation vector, quaternion and integrator, among others.
+ORIENTATION = """
+<mujoco>
+  <default><geom contype="0" conaffinity="0" size=".1" pos=".1 0 .1"/></default>
+  <worldbody>
+    <site name="w" pos="0 0 1" euler="10 20 30"/>
+    <body>
+      <joint name="b" type="ball"/><geom/><site name="s" euler="3 40 5"/>
+      <body pos="0 0 .3"><joint name="h" axis="0 1 0"/><geom/><site name="e" euler="30 4 5"/></body>
+    </body>
+    <body pos="1 0 0"><joint name="c" type="ball"/><geom/></body>
+  </worldbody>
+  <tendon><fixed name="t"><joint joint="h" coef="2"/></fixed></tendon>
+  <actuator>
+    <orientation joint="b" kp="2" kv=".3" forcerange="0 50"/>
+    <motor joint="h" gear="3" armature=".02" damping=".1"/>
+    <orientation site="e" refsite="w" kp="3" kv=".2" input="quat"/>
+    <general joint="c" gaintype="so3" biastype="so3" dyntype="integrator" gainprm="1.5" biasprm="0 -1.5 -.1"
+             actlimited="true" actrange="-.5 .5"/>
+    <general joint="b" gaintype="so3" biastype="so3" dyntype="integrator" gainprm="1.5" biasprm="0 -1.5 -.1"
+             actearly="true"/>
+    <orientation site="e" refsite="s" kp="1" kv=".2" group="3" ctrlrange="-.4 .4"/>
+    <position tendon="t" kp="2" kv=".1" armature=".03"/><motor site="e" refsite="w" gear="1 2 3 4 5 6"/>
+  </actuator>
+</mujoco>
+"""
+
+OWN = {"joints": JOINTS, "fluid": FLUID, "pid": PID, "motors": MOTORS, "orientation": ORIENTATION}
 
 
 def path(name: str) -> Path:

@@ -31,12 +31,33 @@ def test_every_field_of_every_stage_is_mujocos(name, dtype, limit):
 
 @pytest.mark.parametrize("integrator", ["EULER", "RK4", "IMPLICIT", "IMPLICITFAST"])
 @pytest.mark.parametrize(
-    "name", ["joints", "fluid", "pid", "motors", "actuators", "pendula", "ant", "humanoid_mjw", "tendon_damping"]
+    "name",
+    [
+        "joints",
+        "fluid",
+        "pid",
+        "motors",
+        "orientation",
+        "actuators",
+        "pendula",
+        "ant",
+        "humanoid_mjw",
+        "tendon_damping",
+    ],
 )
 def test_a_step_of_every_integrator_ends_where_mujocos_ends(name, integrator):
     mjm = scenes.smooth(name)
     mjm.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
     lines = check.compare_steps(mjm, check.random_states(mjm, 3), nstep=3)
+    assert not check.beyond(lines, 1e-9), said(lines, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["motors", "orientation"])
+def test_forces_of_set_points_that_are_ahead_and_of_limits(name):
+    mjm = scenes.smooth(name)
+    mjm.actuator_actearly[:] = 1
+    mjm.actuator_forcerange[:, 1] = 0.2
+    lines = check.compare(mjm, check.random_states(mjm, 3)) + check.compare_steps(mjm, check.random_states(mjm, 3))
     assert not check.beyond(lines, 1e-9), said(lines, 1e-9)
 
 

@@ -52,8 +52,9 @@ def servo(real: Any) -> SimpleNamespace:
 
     @wp.func
     def period(
-        w: int, u: int, trntype: ints, trnid: pairs, dyntype: ints, gaintype: ints, biastype: ints, jnt_type: ints,
-        gainprm: wp.array3d(dtype=real), biasprm: wp.array3d(dtype=real), gear: wp.array2d(dtype=spatial),
+        w: int, u: int, trntype: ints, trnid: pairs, outadr: ints, dyntype: ints, gaintype: ints, biastype: ints,
+        jnt_type: ints, gainprm: wp.array3d(dtype=real), biasprm: wp.array3d(dtype=real),
+        gear: wp.array2d(dtype=spatial),
     ):  # fmt: skip
         """A full turn in units of the actuator's length, if it is a position servo of a rotation; else 0.
 
@@ -64,7 +65,7 @@ def servo(real: Any) -> SimpleNamespace:
         shape = gaintype[u] == GAIN_FIXED and biastype[u] == BIAS_AFFINE and like
         found = real(0.0)
         if shape and gainprm[row(w, gainprm), u, 0] == -biasprm[row(w, biasprm), u, 1]:
-            g = gear[row(w, gear), u]
+            g = gear[row(w, gear), outadr[u]]
             way = wp.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
             turn = wp.sqrt(g[3] * g[3] + g[4] * g[4] + g[5] * g[5])
             if trntype[u] == TRN_SITE and trnid[u, 1] >= 0 and way == real(0.0):
@@ -102,11 +103,13 @@ def servo(real: Any) -> SimpleNamespace:
     def clamped(
         w: int, c: int, flags: int, limited: ints, limits: wp.array2d(dtype=vec2), ctrl: wp.array2d(dtype=real)
     ):
-        """Control ``c`` within its range."""
-        signal = ctrl[w, c]
-        if limited[c] != 0 and (flags & CLAMPCTRL) == 0:
-            limit = limits[row(w, limits), c]
-            signal = wp.clamp(signal, limit[0], limit[1])
+        """Control ``c`` within its range; 0 if there is none."""
+        signal = real(0.0)
+        if c < ctrl.shape[1]:
+            signal = ctrl[w, c]
+            if limited[c] != 0 and (flags & CLAMPCTRL) == 0:
+                limit = limits[row(w, limits), c]
+                signal = wp.clamp(signal, limit[0], limit[1])
         return signal
 
     return SimpleNamespace(period=period, nearest=nearest, next_act=next_act, is_off=is_off, clamped=clamped)
@@ -193,7 +196,7 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def act_dynamics(
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
-        actuator_trntype: ints, actuator_trnid: pairs,
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
         actuator_ctrladr: ints, actuator_ctrllimited: ints, actuator_actadr: ints, actuator_actnum: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
@@ -214,8 +217,8 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
                 if kind == DYN_INTEGRATOR:
                     rate = signal
                 if kind == DYN_FILTER or kind == DYN_FILTEREXACT:
-                    full = period(w, u, actuator_trntype, actuator_trnid, actuator_dyntype, actuator_gaintype,
-                                  actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
+                    full = period(w, u, actuator_trntype, actuator_trnid, actuator_outadr, actuator_dyntype,
+                                  actuator_gaintype, actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
                                   actuator_gear)  # fmt: skip
                     rate = (nearest(signal, act[w, a], full) - act[w, a]) / wp.max(
                         actuator_dynprm[g, u, 0], real(MINVAL)
@@ -226,8 +229,9 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
                     )
                 act_dot[w, a] = rate
                 if kind == DYN_PID:
-                    pid_rates(w, u, a, signal, actuator_length[w, u], opt_timestep[row(w, opt_timestep)],
-                              actuator_gainprm, actuator_dynprm, act, act_dot)  # fmt: skip
+                    length = actuator_length[w, actuator_outadr[u]]
+                    pid_rates(w, u, a, signal, length, opt_timestep[row(w, opt_timestep)], actuator_gainprm,
+                              actuator_dynprm, act, act_dot)  # fmt: skip
                 if (opt_disableflags & ACTUATION) != 0:
                     for k in range(actuator_actnum[u]):
                         act_dot[w, a + k] = real(0.0)
@@ -244,7 +248,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def fwd_actuation(
         opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
-        actuator_trntype: ints, actuator_trnid: pairs, actuator_dyntype: ints,
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_dyntype: ints,
         actuator_gaintype: ints, actuator_biastype: ints,
         actuator_ctrladr: ints, actuator_ctrlspec: ints, actuator_ctrllimited: ints,
         actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints, actuator_forcelimited: ints,
@@ -260,8 +264,9 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
         """Force of each actuator, ``gain * input + bias``, the input being its control or its activation."""
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
-            length = actuator_length[w, u]
-            speed = actuator_velocity[w, u]
+            out = actuator_outadr[u]
+            length = actuator_length[w, out]
+            speed = actuator_velocity[w, out]
             c = actuator_ctrladr[u]
             signal = clamped(w, c, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
             a = actuator_actadr[u]
@@ -272,12 +277,12 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
                     signal = next_act(signal, act_dot[w, a], actuator_dyntype[u], tau, actuator_actlimited[u] != 0,
                                       actuator_actrange[row(w, actuator_actrange), u],
                                       opt_timestep[row(w, opt_timestep)])  # fmt: skip
-            full = period(w, u, actuator_trntype, actuator_trnid, actuator_dyntype, actuator_gaintype,
+            full = period(w, u, actuator_trntype, actuator_trnid, actuator_outadr, actuator_dyntype, actuator_gaintype,
                           actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
                           actuator_gear)  # fmt: skip
             signal = nearest(signal, length, full)
-            lengths = actuator_lengthrange[row(w, actuator_lengthrange), u]
-            acc0 = actuator_acc0[row(w, actuator_acc0), u]
+            lengths = actuator_lengthrange[row(w, actuator_lengthrange), out]
+            acc0 = actuator_acc0[row(w, actuator_acc0), out]
             g = row(w, actuator_gainprm)
             gain = actuator_gainprm[g, u, 0]
             if actuator_gaintype[u] == GAIN_AFFINE:
@@ -300,7 +305,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
                 force = wp.clamp(force, limit[0], limit[1])
             if is_off(actuator_group[u], opt_disableactuator) or (opt_disableflags & ACTUATION) != 0:
                 force = real(0.0)
-            actuator_force[w, u] = force
+            actuator_force[w, out] = force
 
     return dict(fwd_actuation=fwd_actuation)
 
@@ -310,9 +315,9 @@ def _spread(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def tendon_force_limits(
-        actuator_trntype: ints, actuator_trnid: pairs, actuator_forcelimited: ints, tendon_actfrclimited: ints,
-        actuator_forcerange: wp.array2d(dtype=vec2), tendon_actfrcrange: wp.array2d(dtype=vec2),
-        actuator_force: wp.array2d(dtype=real),
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_forcelimited: ints,
+        tendon_actfrclimited: ints, actuator_forcerange: wp.array2d(dtype=vec2),
+        tendon_actfrcrange: wp.array2d(dtype=vec2), actuator_force: wp.array2d(dtype=real),
     ):  # fmt: skip
         """All actuators of a tendon together pull within its range: they share what is too much in proportion."""
         w = wp.tid()
@@ -320,7 +325,7 @@ def _spread(real: Any) -> dict[str, wp.Kernel]:
             total = real(0.0)
             for u in range(actuator_trntype.shape[0]):
                 if actuator_trntype[u] == TRN_TENDON and actuator_trnid[u, 0] == k:
-                    total = total + actuator_force[w, u]
+                    total = total + actuator_force[w, actuator_outadr[u]]
             scale = real(1.0)
             if tendon_actfrclimited[k] != 0:
                 limit = tendon_actfrcrange[row(w, tendon_actfrcrange), k]
@@ -330,11 +335,11 @@ def _spread(real: Any) -> dict[str, wp.Kernel]:
                     scale = limit[1] / total
             for u in range(actuator_trntype.shape[0]):
                 if actuator_trntype[u] == TRN_TENDON and actuator_trnid[u, 0] == k:
-                    force = actuator_force[w, u] * scale
+                    force = actuator_force[w, actuator_outadr[u]] * scale
                     if actuator_forcelimited[u] != 0:
                         limit = actuator_forcerange[row(w, actuator_forcerange), u]
                         force = wp.clamp(force, limit[0], limit[1])
-                    actuator_force[w, u] = force
+                    actuator_force[w, actuator_outadr[u]] = force
 
     @wp.kernel
     def actuator_forces_on_joints(

@@ -39,6 +39,9 @@ TRN_SLIDERCRANK = _number(mujoco.mjtTrn.mjTRN_SLIDERCRANK)
 TRN_TENDON = _number(mujoco.mjtTrn.mjTRN_TENDON)
 TRN_SITE = _number(mujoco.mjtTrn.mjTRN_SITE)
 TRN_BODY = _number(mujoco.mjtTrn.mjTRN_BODY)
+TRN_SO3 = _number(mujoco.mjtTrn.mjTRN_SO3)
+
+CHART_QUAT = _number(mujoco.mjtCtrlChart.mjCHART_QUAT)
 
 INPUT_POS = _number(mujoco.mjtCtrlInput.mjINPUT_POS)
 INPUT_VEL = _number(mujoco.mjtCtrlInput.mjINPUT_VEL)

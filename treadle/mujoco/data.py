@@ -178,6 +178,7 @@ class Data(Fields):
     cacc = derived("rne_postconstraint", "spatial", "nworld nbody", "accelerations of bodies, if a sensor needs them")
     cfrc_int = derived("rne_postconstraint", "spatial", "nworld nbody", "forces of parents on bodies, likewise")
     cfrc_ext = derived("rne_postconstraint", "spatial", "nworld nbody", "forces on bodies from outside, likewise")
+    so3_quat = scratch("quat", "nworld nactuator", "relative orientations of servos of orientations")
     motor_mech = scratch("real", "nworld nout", "friction and torque ripple of motors, which no limit bounds")
     motor_slope = scratch("real", "nworld nout", "how their electric forces change with velocity")
     ten_passive = scratch("real", "nworld ntendon", "forces of tendons' springs and dampers")

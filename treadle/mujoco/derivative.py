@@ -67,7 +67,7 @@ def _passive(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def deriv_passive(
         opt_disableflags: int, dof_jntid: ints, jnt_actuatorid: ints, tendon_actuatorid: ints,
-        actuator_trntype: ints, actuator_trnid: ints2, actuator_gear: wp.array2d(dtype=spatial),
+        actuator_trntype: ints, actuator_trnid: ints2, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
         actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
         dof_damping: wp.array2d(dtype=real), dof_dampingpoly: wp.array2d(dtype=vec2),
         tendon_damping: wp.array2d(dtype=real), tendon_dampingpoly: wp.array2d(dtype=vec2),
@@ -83,20 +83,22 @@ def _passive(real: Any) -> dict[str, wp.Kernel]:
             for i in range(dof_jntid.shape[0]):
                 j = dof_jntid[i]
                 k = dof_damping[row(w, dof_damping), i] + added(
-                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
-                )
+                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
+                    actuator_gear,
+                )  # fmt: skip
                 growth = dof_dampingpoly[row(w, dof_dampingpoly), i] + added_poly(
                     w, j, jnt_actuatorid[j], False,
-                    actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear,
+                    actuator_trntype, actuator_trnid, actuator_outadr, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
                 qDeriv[w, D_rowadr[i] + D_diag[i]] = -poly_slope(k, growth, wp.abs(qvel[w, i]))
             for n in range(tendon_actuatorid.shape[0]):
                 k = tendon_damping[row(w, tendon_damping), n] + added(
-                    w, n, tendon_actuatorid[n], True, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
-                )
+                    w, n, tendon_actuatorid[n], True, actuator_trntype, actuator_trnid, actuator_outadr,
+                    actuator_damping, actuator_gear,
+                )  # fmt: skip
                 growth = tendon_dampingpoly[row(w, tendon_dampingpoly), n] + added_poly(
                     w, n, tendon_actuatorid[n], True,
-                    actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear,
+                    actuator_trntype, actuator_trnid, actuator_outadr, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
                 slope = -poly_slope(k, growth, wp.abs(ten_velocity[w, n]))
                 if slope != real(0.0):
@@ -119,6 +121,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def deriv_actuators(
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), actuator_trntype: ints, actuator_trnid: ints2,
+        actuator_outadr: ints,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints, actuator_ctrladr: ints,
         actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints,
         actuator_forcelimited: ints, tendon_actfrclimited: ints, jnt_actfrclimited: ints, jnt_dofadr: ints,
@@ -137,14 +140,17 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
             slope = real(0.0)
+            out = actuator_outadr[u]
             g = row(w, actuator_gainprm)
             if actuator_gaintype[u] == GAIN_AFFINE:
                 slope = actuator_gainprm[g, u, 2]
             if actuator_gaintype[u] == GAIN_MUSCLE:
-                slope = active_slope(actuator_length[w, u], actuator_velocity[w, u],
-                                     actuator_lengthrange[row(w, actuator_lengthrange), u],
-                                     actuator_acc0[row(w, actuator_acc0), u], actuator_gainprm, g, u)  # fmt: skip
-            signal = ctrl[w, actuator_ctrladr[u]]
+                slope = active_slope(actuator_length[w, out], actuator_velocity[w, out],
+                                     actuator_lengthrange[row(w, actuator_lengthrange), out],
+                                     actuator_acc0[row(w, actuator_acc0), out], actuator_gainprm, g, u)  # fmt: skip
+            signal = real(0.0)
+            if actuator_ctrladr[u] < ctrl.shape[1]:
+                signal = ctrl[w, actuator_ctrladr[u]]
             a = actuator_actadr[u]
             if actuator_dyntype[u] != DYN_NONE and a >= 0:
                 signal = act[w, a]
@@ -157,7 +163,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
             if actuator_biastype[u] == BIAS_AFFINE:
                 slope = slope + actuator_biasprm[row(w, actuator_biasprm), u, 2]
             if actuator_forcelimited[u] != 0:
-                if outside(actuator_force[w, u], actuator_forcerange[row(w, actuator_forcerange), u]):
+                if outside(actuator_force[w, out], actuator_forcerange[row(w, actuator_forcerange), u]):
                     slope = real(0.0)
             target = actuator_trnid[u, 0]
             kind = actuator_trntype[u]
@@ -171,14 +177,14 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
                     total = real(0.0)
                     for v in range(actuator_trntype.shape[0]):
                         if actuator_trntype[v] == TRN_TENDON and actuator_trnid[v, 0] == target:
-                            total = total + actuator_force[w, v] - motor_mech[w, v]
+                            total = total + actuator_force[w, actuator_outadr[v]] - motor_mech[w, actuator_outadr[v]]
                     limit = tendon_actfrcrange[row(w, tendon_actfrcrange), target]
                     # forces were scaled to reach the limit, which rounding may miss
                     inner = vec2(limit[0] + close * wp.abs(limit[0]), limit[1] - close * wp.abs(limit[1]))
                     if outside(total, inner):
                         slope = real(0.0)
             if slope != real(0.0):
-                add_outer(w, moment_rowadr[u], moment_rownnz[u], moment_colind, actuator_moment, slope,
+                add_outer(w, moment_rowadr[out], moment_rownnz[out], moment_colind, actuator_moment, slope,
                           D_rowadr, D_rownnz, D_colind, qDeriv)  # fmt: skip
 
     return dict(deriv_actuators=deriv_actuators)

@@ -26,7 +26,7 @@ def drivetrain(real: Any) -> SimpleNamespace:
     @wp.func
     def added(
         w: int, target: int, actuator: int, tendon: bool, trntype: ints, trnid: wp.array2d(dtype=int),
-        amount: wp.array2d(dtype=real), gear: wp.array2d(dtype=spatial),
+        outadr: ints, amount: wp.array2d(dtype=real), gear: wp.array2d(dtype=spatial),
     ):  # fmt: skip
         """The sum of ``amount`` over actuators that drive ``target``, each times its gear squared.
 
@@ -34,29 +34,29 @@ def drivetrain(real: Any) -> SimpleNamespace:
         """
         total = real(0.0)
         if actuator >= 0:
-            g = gear[row(w, gear), actuator][0]
+            g = gear[row(w, gear), outadr[actuator]][0]
             total = amount[row(w, amount), actuator] * g * g
         if actuator < -1:
             for u in range(trntype.shape[0]):
                 if drives(u, target, tendon, trntype, trnid):
-                    g = gear[row(w, gear), u][0]
+                    g = gear[row(w, gear), outadr[u]][0]
                     total = total + amount[row(w, amount), u] * g * g
         return total
 
     @wp.func
     def added_poly(
         w: int, target: int, actuator: int, tendon: bool, trntype: ints, trnid: wp.array2d(dtype=int),
-        amount: wp.array2d(dtype=vec2), gear: wp.array2d(dtype=spatial),
+        outadr: ints, amount: wp.array2d(dtype=vec2), gear: wp.array2d(dtype=spatial),
     ):  # fmt: skip
         """`added` for pairs of coefficients."""
         total = vec2(real(0.0), real(0.0))
         if actuator >= 0:
-            g = gear[row(w, gear), actuator][0]
+            g = gear[row(w, gear), outadr[actuator]][0]
             total = amount[row(w, amount), actuator] * (g * g)
         if actuator < -1:
             for u in range(trntype.shape[0]):
                 if drives(u, target, tendon, trntype, trnid):
-                    g = gear[row(w, gear), u][0]
+                    g = gear[row(w, gear), outadr[u]][0]
                     total = total + amount[row(w, amount), u] * (g * g)
         return total
 

@@ -19,6 +19,7 @@ from treadle.mujoco.constants import (
     DYN_PID,
     EULERDAMP,
     FREE,
+    TRN_SO3,
 )
 from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
@@ -73,7 +74,7 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def euler(
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), M_rowadr: ints, M_rownnz: ints, M_colind: ints,
-        dof_jntid: ints, jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        dof_jntid: ints, jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints,
         actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
         actuator_gear: wp.array2d(dtype=spatial), dof_damping: wp.array2d(dtype=real),
         dof_dampingpoly: wp.array2d(dtype=vec2), M: wp.array2d(dtype=real),
@@ -98,11 +99,12 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
                 for e in range(M_rowadr[i], last + 1):
                     qH[w, e] = M[w, e]
                 k = dof_damping[row(w, dof_damping), i] + added(
-                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
-                )
+                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
+                    actuator_gear,
+                )  # fmt: skip
                 growth = dof_dampingpoly[row(w, dof_dampingpoly), i] + added_poly(
                     w, j, jnt_actuatorid[j], False,
-                    actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear,
+                    actuator_trntype, actuator_trnid, actuator_outadr, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
                 qH[w, last] = qH[w, last] + h * poly_slope(k, growth, wp.abs(qvel[w, i]))
                 qacc_integrated[w, i] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
@@ -216,7 +218,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def advance_act(
         opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
-        actuator_group: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        actuator_group: ints, actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
         actuator_actadr: ints, actuator_actnum: ints, actuator_actlimited: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
@@ -235,12 +237,12 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
                                actuator_actrange[row(w, actuator_actrange), u],
                                opt_timestep[row(w, opt_timestep)])  # fmt: skip
                 if kind == DYN_INTEGRATOR or kind == DYN_FILTER or kind == DYN_FILTEREXACT:
-                    full = period(w, u, actuator_trntype, actuator_trnid, actuator_dyntype, actuator_gaintype,
-                                  actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
+                    full = period(w, u, actuator_trntype, actuator_trnid, actuator_outadr, actuator_dyntype,
+                                  actuator_gaintype, actuator_biastype, jnt_type, actuator_gainprm, actuator_biasprm,
                                   actuator_gear)  # fmt: skip
-                    new = nearest(new, actuator_length[w, u], full)
+                    new = nearest(new, actuator_length[w, actuator_outadr[u]], full)
                 on = not is_off(actuator_group[u], opt_disableactuator)
-                if on and kind != DYN_PID and kind != DYN_DCMOTOR:
+                if on and kind != DYN_PID and kind != DYN_DCMOTOR and actuator_trntype[u] != TRN_SO3:
                     act[w, a] = new
                 if on and kind == DYN_PID:
                     for i in range(a, a + actuator_actnum[u]):

@@ -271,8 +271,8 @@ class Model(Fields):
     actuator_armature = constant("real", "* nactuator", "inertia that it adds to its joint or tendon")
     actuator_acc0 = constant("real", "* nout", "acceleration of a unit force in the reference pose")
     actuator_lengthrange = constant("vec2", "* nout", "range of its length, m or rad")
-    moment_rownnz = constant("int", "nactuator", "number of elements in a row of the actuators' moments")
-    moment_rowadr = constant("int", "nactuator", "first element of the row")
+    moment_rownnz = constant("int", "nout", "number of elements in a row of the actuators' moments")
+    moment_rowadr = constant("int", "nout", "first element of the row")
     moment_colind = constant("int", "nJmom", "column of each element")
 
     key_time = constant("real", "nkey", "time of a keyframe, s")
@@ -337,6 +337,7 @@ class Model(Fields):
         self.fits = fits(mjm)
         self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
         self.motors = bool(np.any(mjm.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_DCMOTOR)))
+        self.orients = int(mujoco.mjtTrn.mjTRN_SO3) in self.transmissions
         self.floats = bool(floating(mjm).any())
         self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}

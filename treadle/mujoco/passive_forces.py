@@ -71,7 +71,7 @@ def _joints(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def joint_dampers(
         opt_disableflags: int, dof_jntid: ints, jnt_actuatorid: ints,
-        actuator_trntype: ints, actuator_trnid: pairs, actuator_gear: wp.array2d(dtype=spatial),
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
         actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
         dof_damping: wp.array2d(dtype=real), dof_dampingpoly: wp.array2d(dtype=vec2),
         qvel: wp.array2d(dtype=real), qfrc_damper: wp.array2d(dtype=real),
@@ -83,11 +83,12 @@ def _joints(real: Any) -> dict[str, wp.Kernel]:
             if (opt_disableflags & DAMPER) == 0:
                 j = dof_jntid[i]
                 k = dof_damping[row(w, dof_damping), i] + added(
-                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
-                )
+                    w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
+                    actuator_gear,
+                )  # fmt: skip
                 growth = dof_dampingpoly[row(w, dof_dampingpoly), i] + added_poly(
                     w, j, jnt_actuatorid[j], False,
-                    actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear,
+                    actuator_trntype, actuator_trnid, actuator_outadr, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
                 v = qvel[w, i]
                 force = -v * poly(k, growth, wp.abs(v))
@@ -104,7 +105,7 @@ def _tendons(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def tendon_springs(
         opt_disableflags: int, tendon_actuatorid: ints,
-        actuator_trntype: ints, actuator_trnid: pairs, actuator_gear: wp.array2d(dtype=spatial),
+        actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
         actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
         tendon_stiffness: wp.array2d(dtype=real), tendon_stiffnesspoly: wp.array2d(dtype=vec2),
         tendon_damping: wp.array2d(dtype=real), tendon_dampingpoly: wp.array2d(dtype=vec2),
@@ -122,11 +123,13 @@ def _tendons(real: Any) -> dict[str, wp.Kernel]:
             stiffness = tendon_stiffness[row(w, tendon_stiffness), k]
             spring = -x * poly(stiffness, tendon_stiffnesspoly[row(w, tendon_stiffnesspoly), k], x)
             damping = tendon_damping[row(w, tendon_damping), k] + added(
-                w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_damping, actuator_gear
-            )
+                w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
+                actuator_gear,
+            )  # fmt: skip
             growth = tendon_dampingpoly[row(w, tendon_dampingpoly), k] + added_poly(
-                w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_dampingpoly, actuator_gear
-            )
+                w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_outadr,
+                actuator_dampingpoly, actuator_gear,
+            )  # fmt: skip
             v = ten_velocity[w, k]
             damper = -v * poly(damping, growth, wp.abs(v))
             if (opt_disableflags & SPRING) != 0:

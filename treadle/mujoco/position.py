@@ -156,9 +156,10 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel
     def crb(
         body_parentid: ints, dof_bodyid: ints, dof_jntid: ints, jnt_actuatorid: ints,
-        actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_armature: wp.array2d(dtype=real),
-        actuator_gear: wp.array2d(dtype=spatial), M_rowadr: ints, M_rownnz: ints, M_colind: ints,
-        dof_armature: wp.array2d(dtype=real), cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
+        actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_outadr: ints,
+        actuator_armature: wp.array2d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
+        M_rowadr: ints, M_rownnz: ints, M_colind: ints, dof_armature: wp.array2d(dtype=real),
+        cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
         crb: wp.array2d(dtype=inertia), M: wp.array2d(dtype=real),
     ):  # fmt: skip
         """The mass matrix by composite rigid bodies (Featherstone, table 6.2): of a row its ancestors' columns."""
@@ -177,13 +178,13 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
             for e in range(M_rowadr[i], last + 1):
                 M[w, e] = wp.dot(cdof[w, M_colind[e]], momentum)
             j = dof_jntid[i]
-            rotor = added(w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_armature,
-                          actuator_gear)  # fmt: skip
+            rotor = added(w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr,
+                          actuator_armature, actuator_gear)  # fmt: skip
             M[w, last] = M[w, last] + (dof_armature[row(w, dof_armature), i] + rotor)
 
     @wp.kernel
     def tendon_armature(
-        tendon_actuatorid: ints, actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int),
+        tendon_actuatorid: ints, actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_outadr: ints,
         actuator_armature: wp.array2d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
         tendon_armature: wp.array2d(dtype=real), ten_J_rownnz: ints, ten_J_rowadr: ints, ten_J_colind: ints,
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, ten_J: wp.array2d(dtype=real), M: wp.array2d(dtype=real),
@@ -191,8 +192,8 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
         """Inertia that goes with the velocities of tendons: ``M += J' armature J``."""
         w = wp.tid()
         for k in range(tendon_actuatorid.shape[0]):
-            rotor = added(w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_armature,
-                          actuator_gear)  # fmt: skip
+            rotor = added(w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_outadr,
+                          actuator_armature, actuator_gear)  # fmt: skip
             rotor = rotor + tendon_armature[row(w, tendon_armature), k]
             first = ten_J_rowadr[k]
             if rotor != real(0.0):

@@ -97,7 +97,7 @@ def collision(m: Model, d: Data) -> None:
 
 def transmission(m: Model, d: Data) -> None:
     """``actuator_length actuator_moment``."""
-    _run(("transmission", "site_transmission", "adhesion_moment"), m, d)
+    _run(("transmission", "site_transmission", "orientation", "adhesion_moment"), m, d)
 
 
 def com_vel(m: Model, d: Data) -> None:
@@ -208,6 +208,8 @@ def _advance(m: Model, d: Data, given: bool = False) -> None:
         run_stage("advance_act", m, d)
         if m.motors:
             run_stage("advance_motors", m, d)
+        if m.orients:
+            run_stage("advance_orientation", m, d)
     run_stage("advance", m, d, given=given)
 
 
@@ -236,6 +238,8 @@ def implicit(m: Model, d: Data) -> None:
         run_stage("deriv_actuators", m, d)
         if m.motors:
             run_stage("deriv_motors", m, d)
+        if m.orients:
+            run_stage("deriv_orientation", m, d)
     full = m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
     wet = not m.uses.isdisjoint(("density", "viscosity"))
     if wet:

@@ -20,6 +20,7 @@ from treadle.mujoco import (
     implicit_steps,
     integrators,
     inverse_dynamics,
+    orientation,
     passive_forces,
     position,
     sensor,
@@ -39,6 +40,7 @@ from treadle.mujoco.constants import (
     TRN_BODY,
     TRN_SITE,
     TRN_SLIDERCRANK,
+    TRN_SO3,
 )
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
@@ -117,6 +119,7 @@ TABLE = (
     Stage("position", "make_constraint", needed=_constrained, run=constraint.make_constraint),
     Stage("position", "transmission", transmission.kernels),
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
+    Stage("position", "orientation", orientation.kernels, _drives(TRN_SO3)),
     Stage("position", "adhesion_moment", transmission.kernels, _drives(TRN_BODY)),
     Stage("position", "energy_pos", energy.kernels, _counts_energy),
     Stage("position", "sensor_pos", needed=senses, run=sensor.sensor_pos),
@@ -139,6 +142,7 @@ TABLE = (
     Stage("acceleration", "motor_dynamics", dcmotor.kernels, _has_motors),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
     Stage("acceleration", "motor_force", dcmotor.kernels, _has_motors),
+    Stage("acceleration", "orientation_force", orientation.kernels, _drives(TRN_SO3)),
     Stage("acceleration", "tendon_force_limits", actuation.kernels, _has("ntendon")),
     Stage("acceleration", "motor_friction", dcmotor.kernels, _has_motors),
     Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
@@ -148,8 +152,8 @@ TABLE = (
 )
 STAGES = {stage.name: stage for stage in TABLE}
 PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "fluid", "passive")
-ACTUATION = ("act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "tendon_force_limits", "motor_friction",
-             "actuator_forces_on_joints")  # fmt: skip
+ACTUATION = ("act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "orientation_force",
+             "tendon_force_limits", "motor_friction", "actuator_forces_on_joints")  # fmt: skip
 ADVANCE = {
     **dict.fromkeys(
         ("euler", "rk_start", "rk_place", "rk_gather", "rk_end", "advance_act", "advance"), integrators.kernels
@@ -157,6 +161,7 @@ ADVANCE = {
     **dict.fromkeys(("deriv_passive", "deriv_actuators", "deriv_bias"), derivative.kernels),
     "deriv_fluid": fluid.kernels,
     **dict.fromkeys(("advance_motors", "deriv_motors"), dcmotor.kernels),
+    **dict.fromkeys(("advance_orientation", "deriv_orientation"), orientation.kernels),
     **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicit_steps.kernels),
     **dict.fromkeys(("inv_constraint", "inverse"), inverse_dynamics.kernels),
 }

@@ -127,13 +127,18 @@ def actuator_columns(mjm: mujoco.MjModel) -> dict[str, np.ndarray]:
 
     A body that adheres acts on whatever it touches, so its row has all columns.
     """
-    rows = [_columns(mjm, u) for u in range(len(mjm.actuator_trntype))]
+    rows = [_columns(mjm, u, k) for u, count in enumerate(_outputs(mjm)) for k in range(count)]
     count = np.array([len(r) for r in rows], dtype=np.int32)
     return {
         "moment_rownnz": count,
         "moment_rowadr": np.cumsum(count, dtype=np.int32) - count,
         "moment_colind": np.array([i for r in rows for i in r], dtype=np.int32),
     }
+
+
+def _outputs(mjm: mujoco.MjModel) -> np.ndarray:
+    """The number of outputs of each actuator."""
+    return np.diff(np.append(mjm.actuator_outadr, mjm.nout))
 
 
 def frames(mjm: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -185,7 +190,8 @@ def dof_ancestors(mjm: mujoco.MjModel) -> np.ndarray:
     return found
 
 
-def _columns(mjm: mujoco.MjModel, u: int) -> list[int]:
+def _columns(mjm: mujoco.MjModel, u: int, k: int) -> list[int]:
+    """The degrees of freedom on which output ``k`` of actuator ``u`` may act."""
     trn, joint = mujoco.mjtTrn, mujoco.mjtJoint
     kind, (first, second) = trn(mjm.actuator_trntype[u]), mjm.actuator_trnid[u]
     if kind in (trn.mjTRN_JOINT, trn.mjTRN_JOINTINPARENT):
@@ -199,4 +205,8 @@ def _columns(mjm: mujoco.MjModel, u: int) -> list[int]:
         base = set(chain(mjm, mjm.site_bodyid[second])) if second >= 0 else set()
         # what moves both sites changes nothing between them, as MuJoCo counts for actuators on sites
         return sorted(moving ^ base if kind == trn.mjTRN_SITE else moving | base)
+    if kind == trn.mjTRN_SO3 and second < 0:  # a ball: an output for each of its axes
+        return [int(mjm.jnt_dofadr[first]) + k]
+    if kind == trn.mjTRN_SO3:
+        return sorted(set(chain(mjm, mjm.site_bodyid[first])) | set(chain(mjm, mjm.site_bodyid[second])))
     return list(range(mjm.nv)) if kind == trn.mjTRN_BODY else []

@@ -174,7 +174,7 @@ def _bias(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def tendon_bias(
-        tendon_actuatorid: ints, actuator_trntype: ints, actuator_trnid: ints2,
+        tendon_actuatorid: ints, actuator_trntype: ints, actuator_trnid: ints2, actuator_outadr: ints,
         actuator_armature: wp.array2d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
         tendon_armature: wp.array2d(dtype=real), tendon_type: ints, tendon_adr: ints, tendon_num: ints,
         wrap_type: ints, wrap_objid: ints, wrap_prm: wp.array(dtype=real),
@@ -190,7 +190,7 @@ def _bias(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         for k in range(tendon_type.shape[0]):
             rotor = tendon_armature[row(w, tendon_armature), k]
-            rotor = rotor + added(w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid,
+            rotor = rotor + added(w, k, tendon_actuatorid[k], True, actuator_trntype, actuator_trnid, actuator_outadr,
                                   actuator_armature, actuator_gear)  # fmt: skip
             if tendon_type[k] != TENDON_FIXED and rotor != real(0.0):
                 scale = real(1.0)

@@ -34,7 +34,7 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def transmission(
-        actuator_trntype: ints, actuator_trnid: ints2, actuator_gear: wp.array2d(dtype=spatial),
+        actuator_trntype: ints, actuator_trnid: ints2, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
         moment_rowadr: ints, moment_rownnz: ints, jnt_type: ints, jnt_qposadr: ints, ten_J_rowadr: ints,
         qpos: wp.array2d(dtype=real), ten_length: wp.array2d(dtype=real), ten_J: wp.array2d(dtype=real),
         actuator_length: wp.array2d(dtype=real), actuator_moment: wp.array2d(dtype=real),
@@ -45,9 +45,9 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
         """
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
-            kind = actuator_trntype[u]
-            gear = actuator_gear[row(w, actuator_gear), u]
-            e = moment_rowadr[u]
+            kind, out = actuator_trntype[u], actuator_outadr[u]
+            gear = actuator_gear[row(w, actuator_gear), out]
+            e = moment_rowadr[out]
             if kind == TRN_JOINT or kind == TRN_JOINTINPARENT:
                 j = actuator_trnid[u, 0]
                 q = jnt_qposadr[j]
@@ -71,15 +71,15 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
                 else:
                     length = gear[0] * qpos[w, q]
                     actuator_moment[w, e] = gear[0]
-                actuator_length[w, u] = length
+                actuator_length[w, out] = length
             elif kind == TRN_TENDON:
                 k = actuator_trnid[u, 0]
-                actuator_length[w, u] = gear[0] * ten_length[w, k]
-                for x in range(moment_rownnz[u]):
+                actuator_length[w, out] = gear[0] * ten_length[w, k]
+                for x in range(moment_rownnz[out]):
                     actuator_moment[w, e + x] = gear[0] * ten_J[w, ten_J_rowadr[k] + x]
             elif kind == TRN_BODY:
-                actuator_length[w, u] = real(0.0)
-                for x in range(moment_rownnz[u]):
+                actuator_length[w, out] = real(0.0)
+                for x in range(moment_rownnz[out]):
                     actuator_moment[w, e + x] = real(0.0)
 
     return dict(transmission=transmission)
@@ -93,7 +93,7 @@ def _sites(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def site_transmission(
-        actuator_trntype: ints, actuator_trnid: ints2, actuator_gear: wp.array2d(dtype=spatial),
+        actuator_trntype: ints, actuator_trnid: ints2, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
         actuator_cranklength: wp.array2d(dtype=real), moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints,
         body_rootid: ints, body_isdofancestor: ints2, site_bodyid: ints, site_quat: wp.array2d(dtype=quat),
         xquat: wp.array2d(dtype=quat), site_xpos: wp.array2d(dtype=vec3), site_xmat: wp.array2d(dtype=mat33),
@@ -109,9 +109,9 @@ def _sites(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         zero = real(0.0)
         for u in range(actuator_trntype.shape[0]):
-            kind = actuator_trntype[u]
+            kind, out = actuator_trntype[u], actuator_outadr[u]
             if kind == TRN_SITE or kind == TRN_SLIDERCRANK:
-                gear = actuator_gear[row(w, actuator_gear), u]
+                gear = actuator_gear[row(w, actuator_gear), out]
                 s = actuator_trnid[u, 0]
                 r = actuator_trnid[u, 1]
                 b = site_bodyid[s]
@@ -149,7 +149,7 @@ def _sites(real: Any) -> dict[str, wp.Kernel]:
                             force = (axis * ratio + away / root) * gear[0]
                             by_axis = away * (ratio * gear[0])
                         torque = vec3(zero, zero, zero)
-                for e in range(moment_rowadr[u], moment_rowadr[u] + moment_rownnz[u]):
+                for e in range(moment_rowadr[out], moment_rowadr[out] + moment_rownnz[out]):
                     i = moment_colind[e]
                     turning = rotation(cdof[w, i])
                     going = translation(cdof[w, i])
@@ -161,7 +161,7 @@ def _sites(real: Any) -> dict[str, wp.Kernel]:
                     moment = moment - under * wp.dot(going + wp.cross(turning, base_arm), force)
                     moment = moment + (on - under) * wp.dot(turning, torque)
                     actuator_moment[w, e] = moment + under * wp.dot(wp.cross(turning, axis), by_axis)
-                actuator_length[w, u] = length
+                actuator_length[w, out] = length
 
     return dict(site_transmission=site_transmission)
 
@@ -173,8 +173,8 @@ def _adhesion(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def adhesion_moment(
-        actuator_trntype: ints, actuator_trnid: ints2, moment_rowadr: ints, moment_rownnz: ints, geom_bodyid: ints,
-        body_rootid: ints, body_isdofancestor: ints2, ncon: ints,
+        actuator_trntype: ints, actuator_trnid: ints2, actuator_outadr: ints, moment_rowadr: ints, moment_rownnz: ints,
+        geom_bodyid: ints, body_rootid: ints, body_isdofancestor: ints2, ncon: ints,
         contact_geom1: ints2, contact_geom2: ints2, contact_pos: wp.array2d(dtype=vec3),
         contact_frame: wp.array2d(dtype=mat33), subtree_com: wp.array2d(dtype=vec3), cdof: wp.array2d(dtype=spatial),
         actuator_moment: wp.array2d(dtype=real),
@@ -183,7 +183,8 @@ def _adhesion(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
             if actuator_trntype[u] == TRN_BODY:
-                first, count = moment_rowadr[u], moment_rownnz[u]
+                out = actuator_outadr[u]
+                first, count = moment_rowadr[out], moment_rownnz[out]
                 met = int(0)
                 for c in range(ncon[w]):
                     b1 = geom_bodyid[contact_geom1[w, c]]

@@ -190,7 +190,7 @@ def value_of(mjm: mujoco.MjModel, mjd: mujoco.MjData, name: str) -> np.ndarray |
         columns = actuator_columns(mjm)
         dense = np.zeros((mjm.nout, mjm.nv))
         mujoco.mju_sparse2dense(dense, mjd.actuator_moment, mjd.moment_rownnz, mjd.moment_rowadr, mjd.moment_colind)
-        return dense[np.repeat(np.arange(mjm.nactuator), columns["moment_rownnz"]), columns["moment_colind"]]
+        return dense[np.repeat(np.arange(mjm.nout), columns["moment_rownnz"]), columns["moment_colind"]]
     if name in ("wrap_obj", "wrap_xpos"):
         points = np.reshape(getattr(mjd, name), (2 * mjm.nwrap, 3 if name == "wrap_xpos" else 1))
         return points[: int(mjd.ten_wrapnum.sum())]
