@@ -2,7 +2,7 @@
 
 ``python -m treadle stubs [folder]``: write what type checkers read, beside the sources of an editable install.
 
-``python -m treadle mujoco check scene.xml``: compare a model with MuJoCo's own engine, stage by stage.
+``python -m treadle mujoco check|bench|rollout scene.xml``: compare a model with MuJoCo's own engine, time or run it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     stubs = commands.add_parser("stubs", help="write type stubs; an installed wheel has them already")
     stubs.add_argument("folder", nargs="?", help="where; the package's own folder if none is said")
-    physics = commands.add_parser("mujoco", add_help=False, help="check scene.xml: compare with MuJoCo's own engine")
+    physics = commands.add_parser("mujoco", add_help=False, help="check, bench or rollout scene.xml")
     physics.add_argument("arguments", nargs=argparse.REMAINDER)
     given, options = parser.parse_known_args(argv)
     if given.command == "mujoco":

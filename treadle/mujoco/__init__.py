@@ -59,6 +59,7 @@ from treadle.mujoco.public import (
     transmission,
 )
 from treadle.mujoco.reset import reset_data, reset_data_keyframe
+from treadle.mujoco.rollouts import rollout
 from treadle.mujoco.worlds import get_data_into, make_data, put_data
 
 __all__ = [
@@ -94,6 +95,7 @@ __all__ = [
     "reset_data_keyframe",
     "rne",
     "rne_postconstraint",
+    "rollout",
     "rungekutta4",
     "sensor_acc",
     "sensor_pos",

@@ -1,32 +1,134 @@
-"""``python -m treadle mujoco check scene.xml``: compare a model with MuJoCo's own engine, stage by stage.
+"""``python -m treadle mujoco check|bench|rollout scene.xml``: compare, time or run a model without writing a program.
 
-The exit status is 1 if a stage is beyond its bound, or the model uses what is not simulated.
+``check`` compares it with MuJoCo's own engine, stage by stage; the exit status is 1 if a stage is beyond its bound.
+``bench`` times it beside that engine. ``rollout`` steps it and writes what became of it to a file. The exit status is 1
+if the model uses what is not simulated, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import mujoco
+import numpy as np
+
+import treadle as wp
 from treadle.base.errors import UnsupportedModelError
-from treadle.mujoco.check import report
 
 
 def main(argv: list[str] | None = None) -> int:
     """The command line. Returns the exit status."""
+    given = _parser().parse_args(argv)
+    if not Path(given.scene).is_file():
+        print(f"there is no file {given.scene}", file=sys.stderr)
+        return 1
+    wp.config.quiet = True
+    try:
+        return given.run(given)
+    except (UnsupportedModelError, ValueError, AttributeError) as error:  # of MuJoCo's compiler ValueError
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m treadle mujoco", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser("check", help="compare a model with MuJoCo's own engine, stage by stage")
-    check.add_argument("scene", help="an MJCF or URDF file")
+    check = _command(commands, "check", _check, "compare a model with MuJoCo's own engine, stage by stage")
     check.add_argument("--states", type=int, default=5, help="number of random states")
-    check.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(argv)
-    try:
-        text, fine = report(given.scene, given.states, given.seed)
-    except UnsupportedModelError as error:
-        text, fine = str(error), False
+    bench = _command(commands, "bench", _bench, "time a model beside MuJoCo's own engine")
+    bench.add_argument("--nworld", type=int, default=2048, help="number of worlds")
+    bench.add_argument("--set", choices=("alike", "diverse"), default="alike", help="worlds in alike or random states")
+    bench.add_argument("--rounds", type=int, default=3, help="rounds of each engine, in turns")
+    bench.add_argument("--seconds", type=float, default=1.0, help="about how long MuJoCo takes for a round")
+    bench.add_argument("--threads", type=int, help="threads of both engines; all cores if not said")
+    bench.add_argument("--cold", action="store_true", help="compile everything anew: how long is the first step?")
+    bench.add_argument("--json", type=Path, help="a file for the figures")
+    steps = _command(commands, "rollout", _rollout, "step a model, and write fields of all worlds to a file")
+    steps.add_argument("--nworld", type=int, default=1, help="number of worlds")
+    steps.add_argument("--nstep", type=int, help="number of steps; with --controls theirs")
+    steps.add_argument("--controls", type=Path, help="a NumPy file, (nworld, nstep, nu) or (nstep, nu), or random")
+    steps.add_argument("--fields", default="time,qpos,qvel", help="fields of Data to keep, with commas between them")
+    steps.add_argument("--every", type=int, default=1, help="keep them after every so many steps")
+    steps.add_argument("--out", type=Path, default=Path("rollout.npz"), help="the file: arrays (nworld, steps, ...)")
+    return parser
+
+
+def _command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
+    """A command on a scene."""
+    made = commands.add_parser(name, help=text, description=text)
+    made.add_argument("scene", help="an MJCF or URDF file")
+    made.add_argument("--seed", type=int, default=0)
+    made.set_defaults(run=run)
+    return made
+
+
+def _check(given: argparse.Namespace) -> int:
+    from treadle.mujoco.check import report
+
+    text, fine = report(given.scene, given.states, given.seed)
     print(text)
     return 0 if fine else 1
+
+
+def _bench(given: argparse.Namespace) -> int:
+    from treadle.mujoco.bench import bench
+
+    mjm = mujoco.MjModel.from_xml_path(given.scene)
+    if given.threads:
+        wp.config.workers = given.threads
+    with TemporaryDirectory() as folder:
+        if given.cold:
+            wp.config.kernel_cache_dir = folder
+        found = bench(
+            mjm, given.nworld, given.set, given.threads, given.rounds, given.seconds, Path(given.scene).stem,
+            seed=given.seed, progress=_show,
+        )  # fmt: skip
+    print(found.text())
+    if given.json:
+        given.json.write_text(json.dumps(asdict(found), indent=1) + "\n")
+    return 0
+
+
+def _rollout(given: argparse.Namespace) -> int:
+    import treadle.mujoco as mjw
+
+    mjm = mujoco.MjModel.from_xml_path(given.scene)
+    m = mjw.put_model(mjm)
+    d = mjw.make_data(m, given.nworld)
+    controls = np.load(given.controls) if given.controls else _Random(mjm, given.seed)
+    nstep = given.nstep if given.nstep or given.controls else 1000
+    fields = given.fields.split(",")
+    kept = mjw.rollout(
+        m, d, controls, nstep=nstep, fields=fields, every=given.every, progress=lambda k, n: _show("steps", k / n)
+    )
+    np.savez(given.out, **kept)
+    print(", ".join(f"{name} {values.shape}" for name, values in kept.items()), "->", given.out)
+    return 0
+
+
+class _Random:
+    """A policy: controls by chance, within their ranges."""
+
+    def __init__(self, mjm: mujoco.MjModel, seed: int):
+        limited = np.asarray(mjm.actuator_ctrllimited, bool)
+        self.low = np.where(limited, mjm.actuator_ctrlrange[:, 0], -1.0)
+        self.high = np.where(limited, mjm.actuator_ctrlrange[:, 1], 1.0)
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, d, k: int) -> np.ndarray:
+        return self.rng.uniform(self.low, self.high, (d.nworld, len(self.low)))
+
+
+def _show(what: str, share: float) -> None:
+    """A bar of what is done, where somebody looks."""
+    if sys.stderr.isatty():
+        bar = "#" * round(40 * share)
+        print(f"\r{what:10} [{bar:40}] {share:4.0%}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

