@@ -77,7 +77,7 @@ _HOMES = {
     "types.values": "transform_expand",
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
-                   "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
+                   "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError DeviceError "
                    "GridError CaptureError DeterminismError LaunchTypeError ArrayError IndexOutOfRange DataRaceError "
                    "KernelAssertionError KernelMemoryError",
 }  # fmt: skip

@@ -51,6 +51,7 @@ FOREIGN: dict[str, set[str]] = {
     "jaxlib": {"interop"},
     "torch": {"interop"},
     "mujoco": {"mujoco"},
+    "cuda": {"runtime"},
     "pycparser": {"frontend"},
     "pxr": {"sim", "view"},
     "matplotlib": {"view"},

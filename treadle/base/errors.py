@@ -84,6 +84,10 @@ class LaunchError(TreadleError, RuntimeError):
     """Arguments, dimensions or devices of a launch that do not fit the kernel."""
 
 
+class DeviceError(TreadleError, RuntimeError):
+    """A device that is not there, or whose driver refused something. Mend: the message says what is missing."""
+
+
 class GridError(LaunchError, ValueError):
     """A grid that a launch cannot have. Mend: one to four extents, none negative, each within what indices can say."""
 

@@ -25,9 +25,9 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
         LaunchError: the lists do not go with the arguments.
         KernelGradientError: the kernel has no derivative, or its backward is switched off.
     """
-    _, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
-    program, packed = ready(kernel, types, dims, values, None)
-    plan = plan_of(kernel, kernel.overload(types), program)
+    where, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
+    program, packed = ready(kernel, types, dims, values, None, where)
+    plan = plan_of(kernel, kernel.overload(types, where), program)
     if not plan.differentiates():
         raise KernelGradientError(f"kernel {kernel.key} has no adjoint: enable_backward is False")
     adjoints = [*_padded(adj_inputs, len(inputs), "adj_inputs"), *_padded(adj_outputs, len(outputs), "adj_outputs")]

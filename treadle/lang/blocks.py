@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.config import config
 from ..base.errors import GridError
+from ..runtime.device import get_device
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -43,10 +44,11 @@ def for_blocks(kernels: Iterable[Kernel], block_dim: int | None) -> list[Kernel]
 
 
 def effective_on(device: Any, block_dim: int | None) -> int:
-    """:func:`effective` for a launch on ``device``; all devices here are CPUs."""
+    """:func:`effective` for tiles in a launch on ``device``: one thread works on a tile, everywhere."""
     return effective(block_dim)
 
 
-def in_blocks(kernel: Kernel, block_dim: int | None) -> Kernel:
+def in_blocks(kernel: Kernel, block_dim: int | None, device: Any = None) -> Kernel:
     """``kernel``, compiled for the blocks of a launch that asks for ``block_dim`` threads in each."""
-    return kernel.in_blocks(effective(block_dim))
+    least = effective(block_dim)
+    return kernel.in_blocks(max(block_dim or 1, 1) if get_device(device).key else least)

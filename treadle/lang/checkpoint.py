@@ -360,7 +360,8 @@ def split(steps: int, slots: int) -> int:
 
 def _launch_again(plan: Plan, dim: Any, args: Sequence[Any]) -> None:
     quick = plan.kernel.fast
-    done = quick(dim, args, ()) if quick is not None and plan.plain else NotImplemented
+    usual = quick is not None and plan.plain and plan.overload.device is None
+    done = quick(dim, args, ()) if usual else NotImplemented
     if done is None:
         return
     if done is not NotImplemented:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
     from ..ir.node import Func
     from .kernel import Kernel
 
+BLOCK = 256  # threads of a GPU's block where nothing else is asked for
 FRAMES = 10_000  # Python frames while compiling
 ROOMS = ("types", "ir", "builtins", "frontend", "passes", "codegen", "lang")  # where the compiler is written
 
@@ -50,7 +51,8 @@ class Options(NamedTuple):
     ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it.
     ``block``: threads in a block. ``races``: look for races between threads, which run in order. ``fill``: what is
     known of the gangs' lanes, where that makes better code: all are needed ("full"), or hardly any ("few"), so that
-    threads go one by one."""
+    threads go one by one. ``arch``: the GPU that it is for, by its compute capability times ten; 0 is this machine's
+    CPU; ``special``: what only its target knows."""
 
     max_unroll: int
     checked: bool
@@ -65,6 +67,8 @@ class Options(NamedTuple):
     block: int = 1
     races: bool = False
     fill: str = ""
+    arch: int = 0
+    special: tuple[tuple[str, Any], ...] = ()
 
     @property
     def lanes(self) -> int:
@@ -82,6 +86,7 @@ class Options(NamedTuple):
         marks += " races" if self.races else ""
         marks += f" {self.fill}" if self.fill else ""
         marks += f" blocks of {self.block}" if self.block > 1 else ""
+        marks += f" {self.special}" if self.special else ""
         marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
         if self.active is not None:
             marks += f" adjoint of {' '.join(self.active)}"
@@ -102,12 +107,10 @@ class Translation(NamedTuple):
 
     def draft(self) -> Any:
         """The kernel as LLVM text."""
-        from ..codegen import cpu
         from ..ir.reach import facts_of
 
         func, found, options = self.func, self.found, self.options
-        how = cpu.Options(options.rows, options.checked, found.order, options.races, options.fill == "full")
-        made = cpu.draft(func, self.target, how)
+        made = self._draft()
         made.meta.update(
             rank=func.facts.get("ndim", 0), axes=axes(func), own_index=own_index(func, found),
             updated=places_of(func, found.updated), beside=places_of(func, found.beside),
@@ -120,6 +123,21 @@ class Translation(NamedTuple):
         if options.tangents is not None:
             made.meta["tangents"] = list(func.facts["tangents"])
         return made
+
+    def _draft(self) -> Any:
+        """The text itself, by who writes it for the target."""
+        from ..codegen import cpu
+
+        func, order, options = self.func, self.found.order, self.options
+        if options.arch:
+            from ..codegen import nvptx
+
+            wanted = nvptx.Options(checked=options.checked, order=order, forced=options.shared, **dict(options.special))
+            made = nvptx.draft(func, self.target, wanted)
+            made.meta["once"] = False
+            return made
+        full = options.fill == "full"
+        return cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, order, options.races, full))
 
 
 def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Translation:
@@ -137,13 +155,22 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, RELEASE, run
 
     manifest = Manifest()
-    token = blocks.SIZE.set(options.block)
-    try:
-        func = parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
-    finally:
-        blocks.SIZE.reset(token)
-    if options.block > 1:
-        _without_tiles(func)
+
+    def parsed(block: int) -> Func:
+        token = blocks.SIZE.set(block)
+        try:
+            return parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
+        finally:
+            blocks.SIZE.reset(token)
+
+    func = parsed(options.block)
+    if options.block > 1 and (op := _of_tiles(func)) is not None:
+        if not options.arch:
+            raise KernelTypeError(
+                "tiles are worked on by blocks of one thread on a CPU", op.span,
+                "launch the kernel without wp.config.enable_cpu_blocks",
+            )  # fmt: skip
+        func = parsed(1)  # on a GPU by one thread as well, whatever the blocks are that it runs in
     func = run(NORMALIZE, func if options.fuse else leave_products(func))
     if options.active is not None:
         from ..passes.adjoint import reverse
@@ -169,7 +196,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     func = replace(func, facts={**func.facts, **alike, "order": found.order})
     if options.fill and written_twice(func):
         options = options._replace(fill="")
-    target = host(options.lanes)
+    target = target_of(options)
     key = digest(compiler_version(), show(func), places(func), target.key(), options.key())
     try:
         kept = node_of(kernel.source, manifest), key
@@ -181,7 +208,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
 def short_key(kernel: Kernel, types: tuple[Type, ...], options: Options) -> str | None:
     """The key that stands for the kernel before anything is parsed; None where its defaults cannot be named."""
     try:
-        target = host(options.lanes)
+        target = target_of(options)
         return digest(compiler_version(), code_digest(kernel.source), types_text(types), target.key(), options.key())
     except Unknown:
         return None
@@ -262,11 +289,13 @@ class Variant:
     """One machine-code form of an overload. ``program`` is what the runtime runs, ``meta`` what is known of it before
     it is there. ``begin``: somebody will ask for the program soon, another thread may compile it meanwhile."""
 
-    __slots__ = ("_making", "_origin", "_program", "_what", "meta", "options")
+    __slots__ = ("_making", "_origin", "_program", "_what", "device", "meta", "options")
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
+    def __init__(
+        self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False, device: Any = None
+    ):
         install()
-        self.options = options
+        self.options, self.device = options, device
         self._origin = weakref.ref(kernel), types, options
         self._making = Making(kernel, types, options, begin)
         self._program: Program | None = None
@@ -287,7 +316,7 @@ class Variant:
         binary, options = self._making.binary(), self.options
         key, names, types = self._what
         rank = binary.meta["rank"]
-        entry = get_device().load(binary)
+        entry = (self.device or host_device()).load(binary)
         low, high = 0, MAX_THREADS  # the last extents it is for
         if rank > 1 and options.grid > 1:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
@@ -303,12 +332,13 @@ class Variant:
 
 
 class Overload:
-    """A kernel for one list of argument types, with the variants compiled so far."""
+    """A kernel for one list of argument types, with the variants compiled so far. ``device``: where those run, if not
+    on the host's memory."""
 
-    __slots__ = ("_kernel", "doubled", "general", "plan", "types", "variants")
+    __slots__ = ("_kernel", "device", "doubled", "general", "plan", "types", "variants")
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...]):
-        self._kernel, self.types = kernel, types
+    def __init__(self, kernel: Kernel, types: tuple[Type, ...], device: Any = None):
+        self._kernel, self.types, self.device = kernel, types, device
         self.plan: Any = None  # what a tape knows of its launches; see lang/plan.py
         self.variants: dict[Options, Variant] = {}
         self.general = False  # whether it was compiled before anybody knew the grid: the code is for any
@@ -319,9 +349,23 @@ class Overload:
         kernel, unroll = self._kernel, self._kernel.option("max_unroll")
         if checked is None:
             checked = (kernel.option("mode") or config.mode) == "debug"
-        width = kernel.option("gang_width") or config.gang_width or native_width()
         unroll = config.max_unroll if unroll is None else unroll
+        if self.device is not None:
+            return self._special(Options(unroll, checked, rows, 1, fuse=bool(kernel.option("fuse_fp"))))
+        width = kernel.option("gang_width") or config.gang_width or native_width()
         return Options(unroll, checked, rows, width, fuse=bool(kernel.option("fuse_fp")), block=kernel.block)
+
+    def _special(self, options: Options) -> Options:
+        """The same for a GPU, with what only that knows."""
+        kernel = self._kernel
+        block = kernel.block if kernel.block > 1 else BLOCK
+        bounds = kernel.option("launch_bounds")
+        special = {
+            "block": block, "fast_math": bool(kernel.option("fast_math")), "lines": bool(kernel.option("lineinfo")),
+            "bounds": (bounds,) if isinstance(bounds, int) else tuple(bounds or ()),
+            "registers": kernel.option("cuda_max_registers"),
+        }  # fmt: skip
+        return options._replace(arch=self.device.arch, block=block, special=tuple(special.items()))
 
     def variant(
         self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False, begin: bool = False
@@ -335,14 +379,14 @@ class Overload:
     def _find(self, dims: tuple[int, ...], options: Options, begin: bool = False) -> Variant:
         """The variant for ``options`` and a grid of ``dims``, translated when first asked for."""
         if len(dims) > 1:
-            options = options._replace(grid=len(dims), rows=dims[-1] >= options.width)
-        fill = "" if self.general else self._fill(dims, options.width)
+            options = options._replace(grid=len(dims), rows=dims[-1] >= options.width and not options.arch)
+        fill = "" if self.general or options.arch else self._fill(dims, options.width)
         found = self._known(options, fill)
         if found is None:
             with _lock:
                 found = self._known(options, fill)
                 if found is None:
-                    found = Variant(self._kernel, self.types, options._replace(fill=fill), begin)
+                    found = Variant(self._kernel, self.types, options._replace(fill=fill), begin, self.device)
                     self.variants[options._replace(fill=fill if found.meta["once"] else "")] = found
         return found
 
@@ -444,17 +488,13 @@ def places_of(func: Func, roots: Iterable[str]) -> list[list[int | str]]:
     return [[*where[paths.index(data_of(root))], *(["grad"] if root != data_of(root) else [])] for root in roots]
 
 
-def _without_tiles(func: Func) -> None:
-    """Raise where a kernel for blocks of several threads has tiles, which those would have to share."""
+def _of_tiles(func: Func) -> Any:
+    """An op that makes a tile, which several threads of a block would have to share; None where there is none."""
     from ..ir.walk import callees, ops_of
     from ..types.core import Tile
 
-    for op in [op for f in (func, *callees(func)) for op in ops_of(f.body)]:
-        if any([isinstance(r.type, Tile) for r in op.results]):
-            raise KernelTypeError(
-                "tiles are worked on by blocks of one thread on a CPU", op.span,
-                "launch the kernel without wp.config.enable_cpu_blocks",
-            )  # fmt: skip
+    ops = [op for f in (func, *callees(func)) for op in ops_of(f.body)]
+    return next((op for op in ops if any([isinstance(r.type, Tile) for r in op.results])), None)
 
 
 def axes(func: Func) -> list[int]:
@@ -507,6 +547,24 @@ def places(func: Func) -> str:
 def native_width() -> int:
     """The gang width that suits this processor."""
     return host(None).width
+
+
+def target_of(options: Options) -> Target:
+    """What a variant is compiled for."""
+    return _gpu(options.arch) if options.arch else host(options.lanes)
+
+
+@cache
+def _gpu(arch: int) -> Target:
+    from ..codegen.nvptx import target
+
+    return target(arch)
+
+
+def host_device() -> Any:
+    """The current device if it works on the host's memory, else the CPU."""
+    found = get_device()
+    return get_device("cpu") if found.key else found
 
 
 @cache

@@ -27,7 +27,7 @@ class Aside:
 
     def __init__(self, address: int, nbytes: int):
         self.address, self.nbytes = address, nbytes
-        self.at, self.slab = room(nbytes)
+        self.at, self.slab = room(nbytes, address)
         move(self.at, address, nbytes, self.slab)
 
     def put_back(self) -> None:

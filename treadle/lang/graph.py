@@ -33,8 +33,8 @@ class CaptureMode(IntEnum):
 
 def _device_of(device: Any, stream: Any) -> Device:
     where = get_device(device if stream is None else stream)
-    if not where.is_cpu:
-        raise CaptureError(f"graphs of {where} cannot be captured yet; those of the CPU can")
+    if not where.captures:
+        raise CaptureError(f"graphs of {where} cannot be captured; it runs nothing")
     return where
 
 
@@ -82,11 +82,12 @@ def capture_end(device: Any = None, stream: Any = None) -> Graph:
     """
     made = captures.end()
     rewire(made.device)
-    return Graph(made)
+    return made.device.graph(made)
 
 
 def capture_launch(graph: Graph, stream: Any = None) -> None:
-    """Run what ``graph`` has captured, in one native call; inside another capture it becomes part of that.
+    """Run what ``graph`` has captured, in one native call; inside another capture it becomes part of that. On a GPU it
+    is given to ``stream``, or to the current one.
 
     Raises:
         TypeError: it is no graph.
@@ -97,7 +98,7 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     if captures.active and (now := captures.here()) is not None:
         now.include(graph)
     else:
-        graph.launch()
+        graph.launch(stream)
 
 
 def capture_pause(device: Any = None, stream: Any = None) -> captures.Capture:
@@ -124,7 +125,7 @@ def capture_resume(graph: captures.Capture, device: Any = None, stream: Any = No
 
 def allocates(device: Any) -> bool:
     """Whether arrays can be made in a capture on ``device``."""
-    return get_device(device).is_cpu
+    return get_device(device).captures
 
 
 chains.merge = merged

@@ -11,7 +11,7 @@ from ..base.errors import KernelGradientError
 from ..runtime import capture, deferred, operators
 from ..runtime.array import array
 from ..runtime.copies import put_elements, read, write
-from ..runtime.writes import put_selected, put_zeros
+from ..runtime.writes import put_rows, put_selected, put_zeros
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
 from ..types.numbers import bf16_bits, bf16_values, bits_of
 from .contents import copied, put_value
@@ -115,9 +115,17 @@ class HostWrite:
             last[to] = numbers
             flow[last[to] != numbers] = np.zeros((), flow.dtype)
         rows[to] = np.zeros((), rows.dtype)
+        _written(grad, rows)
         if into is not None:
             there = into.numpy()
             add(there, flow.reshape(there[at].shape), into._element.type, at)
+            _written(into, there)
+
+
+def _written(a: array, rows: np.ndarray) -> None:
+    """``rows``, what NumPy shows of ``a``, were changed: where they are a copy, that goes back."""
+    if a.device.queue is not None:
+        put_rows(a, rows)
 
 
 class Function(Kept):
@@ -150,12 +158,12 @@ def add_all(into: array, flow: array) -> None:
     if given.size != rows.size:
         raise KernelGradientError(f"a copy of shape {into.shape} to shape {flow.shape} has no gradient here",
                                   hint="copy between arrays of the same size")  # fmt: skip
-    now = capture.here() if capture.active else None
+    now = capture.sink(into.device) if capture.active or into.device.queue else None
     if now is not None:
         if flow.shape != into.shape or flow._element.type is not into._element.type:
             into, flow = into.flatten(), flow.contiguous().flatten().view(into.dtype)
         now.keep([into, flow])
-        if not deferred.add(now, into._raw(), flow._raw()):
+        if not (into.device.is_cpu and deferred.add(now, into._raw(), flow._raw())):
             operators.perform("add", (into, flow), into)
     else:
         add(rows, given.reshape(rows.shape), into._element.type)

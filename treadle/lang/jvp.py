@@ -74,19 +74,19 @@ def jvp(
     """
     if not isinstance(kernel, Kernel):
         raise LaunchTypeError(f"wp.jvp takes a kernel, not {type(kernel).__name__}", hint="decorate it with @wp.kernel")
-    _, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
+    where, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
     names = [p.name for p in kernel.parameters]
     given = _by_name(kernel, names, tangents)
     beside = Beside(values, types, names, given)
-    run_beside(kernel, dims, beside)
+    run_beside(kernel, dims, beside, where)
     beside.give_back()
     return [beside.result(name) for name in names[len(values) - len(outputs) :]] if outputs else []
 
 
-def run_beside(kernel: Kernel, dims: tuple[int, ...], beside: Beside) -> set[str]:
+def run_beside(kernel: Kernel, dims: tuple[int, ...], beside: Beside, where: Any = None) -> set[str]:
     """Launch ``kernel`` with the tangents of ``beside``, and tell tapes; the paths of the arrays that had some (and, as
     ``"grad …"``, of gradients)."""
-    overload = kernel.overload(beside.types)
+    overload = kernel.overload(beside.types, where)
     doubled = overload.doubled.get(beside.active)
     if doubled is None:
         doubled = overload.doubled[beside.active] = Doubled(kernel, overload, beside.active)

@@ -66,6 +66,7 @@ class Kernel:
         self.source = Source(func, namespace=namespace)
         self.source.declare()
         self.overloads: dict[tuple[Type, ...], Any] = {}
+        self.elsewhere: dict[Any, Any] = {}  # the same for devices with code of their own, by their key and types
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
         self.stated: list[tuple[Type, ...]] = []  # overloads that ``wp.overload`` asks for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
@@ -169,14 +170,18 @@ class Kernel:
         rest = self.parameters[given:]
         return [p.default for p in rest] if all(p.default is not EMPTY for p in rest) else []
 
-    def overload(self, types: tuple[Type, ...]) -> Any:
-        """The overload for exactly these argument types; made, not yet compiled, when first asked for."""
-        found = self.overloads.get(types)
+    def overload(self, types: tuple[Type, ...], device: Any = None) -> Any:
+        """The overload for exactly these argument types; made, not yet compiled, when first asked for. ``device``:
+        where its code is to run, if that is not the host's memory."""
+        apart = device is not None and device.key
+        known, key = (self.elsewhere, (device.key, types)) if apart else (self.overloads, types)
+        found = known.get(key)
         if found is None:
             from .compile import Overload
 
-            found = self.overloads[types] = Overload(self, types)
-            self.plan = None
+            found = known[key] = Overload(self, types, device if apart else None)
+            if not apart:
+                self.plan = None
         return found
 
     def add_overload(self, arg_types: dict[str, Any] | list[Any]) -> Kernel:
@@ -190,7 +195,7 @@ class Kernel:
         found = self._blocks.get(size)
         if found is None:
             found = self._blocks[size] = copy(self)
-            found.block, found.overloads, found._blocks = size, {}, {self.block: self}
+            found.block, found.overloads, found._blocks, found.elsewhere = size, {}, {self.block: self}, {}
             found.fast = found.plan = None
             KERNELS.add(found)
         return found
@@ -203,12 +208,14 @@ class Kernel:
         """Drop compiled code; the next launch compiles again."""
         for one in self.sizes():
             one.overloads.clear()
+            one.elsewhere.clear()
             one.fast = one.plan = None
 
     def forget_failed(self) -> None:
         """Drop overloads of which nothing could be compiled: a kernel that is replaced by a right one goes at once."""
-        for types in [t for t, o in self.overloads.items() if not o.variants]:
-            del self.overloads[types]
+        for known in (self.overloads, self.elsewhere):
+            for key in [key for key, o in known.items() if not o.variants]:
+                del known[key]
 
     def declared_variants(self) -> list[Any]:
         """The overloads that can be compiled before a launch: explicit ones, and that of complete annotations."""

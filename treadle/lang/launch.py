@@ -9,10 +9,12 @@ from ..base.config import config
 from ..base.errors import KernelError, LaunchError, LaunchTypeError, alone
 from ..base.logs import log_info
 from ..runtime import capture, fast, watch
+from ..runtime import device as devices
 from ..runtime.array import array
 from ..runtime.device import Device, get_device
 from ..runtime.foreign import shared
 from ..runtime.launch import Program, normal_dims
+from ..runtime.streams import ScopedStream
 from . import ahead
 from .blocks import in_blocks
 from .kernel import EXTERNAL, KERNELS, Kernel
@@ -45,7 +47,7 @@ def launch(
         inputs, outputs: the arguments, in order; which of the two lists they are in does not matter.
         adjoint: run the kernel's adjoint instead: it adds to the gradients of inputs and uses up those of outputs.
         adj_inputs, adj_outputs: for an adjoint launch, the gradients to use, one an argument; None takes ``.grad``.
-        device: where to run; the arrays' device. ``stream``: accepted; a CPU has one.
+        device: where to run; the arrays' device. ``stream``: the GPU's stream to run in; a CPU has one.
         record_tape: whether a tape that records notes the launch.
         record_cmd: instead of running return a :class:`wp.Launch` that can be run many times.
         block_dim: threads in a block, at most 1024; one on a CPU unless ``wp.config.enable_cpu_blocks`` is set.
@@ -71,7 +73,7 @@ def launch(
     [0, 1, 4, 9]
     """
     if block_dim is not None and block_dim > 1 and isinstance(kernel, Kernel):
-        kernel = in_blocks(kernel, block_dim)
+        kernel = in_blocks(kernel, block_dim, device)
     try:
         quick = kernel.fast
     except AttributeError:
@@ -83,7 +85,7 @@ def launch(
         and not record_cmd
         and not adjoint
         and checked is None
-        and (device is None or device == "cpu" or device is _usual)
+        and (device is _usual or device == "cpu" or (device is None and devices.here))
     ):
         if _watchers:
             done = watch.launch(kernel, quick, dim, inputs, outputs, record_tape)
@@ -95,6 +97,12 @@ def launch(
             return None
         if done is not NotImplemented:
             raise fast.error(done)
+    if stream is not None and stream.device.queue is not None:
+        with ScopedStream(stream, sync_enter=False):
+            return launch(
+                kernel, dim, inputs, outputs, adj_inputs, adj_outputs, stream.device, None, adjoint, record_tape,
+                record_cmd, max_blocks, None, checked,
+            )  # fmt: skip
     if record_cmd:
         from .recorded import Launch
 
@@ -139,16 +147,17 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
     where, dims, values, types = bound(kernel, dim, args, device)
     wanted = ahead.asked()
     if wanted is not None:
-        wanted.append(kernel.overload(types).variant(dims, checked, begin=True))
+        wanted.append(kernel.overload(types, where).variant(dims, checked, begin=True))
         return
-    program, packed = ready(kernel, types, dims, values, checked)
+    program, packed = ready(kernel, types, dims, values, checked, where)
     for k in _written(program):
         if k < len(args) and values[k] is not args[k] and _is_frozen(values[k]):
             raise LaunchTypeError(
                 f"kernel {kernel.key} writes to its argument {kernel.parameters[k].name!r}, a "
                 f"{type(args[k]).__name__} that must not be changed", hint="pass a copy: wp.clone(wp.from_jax(x))",
             )  # fmt: skip
-    if checked is None and not config.print_launches and not config.verify_fp and not capture.active:
+    usual = checked is None and not config.print_launches and not config.verify_fp
+    if usual and not where.key and not capture.active:
         if program.shared:  # taken in place of the usual one, which must be known first
             _quicken(kernel, kernel.overload(types).variant(dims).program)
         _quicken(kernel, program)
@@ -204,16 +213,18 @@ def _run(
     if _watchers:
         from .plan import plan_of
 
-        watch.run(plan_of(kernel, kernel.overload(types), program), dims, values, command, record)
+        overload = kernel.overload(types, program.entry.device)
+        watch.run(plan_of(kernel, overload, program), dims, values, command, record)
     else:
         command()
 
 
 def ready(
-    kernel: Kernel, types: tuple[Any, ...], dims: tuple[int, ...], values: list[Any], checked: bool | None
-) -> tuple[Program, bytearray]:
+    kernel: Kernel, types: tuple[Any, ...], dims: tuple[int, ...], values: list[Any], checked: bool | None,
+    where: Device | None = None,
+) -> tuple[Program, bytearray]:  # fmt: skip
     """The program for these arguments, and the arguments packed for it."""
-    overload = kernel.overload(types)
+    overload = kernel.overload(types, where)
     program = overload.variant(dims, checked).program
     packed = program.pack(values)
     if program.meets(packed):  # the same in thread order

@@ -14,11 +14,11 @@ from ..base.digest import digest
 from ..runtime import cache as disk
 from ..runtime.capture import Launch
 from ..runtime.chains import Chain, Use
-from ..runtime.device import get_device
 from ..runtime.launch import Program
 from ..types.core import Type, View
 from ..types.layout import leaves
 from ..types.records import ARGS_BYTES
+from .compile import host_device
 
 MOST_WORK = 8.0  # ns a thread, as the compiler guesses, from which on arithmetic rules and nothing is gained
 PLAIN_FACTS = {"ndim", "order", "adjoint", "winners", "seen"}
@@ -59,7 +59,7 @@ def merged(chain: Chain) -> Launch | None:
     first = members[0].program
     types = tuple([p.type for p in parameters])
     name = " + ".join(dict.fromkeys(m.program.name for m in members))
-    program = Program(get_device().load(binary), types, name, [p.name for p in parameters], False, first.rank,
+    program = Program(host_device().load(binary), types, name, [p.name for p in parameters], False, first.rank,
                       first.last_min, first.last_max)  # fmt: skip
     packed = bytearray(program.args_size)
     for offset, p in zip(program.offsets, parameters, strict=True):

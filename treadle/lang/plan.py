@@ -251,7 +251,7 @@ def plan_of(kernel: Kernel, overload: Overload, program: Any) -> Plan:
     plan = overload.plan
     if plan is None:
         plan = overload.plan = Plan(kernel, overload, program.entry.meta)
-    if plan.native and len(kernel.overloads) == 1:
+    if plan.native and len(kernel.overloads) == 1 and overload.device is None:
         kernel.plan = plan
     return plan
 

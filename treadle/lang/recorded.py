@@ -12,6 +12,7 @@ from ..base.errors import LaunchError
 from ..runtime import watch
 from ..runtime.device import get_device
 from ..runtime.launch import Program, normal_dims
+from ..runtime.streams import ScopedStream
 from ..types.core import Array, Matrix, Type, Vector
 from ..types.values import class_of
 from .blocks import in_blocks
@@ -65,7 +66,8 @@ class Launch:
         self, kernel: Kernel, device: Any = None, *, adjoint: bool = False, max_blocks: int = 0,
         block_dim: int | None = None, checked: bool | None = None,
     ):  # fmt: skip
-        self.kernel, self.device = in_blocks(kernel, block_dim) if block_dim else kernel, get_device(device)
+        self.device = get_device(device)
+        self.kernel = in_blocks(kernel, block_dim, self.device) if block_dim else kernel
         self.adjoint, self.checked, self.max_blocks = adjoint, checked, max_blocks
         self.dim: tuple[int, ...] = (0,)
         self._values: list[Any] = [_zero(t) for t in kernel.declared]
@@ -88,7 +90,7 @@ class Launch:
     def _prepare(self, dims: tuple[int, ...], values: list[Any]) -> None:
         """Take a grid and arguments that fit each other; nothing is changed where they do not."""
         bound_values, types = self.kernel.bind(list(values))
-        program, packed = ready(self.kernel, types, dims, bound_values, self.checked)
+        program, packed = ready(self.kernel, types, dims, bound_values, self.checked, self.device)
         self._command = program.command(packed, dims, bound_values)
         self._program, self.dim, self._values, self._types = program, dims, bound_values, types
 
@@ -121,6 +123,9 @@ class Launch:
         elif watch.watchers or config.verify_fp:
             assert self._program is not None
             run(self.kernel, self._types, self._program, self._command, [*self._values], self.dim, True)
+        elif stream is not None and stream.device is self.device:
+            with ScopedStream(stream, sync_enter=False):
+                self._command()
         else:
             self._command()
 

@@ -93,7 +93,7 @@ class Reverse:
                 put_value(a, now)
                 if a._grad is None or site in self.seen:
                     continue
-                if capture.recording():
+                if capture.deferring(a):
                     from .winners import set_aside
 
                     kept.append((a._grad, set_aside(a._grad, before, now)))
@@ -151,7 +151,7 @@ class Hidden:
             known = self.ranges.nbytes
             self.follow(ops, likes, done)
             self.round_off(bare)
-        self.blocks = {low: capture.zeros(high - low) for low, high in self.ranges}
+        self.blocks = {low: capture.zeros(high - low, low) for low, high in self.ranges}
 
     def follow(self, ops: list[Any], likes: list[Any], done: dict[Any, int]) -> None:
         """Carry dependence on an input with a gradient from what each of ``ops`` reads to what it writes."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime import capture
+from ..runtime.device import far
 
 __all__ = ["Slab", "room"]
 
@@ -48,13 +49,13 @@ _slab: Slab | None = None  # the one that pieces are cut from now
 _lock = threading.Lock()
 
 
-def room(nbytes: int) -> tuple[int, Any]:
-    """The address of ``nbytes`` bytes that nobody else uses while what comes with it, a slab, is held. In a capture
-    they are the graph's, each call of which has its own."""
+def room(nbytes: int, beside: int = 0) -> tuple[int, Any]:
+    """The address of ``nbytes`` bytes that nobody else uses while what comes with it, a slab, is held; on the device
+    that has the memory at ``beside``. In a capture they are the graph's, each call of which has its own."""
     global _slab
-    now = capture.here() if capture.active else None
+    now = capture.sink_at(beside) if capture.active or far else None
     if now is not None:
-        return now.room(nbytes), now.blocks[-1].memory
+        return now.aside(nbytes)
     size = -(-nbytes // LINE) * LINE
     if size > SLAB:
         own = Slab(size)

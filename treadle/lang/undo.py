@@ -15,6 +15,7 @@ import numpy as np
 
 from ..runtime import capture
 from ..runtime.array import array
+from ..runtime.device import far
 from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
 from ..runtime.runs import Runs, exchange, move
@@ -44,8 +45,8 @@ class Bytes:
     ):
         """``data``, or the address ``source`` of them: the bytes, if they are not those that lie there now."""
         self.position, self.address, self.nbytes, self.owner = position, address, nbytes, owner
-        self.at, self.slab = room(nbytes)
-        if data is None and capture.active:
+        self.at, self.slab = room(nbytes, address)
+        if data is None and (capture.active or far):
             _keep_owner(owner)
             move(self.at, address if source is None else source, nbytes, self.slab)
         else:
@@ -72,7 +73,7 @@ class Scattered:
 
     def __init__(self, position: int, runs: Runs, owner: Any):
         self.position, self.runs, self.nbytes, self.owner = position, runs, runs.nbytes, owner
-        self.at, self.slab = room(runs.nbytes)
+        self.at, self.slab = room(runs.nbytes, runs.rows[0][0] if runs.rows else 0)
         if capture.active:
             _keep_owner(owner)
         runs.keep(self.at, self.slab)
@@ -90,7 +91,7 @@ class Scattered:
 
 def _keep_owner(owner: Any) -> None:
     """Let a graph that is being captured keep an array, or those among the arguments of a launch."""
-    now = capture.here()
+    now = capture.here() if capture.active else None
     if now is not None:
         now.keep(owner if isinstance(owner, list | tuple) else [owner])
 
@@ -263,7 +264,7 @@ class Log:
                 self.saved.append(Scattered(len(self.ops), runs, owner))
             return
         for begin, end in self.watched.within(low, high):
-            if sure or end - begin <= SMALL or capture.recording():  # a graph cannot look what has changed
+            if sure or end - begin <= SMALL or capture.deferring(owner):  # nobody can look what has changed
                 self.saved.append(Bytes(len(self.ops), begin, end - begin, owner))
                 if not keeps:
                     self.forget(owner, begin, end)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
 from . import capture, memory
-from .device import Device, get_cuda_devices, get_device, get_devices
+from .device import Device, get_cuda_devices, get_device, known_devices
 
 
 class MemoryKind(IntEnum):
@@ -68,7 +68,8 @@ class _Block:
 
 def get_device_allocator(device: Any = None) -> Allocator:
     """The allocator that new arrays of ``device`` take their memory from."""
-    return _chosen.get(get_device(device), _SYSTEM)
+    where = get_device(device)
+    return _chosen.get(where) or where.default_allocator
 
 
 def set_device_allocator(device: Any, allocator: Allocator | None) -> None:
@@ -99,21 +100,21 @@ def set_device_allocator(device: Any, allocator: Allocator | None) -> None:
 def observe(observer: Callable[[Device, Any, int], None] | None) -> None:
     """Tell ``observer`` of each block of memory that a new array takes; None ends it."""
     _observers[:] = [] if observer is None else [observer]
-    for device in get_devices():
+    for device in known_devices():
         rewire(device)
 
 
 def rewire(device: Device) -> None:
     """Let ``device.allocate`` be what was chosen; where nothing was, the quick function of its class."""
-    allocator, own = _chosen.get(device), type(device).allocate
     device.__dict__.pop("allocate", None)
+    allocator, own = _chosen.get(device), device.allocate
     if allocator is None and not _observers and not capture.active:
         return
 
     def allocate(nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         now = capture.here() if capture.active else None
         zero = zeroed and now is None
-        made = own(nbytes, zero) if allocator is None else _allocated(allocator, nbytes, zero)
+        made = own(nbytes, zero) if allocator is None else _allocated(device, allocator, nbytes, zero)
         for observer in _observers:
             observer(device, made[0], nbytes)
         return made if now is None else now.own(made, nbytes, zeroed)
@@ -121,10 +122,10 @@ def rewire(device: Device) -> None:
     device.__dict__["allocate"] = allocate
 
 
-def _allocated(allocator: Allocator, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
+def _allocated(device: Device, allocator: Allocator, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
     """A block of ``allocator`` as arrays want it, see :meth:`Device.allocate`."""
     if nbytes == 0:
-        return memory.allocate(0, zeroed)
+        return device.reserve(0, zeroed)
     address = allocator.allocate(nbytes)
     if not address:
         raise MemoryError(f"{type(allocator).__name__} gave no memory for {nbytes} bytes")
@@ -132,7 +133,7 @@ def _allocated(allocator: Allocator, nbytes: int, zeroed: bool) -> tuple[Any, in
     weakref.finalize(block, allocator.deallocate, address, nbytes).atexit = False
     buffer = memory.borrow(address, nbytes, block)
     if zeroed:
-        buffer[...] = 0
+        device.clear(address, nbytes)
     return buffer, 0, address
 
 
@@ -144,6 +145,8 @@ def set_cuda_allocator(allocator: Allocator | None) -> None:
     """
     if not get_cuda_devices():
         raise RuntimeError("there is no CUDA device here; wp.set_device_allocator sets the CPU's allocator")
+    for device in get_cuda_devices():
+        set_device_allocator(device, allocator)
 
 
 class ScopedAllocator:

@@ -148,8 +148,8 @@ class array(Shaped):
 
     @property
     def memory_kind(self) -> MemoryKind:
-        """What memory the elements lie in: that of the host, on a machine without GPU."""
-        return MemoryKind.HOST
+        """What memory the elements lie in: that of the host, unless they lie on a GPU."""
+        return MemoryKind(self.device.memory_kind(self._memory))
 
     @property
     def capacity(self) -> int:
@@ -185,8 +185,9 @@ class array(Shaped):
     def _rows(self, what: str = "reading an array") -> np.ndarray:
         """The elements as :meth:`numpy` has them, in NumPy's words for the memory: a bfloat16 as its bits."""
         if capture.active:
-            capture.refuse(what)
-        return self._raw()
+            capture.refuse(what, device=self.device)
+        queue = self.device.queue
+        return self._raw() if queue is None else queue.downloaded(self)
 
     def _raw(self) -> np.ndarray:
         """The same, without a look at whether the elements are what they will be."""
@@ -222,8 +223,18 @@ class array(Shaped):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self.device.queue is not None:
+            raise AttributeError(f"the array lies on {self.device}, which NumPy cannot reach; numpy() gives a copy")
         seen = self.numpy()
         return {**seen.__array_interface__, "strides": seen.strides}
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self.device.interface(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """What NumPy takes where it cannot share memory: a copy of an array that lies on a GPU."""
+        return np.asarray(self.numpy(), dtype)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
@@ -233,8 +244,8 @@ class array(Shaped):
         return export(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where the memory lies, in DLPack's words: on the CPU."""
-        return 1, 0
+        """Where the memory lies, in DLPack's words: the kind of device and its number."""
+        return self.device.exchange_code, max(self.device.ordinal, 0)
 
     def __getitem__(self, key: Any) -> Any:
         """The view that ``key`` selects: an int removes its dimension. The element where all indices are ints, an
@@ -394,7 +405,7 @@ class array(Shaped):
         made = allocate(
             self._element, self.shape, where, self.requires_grad if requires_grad is None else requires_grad
         )
-        made._rows()[...] = self._rows()
+        put_value(made, self)
         return made
 
     # Values ----------------------------------------------------------------------------------------------------------
@@ -408,7 +419,9 @@ class array(Shaped):
 
     def _bytes(self) -> np.ndarray:
         if capture.active:
-            capture.refuse("reading an array")
+            capture.refuse("reading an array", device=self.device)
+        if self.device.queue is not None:
+            return np.frombuffer(self._rows().tobytes(), np.uint8)
         memory = self._borrow() if self._memory is None else self._memory
         return _ndarray((self.nbytes,), np.uint8, memory, self._at)
 
@@ -464,7 +477,8 @@ class array(Shaped):
     def _describe(self) -> None:
         """Write ``_desc`` anew. The id of a view type is its address: view types are memoised and never freed."""
         grad = self._grad
-        self._desc = _PACK[len(self.shape)](id(self.type), self._address, 0 if grad is None else grad._address,
+        mark = id(self.type) + self.device.mark
+        self._desc = _PACK[len(self.shape)](mark, self._address, 0 if grad is None else grad._address,
                                             *self.shape, *self.strides, self.component_stride)  # fmt: skip
 
 
@@ -482,7 +496,7 @@ def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], componen
     if owner is not None:
         made._ref = owner
     made.type = t = t or e.view(strides, component)
-    made._desc = _PACK[len(shape)](id(t), ptr, 0, *shape, *strides, component)
+    made._desc = _PACK[len(shape)](id(t) + device.mark, ptr, 0, *shape, *strides, component)
     return made
 
 
@@ -537,7 +551,8 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         same = dtype is Any or element(dtype).type is data._element.type
         if same and not copy and device is data.device:
             return data._with_grad(lambda a: a._view(a.shape, a.strides)) if shape is None else data.reshape(shape)
-        if same and watch.watchers:  # a copy, of which tapes are told
+        far = device.queue is not None and device is data.device
+        if same and (watch.watchers or far):  # a copy, of which tapes are told, or that does not pass by the host
             source = data if shape is None else data.contiguous().reshape(shape)
             made = allocate(source._element, source.shape, device, False)
             made._store(source)
@@ -551,7 +566,8 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         rows = rows.reshape(outer + e.inner)
     outer = views.normal_shape(outer)
     dense = rows.strides[len(outer) :] == e.inner_strides or 0 in rows.shape
-    if not copy and isinstance(data, np.ndarray) and np.shares_memory(rows, data) and dense:
+    reachable = device.queue is None
+    if not copy and reachable and isinstance(data, np.ndarray) and np.shares_memory(rows, data) and dense:
         low, high = span(rows.shape, rows.strides, e.dtype.itemsize)
         address = rows.__array_interface__["data"][0]
         memory = borrow(address + low, high - low, rows)

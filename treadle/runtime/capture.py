@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.errors import CaptureError
 from . import native
+from .device import device_at, far
 from .memory import allocate
 
 if TYPE_CHECKING:
@@ -180,19 +181,34 @@ class Capture:
 
     def room(self, nbytes: int, zeroed: bool = False) -> int:
         """The address of memory that only entries use."""
-        buffer, _, address = allocate(max(nbytes, 1), False)
+        buffer, _, address = self.device.reserve(max(nbytes, 1), False)
         self.blocks.append(Block(address, nbytes, buffer))
         if zeroed and nbytes:
             self.call("zero", (address, 0, nbytes), (0,), nbytes)
         return address
 
+    def zeros(self, nbytes: int) -> tuple[Any, int]:
+        """Memory of zeros that only entries use: what keeps it, and its address."""
+        return None, self.room(nbytes, zeroed=True)
+
+    def aside(self, nbytes: int) -> tuple[int, Any]:
+        """The address of memory that only entries use, and what keeps it."""
+        return self.room(nbytes), self.blocks[-1].memory
+
     def hold(self, thing: Any) -> None:
         """Hold whatever keeps memory alive."""
         self.kept[id(thing)] = thing
 
+    def fill(self, target: np.ndarray, value: np.ndarray) -> bool:
+        """Write down that all of ``target`` gets one value, where the device has a way of its own to do that."""
+        words = None if self.device.queue is None else self.device.queue.filling(target, value)
+        if words is not None:
+            self.call("fill", words, (0,), target.nbytes)
+        return words is not None
+
     def constant(self, rows: np.ndarray) -> np.ndarray:
-        """``rows`` as they are now, for all replays."""
-        held = np.array(rows)
+        """``rows`` as they are now, for all replays, where the graph can read them."""
+        held = np.array(rows) if self.device.queue is None else self.device.queue.uploaded(rows)
         self.hold(held)
         return held
 
@@ -220,11 +236,29 @@ def here() -> Capture | None:
     return _captures.get(threading.get_ident())
 
 
-def zeros(nbytes: int) -> tuple[Any, int]:
-    """Memory of zeros that no array owns: what keeps it, and its address."""
+def sink(device: Any) -> Any:
+    """What takes operations on memory of ``device``: the capture of this thread, or the queue of a device whose memory
+    the host cannot reach; None where the host does them at once."""
     now = here() if active else None
+    if now is not None and (now.device is device or now.device.queue is device.queue is None):
+        return now
+    return device.queue
+
+
+def sink_at(address: int) -> Any:
+    """The same of the memory at ``address``."""
+    where = device_at(address) if far else None
+    if where is not None:
+        return sink(where)
+    now = here() if active else None
+    return now if now is not None and now.device.queue is None else None
+
+
+def zeros(nbytes: int, beside: int) -> tuple[Any, int]:
+    """Memory of zeros that no array owns, where the memory at ``beside`` is: what keeps it, and its address."""
+    now = sink_at(beside) if active or far else None
     if now is not None:
-        return None, now.room(nbytes, zeroed=True)
+        return now.zeros(nbytes)
     buffer, _, address = allocate(nbytes, True)
     return buffer, address
 
@@ -232,6 +266,12 @@ def zeros(nbytes: int) -> tuple[Any, int]:
 def recording() -> bool:
     """Whether this thread's operations are written down."""
     return active > 0 and here() is not None
+
+
+def deferring(a: Any) -> bool:
+    """Whether what is done to the array ``a`` is not done by the host at once, so that nobody can look at its content
+    in between."""
+    return sink(a.device) is not None
 
 
 def begin(device: Any) -> Capture:
@@ -304,9 +344,10 @@ def resume(paused: Capture) -> None:
     _count(1)
 
 
-def refuse(what: str, hint: str = "") -> None:
-    """Raise CaptureError if this thread captures."""
-    if recording():
+def refuse(what: str, hint: str = "", device: Any = None) -> None:
+    """Raise CaptureError if this thread captures, and what it captures may touch memory of ``device``."""
+    now = here() if active else None
+    if now is not None and (device is None or now.device is device or now.device.queue is None):
         raise CaptureError(
             f"{what} cannot be captured: operations are deferred until wp.capture_launch, so there is nothing to read",
             hint=hint or "read it before the capture, or after the graph was launched",

@@ -14,7 +14,7 @@ from .array import allocate, array
 from .device import get_device
 from .indexed import indexedarray
 from .shaped import Shaped
-from .writes import assign, put_value
+from .writes import assign, put_rows, put_value
 
 
 def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
@@ -101,7 +101,7 @@ def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
 
 def put_elements(dest: array, src: array, dest_offset: int, src_offset: int, count: int) -> None:
     """Copy ``count`` elements, counted in row-major order."""
-    if capture.active and (now := capture.here()) is not None:
+    if (capture.active or dest.device.queue) and (now := capture.sink(dest.device)) is not None:
         deferred.put_elements(now, dest, src, dest_offset, src_offset, count)
         return
     write(dest, dest_offset, read(src, src_offset, count), count)
@@ -129,6 +129,11 @@ def read(a: array, offset: int, count: int) -> np.ndarray:
 
 def write(a: array, offset: int, values: np.ndarray, count: int) -> None:
     """Store ``values`` in ``count`` elements of ``a`` from number ``offset`` on, in row-major order."""
+    if a.device.queue is not None:  # there by way of the host
+        content = a._rows()
+        content.reshape(-1, *a._element.inner)[offset : offset + count] = values
+        put_rows(a, content)
+        return
     rows = _rows(a)
     if rows is not None:
         assign(rows[offset : offset + count], values)

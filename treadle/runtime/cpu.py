@@ -13,6 +13,7 @@ class Entry:
     """A loaded kernel: its ``address``, the ``binary`` it came from, and the code that must stay loaded."""
 
     __slots__ = ("__weakref__", "address", "binary", "device", "library", "name")
+    command: Any = None  # the class of its launches; None: that of the CPU
 
     def __init__(self, device: Device, binary: Binary, library: Any, name: str, address: int):
         self.device, self.binary, self.library, self.name, self.address = device, binary, library, name, address
@@ -21,6 +22,10 @@ class Entry:
     def meta(self) -> dict:
         """What the compiler says about the code."""
         return self.binary.meta
+
+    def crowds(self, program: Any, packed: Any) -> bool:
+        """Whether a launch would take too much memory beside its arrays."""
+        return False
 
     def __repr__(self) -> str:
         return f"<{self.name} on {self.device}>"

@@ -27,26 +27,26 @@ def put_value(now: Capture, a: array, value: Any) -> None:
         raise CaptureError(
             f"assigning {value!r} to {a!r} cannot be captured: their dtypes differ", hint="use wp.utils.array_cast"
         )
-    if hasattr(value, "_address"):
+    target, held = a._raw(), hasattr(value, "_address") and a.device.reaches(value)
+    if held:
         now.keep([value])
         source = value._raw()
     else:
-        source = now.constant(value_rows(value, a._element))
-    target = a._raw()
+        source = value._rows() if hasattr(value, "_address") else value_rows(value, a._element)
     if source.size == target.size and source.shape != target.shape:
-        source = reshaped(source, target.shape)
-    store(now, a, target, source)
+        source = reshaped(source, target.shape) if held else source.reshape(target.shape)
+    store(now, a, target, source, not held)
 
 
 def put_rows(now: Capture, a: array, rows: np.ndarray) -> None:
     """Set all elements of ``a`` to what ``rows`` hold now."""
-    store(now, a, a._raw(), now.constant(rows))
+    store(now, a, a._raw(), rows, True)
 
 
 def put_zeros(now: Capture, a: array, nbytes: int) -> None:
     """Set all elements to zero; ``nbytes`` of an array without gaps, else -1."""
     if nbytes < 0:
-        store(now, a, a._raw(), now.constant(np.zeros((), a._element.dtype)))
+        store(now, a, a._raw(), np.zeros((), a._element.dtype), True)
     elif nbytes:
         now.keep([a])
         now.call("zero", (a._address, 0, nbytes), (0,), nbytes)
@@ -54,33 +54,46 @@ def put_zeros(now: Capture, a: array, nbytes: int) -> None:
 
 def put_elements(now: Capture, dest: array, src: array, to: int, begin: int, count: int) -> None:
     """Copy ``count`` elements, counted in row-major order."""
+    own = not dest.device.reaches(src)
     target, source = (
-        reshaped(x._raw(), (x.size, *x._element.inner))[first : first + count]
-        for x, first in ((dest, to), (src, begin))
+        reshaped(rows, (x.size, *x._element.inner))[first : first + count]
+        for x, rows, first in ((dest, dest._raw(), to), (src, src._rows() if own else src._raw(), begin))
     )
     now.keep([src])
-    store(now, dest, target, source)
+    store(now, dest, target, source, own)
 
 
 def reshaped(rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """``rows`` over the same memory with another shape."""
-    seen = rows.reshape(shape)
-    if rows.size and not np.may_share_memory(seen, rows):  # NumPy had to copy
+    try:
+        if _SAYS_COPY:
+            return rows.reshape(shape, copy=False)
+        seen = rows.view()  # NumPy shall copy nothing: the memory may be a GPU's
+        seen.shape = shape
+        return seen
+    except (ValueError, AttributeError):
         raise CaptureError(
             f"a copy between arrays with gaps of shapes {rows.shape} and {shape} cannot be captured",
             hint="copy to a contiguous array first",
-        )
-    return seen
+        ) from None
 
 
-def store(now: Capture, a: array, target: np.ndarray, source: np.ndarray) -> None:
-    """Let each replay do ``target[...] = source``; ``target`` shows elements of ``a``."""
+_SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
+
+def store(now: Capture, a: array, target: np.ndarray, source: np.ndarray, own: bool = False) -> None:
+    """Let each replay do ``target[...] = source``; ``target`` shows elements of ``a``. ``own``: the source is what
+    NumPy holds now, not memory whose content counts when the graph runs."""
     now.keep([a])
-    if target.dtype != source.dtype:
-        source = now.constant(source.astype(target.dtype))  # a number: it was taken as the value it is
-    source = np.broadcast_to(source, target.shape)
+    if own and target.dtype != source.dtype:
+        source = source.astype(target.dtype)  # a number: it was taken as the value it is
     if not target.size:
         return
+    if own:
+        if now.fill(target, source):
+            return
+        source = now.constant(source)
+    source = np.broadcast_to(source, target.shape)
     low, high = _range(target)
     begin, end = _range(source)
     if begin < high and low < end:  # as if all was read before anything is written
@@ -94,7 +107,7 @@ def store(now: Capture, a: array, target: np.ndarray, source: np.ndarray) -> Non
 def add(now: Capture, target: np.ndarray, source: np.ndarray) -> bool:
     """Let each replay do ``target += source``, of floats of one type and shape that do not lie over each other; whether
     there is a way to do so without a kernel."""
-    if target.dtype != source.dtype or target.dtype.char not in "fd":
+    if now.device.queue is not None or target.dtype != source.dtype or target.dtype.char not in "fd":
         return False
     run, axes = _joined(target, source)
     axes = axes or [(1, run, run)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from typing import Any
@@ -29,6 +30,11 @@ class Device:
     pci_bus_id = None
     uuid = None
     context = None
+    key = ""  # stands for a device where code for it is kept; devices of host memory share their code
+    queue: Any = None  # what takes operations on memory that the host cannot reach; None: that is done by the host
+    captures = True  # whether graphs of its operations can be captured
+    mark = 0  # what is added to types in `array._desc`, so that native launchers know their own device's arrays
+    exchange_code = 1  # of its memory in DLPack's words: kDLCPU
     is_managed_memory_supported = False
     is_concurrent_managed_access_supported = False
     is_cpu_memory_access_from_gpu_supported = False
@@ -65,12 +71,48 @@ class Device:
         """Memory of ``nbytes``: a buffer that owns it, the offset of the block in it, and the block's address."""
         raise NotImplementedError
 
+    def reserve(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
+        """:meth:`allocate`, whatever allocator is set."""
+        return type(self).allocate(nbytes, zeroed)  # type: ignore[call-arg, arg-type]
+
+    def clear(self, address: int, nbytes: int) -> None:
+        """Set bytes of the device's memory to zero."""
+        ctypes.memset(address, 0, nbytes)
+
     def load(self, binary: Binary) -> Any:
         """Make the code of ``binary`` callable."""
         raise NotImplementedError
 
     def synchronize(self) -> None:
         """Wait for all work given to this device."""
+
+    def reaches(self, a: Any) -> bool:
+        """Whether what this device does can use the memory of ``a`` at the time it is done."""
+        return a.device.queue is None
+
+    def memory_kind(self, memory: Any) -> int:
+        """Which of :class:`MemoryKind` the memory of an array is: that of the host."""
+        return 2 if getattr(memory, "pinned", False) else 1
+
+    def interface(self, a: Any) -> dict[str, Any]:
+        """The ``__cuda_array_interface__`` of an array.
+
+        Raises:
+            AttributeError: it lies elsewhere.
+        """
+        raise AttributeError(f"the array lies on {self}, not on a GPU")
+
+    def graph(self, made: Any) -> Any:
+        """The graph of a capture on this device."""
+        from .graph import Graph
+
+        return Graph(made)
+
+    def stream_classes(self) -> tuple[type, type]:
+        """The classes of its streams and of its events."""
+        from .streams import Event, Stream
+
+        return Stream, Event
 
     @property
     def is_capturing(self) -> bool:
@@ -136,7 +178,14 @@ def _pages(name: str) -> int:
 DeviceLike = Device | str | None  # for annotations: what names a device
 
 _current: Device | None = None
+here = True  # whether the current device works on the host's memory
 _known: dict[str, Device] = {}
+far: list[Device] = []  # those known whose memory the host cannot reach
+
+
+def device_at(address: int) -> Device | None:
+    """Which of the devices in :data:`far` has the memory at ``address``; None where it is the host's."""
+    return far[0].device_at(address) if far else None  # type: ignore[attr-defined]
 
 
 def _find(alias: str) -> Device:
@@ -152,7 +201,9 @@ def _find(alias: str) -> Device:
 
         return _known.setdefault(alias, Null())
     if alias == "cuda" or alias.startswith("cuda:"):
-        raise ValueError(f"no device {alias!r}: there is no CUDA device here; devices: cpu")
+        from .cuda import find
+
+        return find(alias)
     raise ValueError(f"no device {alias!r}; devices: {', '.join(str(d) for d in get_devices())}")
 
 
@@ -180,8 +231,12 @@ def get_device(ident: Device | str | None = None) -> Device:
 
 def set_device(ident: Device | str) -> None:
     """Make ``ident`` the device that is used where none is named."""
-    global _current
+    global _current, here
     _current = get_device(ident)
+    here = _current.queue is None
+    if not here:
+        far.remove(_current)
+        far.insert(0, _current)  # the one that "cuda" means
 
 
 def get_preferred_device() -> Device:
@@ -194,13 +249,21 @@ def get_preferred_device() -> Device:
 
 
 def get_devices() -> list[Device]:
-    """All devices of this machine."""
-    return [_find("cpu")]
+    """All devices of this machine: the CPU, then the GPUs that can be used."""
+    return [_find("cpu"), *get_cuda_devices()]
+
+
+def known_devices() -> list[Device]:
+    """The devices that somebody has used; asking for them wakes no driver."""
+    return [_find("cpu"), *far]
 
 
 def is_device_available(ident: Device | str) -> bool:
     """Whether ``ident`` names a device of this machine."""
-    return any(device == ident for device in get_devices())
+    try:
+        return get_device(ident) in get_devices()
+    except ValueError:
+        return False
 
 
 def is_cpu_available() -> bool:
@@ -209,18 +272,20 @@ def is_cpu_available() -> bool:
 
 
 def is_cuda_available() -> bool:
-    """Whether there is a CUDA device."""
-    return False
+    """Whether there is a CUDA device that can be used."""
+    return bool(get_cuda_devices())
 
 
 def get_cuda_device_count() -> int:
-    """How many CUDA devices there are."""
-    return 0
+    """How many CUDA devices there are that can be used."""
+    return len(get_cuda_devices())
 
 
 def get_cuda_devices() -> list[Device]:
-    """All CUDA devices."""
-    return []
+    """All CUDA devices that can be used: none where the driver, or the extra ``treadle[cuda]``, is missing."""
+    from .cuda import devices
+
+    return devices()
 
 
 class ScopedDevice:

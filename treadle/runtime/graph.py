@@ -115,8 +115,8 @@ class Graph:
         self._table: Table | None = None
         self._run: Any = None
 
-    def launch(self) -> None:
-        """Run everything that was captured, and wait for its end.
+    def launch(self, stream: Any = None) -> None:
+        """Run everything that was captured, and wait for its end. ``stream``: for devices that have several.
 
         Raises:
             IndexOutOfRange, KernelAssertionError, …: what a kernel reported.

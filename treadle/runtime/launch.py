@@ -124,7 +124,7 @@ class Program:
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
         record["last_bits"] = self.last_bits
-        atomics = [self._atomic(item) for item in meta.get("atomics", ())]
+        atomics = [self._atomic(item) for item in meta.get("atomics", ()) if entry.address]
         self.updated = [self.leaf(path) for path in meta.get("updated", ())]
         self.beside = [self.leaf(path) for path in meta.get("beside", ())]
         if len(self.updated) == 1 and not self.beside and None not in self.updated[0].view.strides:
@@ -225,7 +225,7 @@ class Program:
         """
         if product(dims) > MAX_EXTENT:
             self._check_extents(dims)
-        return Command(self, packed, dims, values)
+        return (self.entry.command or Command)(self, packed, dims, values)
 
     def _check_extents(self, dims: tuple[int, ...]) -> None:
         for axis in self.entry.meta.get("axes", ()):
@@ -244,7 +244,10 @@ class Program:
         return {tuple(fact["path"]) for fact in arrays if fact["stores"] or fact["added"]}
 
     def meets(self, packed: bytearray) -> bool:
-        """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data."""
+        """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data; or
+        the launch would take too much memory beside them."""
+        if self.entry.crowds(self, packed):
+            return True
         ranges = sorted([bytes_of(packed, leaf) for leaf in self.updated])
         apart = all(end <= after for (_, end), (after, _) in zip(ranges, ranges[1:]))
         if not apart or any(folds(packed, leaf) for leaf in self.updated):

@@ -53,9 +53,14 @@ class Borrowed(np.ndarray):
     """A byte buffer over memory that was not allocated here: two of them may show the same bytes."""
 
 
-def borrow(address: int, nbytes: int, owner: Any) -> np.ndarray:
+def addressed(address: int, nbytes: int, owner: Any) -> np.ndarray:
     """The ``nbytes`` at ``address`` as a byte buffer that keeps ``owner`` alive."""
-    return np.asarray(_Foreign(address, nbytes, owner)).view(Borrowed)
+    return np.asarray(_Foreign(address, nbytes, owner))
+
+
+def borrow(address: int, nbytes: int, owner: Any) -> np.ndarray:
+    """The same where others may show those bytes as well."""
+    return addressed(address, nbytes, owner).view(Borrowed)
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:

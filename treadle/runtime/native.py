@@ -51,6 +51,12 @@ class Room(Protocol):
     def graph_binary(self) -> Binary:
         """The function that replays graphs, and what their entries call."""
 
+    def transfers_binary(self) -> Binary:
+        """What a GPU does with bytes besides plain copies, as PTX."""
+
+    def condition_binary(self) -> Binary:
+        """What sets a condition of a graph on a GPU, as PTX."""
+
 
 _provider: Callable[[], Room] | None = None
 _target: Callable[[], str] = str
@@ -73,10 +79,10 @@ def room() -> Room:
 
 def helper(name: str, make: Callable[[], Binary]) -> Library:
     """Load a helper: from the cache, or made now."""
-    return link(_binary(name, make))
+    return link(binary(name, make))
 
 
-def _binary(name: str, make: Callable[[], Binary]) -> Binary:
+def binary(name: str, make: Callable[[], Binary]) -> Binary:
     key = digest(room().revision(), name, _target())
     return cache.load(key) or cache.store(key, make())
 
@@ -89,7 +95,7 @@ def ffi_handler(layout: Mapping[str, int]) -> Library:
     name = "ffi-" + digest(repr(sorted(layout.items())))
     found = _handlers.get(name)
     if found is None:
-        found = _handlers[name] = _binary(name, lambda: room().ffi_binary(layout))
+        found = _handlers[name] = binary(name, lambda: room().ffi_binary(layout))
     return link(found)
 
 

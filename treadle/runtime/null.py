@@ -13,6 +13,7 @@ class Null(Device):
 
     alias = "null"
     name = "null"
+    captures = False
 
     def __init__(self) -> None:
         self.loaded: list[Binary] = []

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from . import capture, native
+from .device import far
 from .loader import Library
 
 Axis = tuple[int, int]  # extent and stride in bytes of one dimension
@@ -37,7 +38,7 @@ def _functions() -> _Functions:
 
 def exchange(here: int, there: int, nbytes: int, owner: Any = None) -> None:
     """Exchange the ``nbytes`` bytes at two addresses, which must not overlap. ``owner`` keeps those at ``there``."""
-    if capture.active and (now := capture.here()) is not None:
+    if (capture.active or far) and (now := capture.sink_at(here)) is not None:
         now.hold(owner)
         now.call("exchange", (here, there, nbytes), (0, 1), nbytes)
     else:
@@ -46,7 +47,7 @@ def exchange(here: int, there: int, nbytes: int, owner: Any = None) -> None:
 
 def move(into: int, source: int, nbytes: int, owner: Any = None) -> None:
     """Copy ``nbytes`` bytes. ``owner`` keeps the memory that no array has."""
-    if capture.active and (now := capture.here()) is not None:
+    if (capture.active or far) and (now := capture.sink_at(into)) is not None:
         now.hold(owner)
         now.move(into, source, nbytes)
     else:
@@ -82,7 +83,7 @@ class Runs:
         self._do("swap", aside, owner)
 
     def _do(self, what: str, aside: int, owner: Any = None) -> None:
-        if capture.active and (now := capture.here()) is not None:
+        if (capture.active or far) and (now := capture.sink_at(aside)) is not None:
             now.hold(owner)
             now.runs(what, self, aside)
         else:

@@ -1,15 +1,20 @@
-"""Streams and events with their meaning on a CPU: every launch is finished when it returns, so waiting is nothing."""
+"""Streams and events. On a CPU every launch is finished when it returns, so waiting is nothing there; other devices
+have classes of their own, which derive from these."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from .device import Device, get_device, get_devices
+from .device import Device, get_device, known_devices
 
 
 class Event:
-    """A point in the work of a stream. ``enable_timing``: whether it keeps its time."""
+    """A point in the work of a stream. ``enable_timing``: whether it keeps its time; ``interprocess``: whether other
+    processes may wait for it, which GPUs can do."""
+
+    def __new__(cls, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(get_device(device).stream_classes()[1])
 
     def __init__(self, device: Any = None, enable_timing: bool = False, interprocess: bool = False):
         self.device: Device = get_device(device)
@@ -18,12 +23,22 @@ class Event:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all work before the event is finished: always."""
+        """Whether all work before the event is finished; on a CPU always."""
         return True
+
+    def synchronize(self) -> None:
+        """Wait for the work before the event."""
+
+    def until(self, other: Event) -> float:
+        """Milliseconds from this event to a later one, both recorded."""
+        return ((other.time or 0.0) - (self.time or 0.0)) * 1e3
 
 
 class Stream:
     """A queue of work. On the CPU each piece is finished before the next call, so streams only keep names apart."""
+
+    def __new__(cls, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(get_device(device).stream_classes()[0])
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any):
         self.device: Device = get_device(device)
@@ -36,8 +51,11 @@ class Stream:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all work given to the stream is finished: always."""
+        """Whether all work given to the stream is finished; on a CPU always."""
         return True
+
+    def synchronize(self) -> None:
+        """Wait for all work given to the stream."""
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark this point of the stream with ``event``, a new one if left out."""
@@ -64,33 +82,45 @@ def get_stream(device: Any = None) -> Stream:
     return found
 
 
+def forget(device: Device) -> None:
+    """The device is no longer used."""
+    _streams.pop(device, None)
+
+
 def known(device: Device) -> bool:
     """Whether ``device`` has a current stream already."""
     return device in _streams
 
 
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
-    """Make ``stream`` the current one of its device."""
-    _streams[get_device(device) if device is not None else stream.device] = stream
+    """Make ``stream`` the current one of its device. ``sync``: it waits for the one that was current."""
+    where = get_device(device) if device is not None else stream.device
+    before = _streams.get(where)
+    if sync and before is not None and before is not stream:
+        stream.wait_stream(before)
+    _streams[where] = stream
 
 
 class ScopedStream:
-    """``with wp.ScopedStream(stream):`` makes a stream and its device current for a block; None changes nothing."""
+    """``with wp.ScopedStream(stream):`` makes a stream and its device current for a block; None changes nothing.
+
+    ``sync_enter``: the stream waits for the one that was current before; ``sync_exit``: that waits for this one.
+    """
 
     def __init__(self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False):
-        self.stream = stream
+        self.stream, self.sync_enter, self.sync_exit = stream, sync_enter, sync_exit
         self._saved: tuple[Stream, Device] | None = None
 
     def __enter__(self) -> Stream | None:
         if self.stream is not None:
             self._saved = get_stream(self.stream.device), get_device()
-            set_stream(self.stream)
+            set_stream(self.stream, sync=self.sync_enter)
             self.stream.device.make_current()
         return self.stream
 
     def __exit__(self, *exc: object) -> None:
         if self._saved is not None:
-            set_stream(self._saved[0])
+            set_stream(self._saved[0], sync=self.sync_exit)
             self._saved[1].make_current()
 
 
@@ -101,14 +131,16 @@ def record_event(event: Event | None = None) -> Event:
 
 def wait_event(event: Event) -> None:
     """Let later work of the current stream begin after ``event``."""
+    get_stream().wait_event(event)
 
 
 def wait_stream(stream: Stream, event: Event | None = None) -> None:
     """Let later work of the current stream begin after all work of ``stream``."""
+    get_stream().wait_stream(stream, event)
 
 
 def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:
-    """Milliseconds between two recorded events.
+    """Milliseconds between two recorded events. ``synchronize``: wait until the later one is reached.
 
     Raises:
         RuntimeError: one of them was not recorded or keeps no time.
@@ -117,12 +149,14 @@ def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bo
         raise RuntimeError("both events must be recorded before the time between them can be asked for")
     if not (start_event.enable_timing and end_event.enable_timing):
         raise RuntimeError("make events with enable_timing=True to ask for the time between them")
-    return (end_event.time - start_event.time) * 1e3
+    if synchronize:
+        end_event.synchronize()
+    return start_event.until(end_event)
 
 
 def synchronize() -> None:
     """Wait for all work of all devices."""
-    for device in get_devices():
+    for device in known_devices():
         device.synchronize()
 
 
@@ -133,9 +167,10 @@ def synchronize_device(device: Any = None) -> None:
 
 def synchronize_stream(stream_or_device: Any = None) -> None:
     """Wait for all work of one stream, or of the current stream of a device."""
-    get_device(stream_or_device).synchronize()
+    stream = stream_or_device if isinstance(stream_or_device, Stream) else get_stream(stream_or_device)
+    stream.synchronize()
 
 
 def synchronize_event(event: Event) -> None:
     """Wait for the work before ``event``."""
-    event.device.synchronize()
+    event.synchronize()

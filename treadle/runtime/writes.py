@@ -31,14 +31,14 @@ def assign(target: np.ndarray, source: np.ndarray) -> None:
 
 def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
-    if capture.active and (now := capture.here()) is not None:
+    if (capture.active or a.device.queue) and (now := capture.sink(a.device)) is not None:
         deferred.put_value(now, a, value)
         return
     e = a._element
     alike = getattr(getattr(value, "_element", None), "type", None) is e.type
     if alike and value.shape == a.shape and hasattr(value, "strides"):
         nbytes = gapless(a)
-        if nbytes > 0 and gapless(value) > 0:
+        if nbytes > 0 and gapless(value) > 0 and value.device.queue is None:
             memmove(a._address, value._address, nbytes)
         else:
             assign(a._rows(), value._rows())
@@ -56,6 +56,11 @@ def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any
     Those have ``shape``, components included. ``to`` and ``at`` are what selects them from NumPy's views.
     """
     rows = values if isinstance(values, np.ndarray) else values._rows()[at]
+    if a.device.queue is not None:  # there by way of the host
+        content = a._rows()
+        content[to] = rows.reshape(shape) if rows.size == views.product(shape) else rows
+        put_rows(a, content)
+        return
     if rows.shape != shape and rows.size == views.product(shape):
         rows = rows.reshape(shape)
     target = a._rows()
@@ -64,7 +69,7 @@ def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any
 
 def put_rows(a: array, rows: np.ndarray) -> None:
     """Set every element of ``a`` to ``rows``, a value as NumPy has it."""
-    if capture.active and (now := capture.here()) is not None:
+    if (capture.active or a.device.queue) and (now := capture.sink(a.device)) is not None:
         deferred.put_rows(now, a, rows)
     else:
         a._rows()[...] = rows
@@ -73,7 +78,7 @@ def put_rows(a: array, rows: np.ndarray) -> None:
 def put_zeros(a: array) -> None:
     """Set all bytes of all elements of ``a`` to zero."""
     nbytes = gapless(a)
-    if capture.active and (now := capture.here()) is not None:
+    if (capture.active or a.device.queue) and (now := capture.sink(a.device)) is not None:
         deferred.put_zeros(now, a, nbytes)
     elif nbytes > 0:
         memset(a._address, 0, nbytes)

@@ -75,3 +75,17 @@ def launcher_binary() -> Binary:
     from .build import launcher_binary
 
     return launcher_binary()
+
+
+def transfers_binary() -> Binary:
+    """What a GPU does with bytes besides plain copies."""
+    from .build import transfers_binary
+
+    return transfers_binary()
+
+
+def condition_binary() -> Binary:
+    """What sets a condition of a graph on a GPU."""
+    from .build import condition_binary
+
+    return condition_binary()

@@ -8,6 +8,7 @@ from typing import Any
 from ...base.binary import Binary
 from ...types.core import Scalar
 from ..llvm import emitted, head, parse, target_machine
+from . import transfers
 from .driver import driver
 from .ffi import ffi
 from .graph import graph
@@ -87,3 +88,20 @@ def ffi_binary(layout: Mapping[str, int]) -> Binary:
 def launcher_binary() -> Binary:
     """The native launcher; its symbol is ``treadle_launch``."""
     return build(launcher("treadle_launch"), ("treadle_launch",), 2)
+
+
+def transfers_binary() -> Binary:
+    """What a GPU does with bytes besides plain copies, as PTX for any GPU."""
+    return _ptx(transfers.entries(), transfers.names())
+
+
+def condition_binary() -> Binary:
+    """What sets a condition of a graph, as PTX for any GPU."""
+    return _ptx(transfers.condition(), ("treadle_condition",))
+
+
+def _ptx(text: str, symbols: tuple[str, ...]) -> Binary:
+    from ..nvptx import compile_text, target
+
+    oldest = target()
+    return Binary(compile_text(f'target triple = "{oldest.triple}"\n{text}', oldest), symbols)

@@ -1,0 +1,295 @@
+"""Launches on a GPU: the passes of a kernel with their grids, its parameters, memory between passes, and what its
+threads report.
+
+Nothing waits here. What a kernel reports lies in host memory that the GPU writes; it is looked at when the host waits
+for the GPU anyway. Only kernels that print are waited for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...types.records import FAULT, LAUNCH, LOG, MAX_DIMS
+from .. import capture, prints
+from ..array_views import product
+from ..launch import Command, bytes_of
+from . import memory
+
+if TYPE_CHECKING:
+    from .gpu import Gpu
+    from .modules import GpuEntry
+
+WAVES = 4  # times that a grid may fill the device before threads take several turns
+PRINTED = 1 << 20  # bytes that one launch can print
+MOST_RECORDS = 4096  # fault records, after which they are used again
+COMPLETE = 2  # the state of a fault record that is written
+_LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
+_ALIGN = 256
+
+
+class GpuCommand(Command):
+    """One launch on a GPU, with all it needs. Calling it gives it to the current stream."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, program: Any, packed: bytearray, dims: tuple[int, ...], values: Sequence[Any] = ()):
+        self.program, self.packed, self.dims, self.values = program, packed, dims, values
+        self._unchecked = bool(program.own) and product(dims) > 0
+        self._made: Launch | None = None
+
+    def __call__(self) -> None:
+        """Give it to the current stream, or while a graph is captured let it be part of that.
+
+        Raises:
+            IndexOutOfRange: an access that is checked before the launch leaves its array.
+        """
+        if self._unchecked:
+            self.program.check_own(self.packed, self.dims)
+            self._unchecked = False
+        device = self.program.entry.device
+        if capture.active and (now := capture.sink(device)) is not device.queue:
+            now.launch(self)
+        elif product(self.dims):
+            if self._made is None:
+                self._made = Launch(self.program, self.packed, self.dims)
+            self._made.run()
+
+
+class Launch:
+    """A launch that is laid out: which functions, over which grids, with which parameters."""
+
+    __slots__ = ("_args", "_block", "_fault", "_log", "_params", "_record", "device", "dims", "entry", "program",
+                 "steps")  # fmt: skip
+
+    def __init__(self, program: Any, packed: Any, dims: tuple[int, ...]):
+        self.program, self.dims = program, dims
+        self.entry: GpuEntry = program.entry
+        self.device: Gpu = self.entry.device
+        self._args = (ctypes.c_char * max(len(packed), 8)).from_buffer_copy(bytes(packed).ljust(8, b"\0"))
+        self._record = (ctypes.c_int64 * len(LAUNCH.at))()
+        params = ctypes.addressof(self._args), ctypes.addressof(self._record)
+        self._params = (ctypes.c_void_p * 2)(*params)
+        meta = self.entry.meta
+        reports = self.device.queue.reports
+        self._fault = reports.record(program, dims) if meta.get("sites") else 0
+        self._log = Log(self.device, meta["prints"]) if meta.get("prints") else None
+        self._block: Scratch | None = None
+        self.steps = [self._step(each) for each in self.entry.passes]
+        self._fill(0)
+
+    # ---- grids
+
+    def _step(self, one: dict[str, Any]) -> tuple[int, int, int, int]:
+        """Function, blocks, threads a block and shared memory of a pass."""
+        size, block, grid = product(self.dims), one.get("block", 256), one["grid"]
+        if grid == "threads":
+            most = one.get("most") or max(self.device.threads * WAVES // block, 1)
+            blocks = min(-(-size // block), most)
+        elif grid == "thread":
+            blocks = block = 1
+        else:
+            blocks = 1 if grid == "one" else grid
+        return self.entry.library.addresses[one["entry"]], blocks, block, one.get("shared", 0)
+
+    def _fill(self, table: int) -> None:
+        extents = (*self.dims, *(1,) * (MAX_DIMS - len(self.dims)))
+        log = self._log.address if self._log is not None else 0
+        fields = {"size": product(self.dims), "fault": self._fault, "log": log, "priv_targets": table}
+        fields |= {f"dim{k}": n for k, n in enumerate(extents)} | {"checked": int(self.program.checked)}
+        values = [fields.get(name, 0) for name in LAUNCH.at]
+        ctypes.memmove(self._record, _LAUNCH.pack(*values), LAUNCH.size)
+
+    # ---- running
+
+    def run(self) -> None:
+        """Give it to the current stream."""
+        device = self.device
+        with device.entered:
+            if self.entry.scratch:
+                self.settle()
+            self.issue(device.queue.stream)
+            if self._block is not None:
+                self._block.give()
+                self._block = None
+        if self._log is not None:
+            device.stream.synchronize()
+
+    def settle(self) -> Scratch | None:
+        """Take the memory that its passes share, if they need any; the context is current. Who runs it many times gives
+        it back in the end."""
+        if self.entry.scratch:
+            self._block = Scratch(self)
+            self._fill(self._block.address)
+        return self._block
+
+    def issue(self, stream: int) -> None:
+        """Give its passes to a stream; the context is current."""
+        driver, params = self.device.driver, ctypes.addressof(self._params)
+        for address, nbytes in self._block.zeroed if self._block is not None else ():
+            driver.cuMemsetD8Async(address, 0, nbytes, stream)
+        for function, blocks, block, shared in self.steps:
+            driver.cuLaunchKernel(function, blocks, 1, 1, block, 1, 1, shared, stream, params, 0)
+        self.arm()
+
+    def arm(self) -> None:
+        """Its threads may report something from now on."""
+        if self._fault or self._log is not None:
+            self.device.queue.reports.arm(self.program, self.dims, self._fault, self._log)
+
+    @property
+    def prints(self) -> bool:
+        """Whether its threads print."""
+        return self._log is not None
+
+    # ---- memory between passes
+
+    def threads(self) -> int:
+        """Hardware threads of the largest pass."""
+        return max([blocks * block for _, blocks, block, _ in self.steps], default=1)
+
+    def blocks(self) -> int:
+        """Blocks of the largest pass."""
+        return max([blocks for _, blocks, _, _ in self.steps], default=1)
+
+
+class Scratch:
+    """Memory that the passes of a launch share: one block with a table in front. ``zeroed``: what is cleared before."""
+
+    __slots__ = ("address", "device", "zeroed")
+
+    def __init__(self, launch: Launch):
+        device = self.device = launch.device
+        items, places, at = launch.entry.scratch, [], 16 * len(launch.entry.scratch)
+        for number, item in enumerate(items):
+            nbytes, slots = self._size(launch, number, item)
+            at += -at % _ALIGN
+            places.append((at, nbytes, slots))
+            at += nbytes
+        self.address = device.heap.take(at)
+        self.zeroed = [(self.address + place, nbytes) for item, (place, nbytes, _) in zip(items, places, strict=True)
+                       if item.get("zeroed") and nbytes]  # fmt: skip
+        words = []
+        for number, (place, nbytes, slots) in enumerate(places):
+            own = launch.entry.lasting.get(number)
+            words += [self.address + place if nbytes else own or 0, slots]
+        content = (ctypes.c_uint64 * len(words))(*words)
+        device.driver.cuMemcpyAsync(self.address, ctypes.addressof(content), 8 * len(words), device.queue.stream)
+
+    @staticmethod
+    def _size(launch: Launch, number: int, item: dict[str, Any]) -> tuple[int, int]:
+        """Bytes and slots of an item."""
+        if item["per"] == "host":
+            return 0, 1
+        if item["per"] == "scalar":
+            return by_scalar(launch.program, launch._args, item)
+        slots = item.get("slots")
+        if slots is None:
+            slots = max(item["first"], launch.entry.kept(item["needs"]))
+        each = {"launch": 1, "thread": launch.threads(), "block": launch.blocks()}[item["per"]]
+        return item["bytes"] * slots * each, slots
+
+    def give(self) -> None:
+        """Give the memory back, once the work given so far is done."""
+        self.device.heap.give(self.address, self.device.heap.pooled)
+
+
+def by_scalar(program: Any, packed: Any, item: dict[str, Any]) -> tuple[int, int]:
+    """Bytes and slots of an item that has some for each scalar of an array; none where there is no array."""
+    leaf = program.leaf(item["path"])
+    if not int.from_bytes(bytes(packed[leaf.pointer : leaf.pointer + 8]), "little"):
+        return 0, 0
+    low, high = bytes_of(packed, leaf)
+    count = (high - low) // item["size"]
+    return item["bytes"] * count, count
+
+
+# ---- what threads report --------------------------------------------------------------------------------------------
+
+
+class Log:
+    """The print buffer of one launch, in host memory that the GPU writes."""
+
+    __slots__ = ("_memory", "address", "sites")
+
+    def __init__(self, device: Gpu, sites: list[dict[str, Any]]):
+        self._memory, _, self.address = memory.pinned(device, LOG.size + PRINTED, True)
+        self.sites = sites
+        self._clear()
+
+    def _clear(self) -> None:
+        words = (self.address + LOG.size, 0, PRINTED)
+        ctypes.memmove(self.address, struct.pack("<3q", *words), LOG.size)
+
+    def show(self) -> None:
+        """Print what is in it, in the order of threads."""
+        used = ctypes.c_int64.from_address(self.address + LOG["used"]).value
+        text = ctypes.string_at(self.address + LOG.size, min(used, PRINTED))
+        self._clear()
+        if used:
+            prints.write(_in_order(text, self.sites), self.sites)
+        if used > PRINTED:
+            from ...base.logs import log_warning
+
+            log_warning(f"a launch printed {used} bytes, of which {PRINTED} are kept")
+
+
+def _in_order(log: bytes, sites: list[dict[str, Any]]) -> bytes:
+    """The records sorted by thread, as launches on a CPU leave them. One that was cut off is left out."""
+    found, at = [], 0
+    while at + 16 <= len(log):
+        thread, number = struct.unpack_from("<2q", log, at)
+        size = 8 + 8 * sum([not isinstance(t, dict) for t in sites[number]["values"]])
+        if at + 8 + size > len(log):
+            break
+        found.append((thread, log[at + 8 : at + 8 + size]))
+        at += 8 + size
+    found.sort(key=lambda each: each[0])
+    return b"".join([record for _, record in found])
+
+
+class Reports:
+    """The fault records and print buffers of a device, and which of them launches may have written to."""
+
+    def __init__(self, device: Gpu):
+        self.device = device
+        self._records: dict[Any, int] = {}  # by program and grid
+        self._memory: list[Any] = []
+        self._free: list[int] = []
+        self._armed: dict[tuple[int, int], tuple[Any, tuple[int, ...], Log | None]] = {}  # by addresses of both
+
+    def record(self, program: Any, dims: tuple[int, ...]) -> int:
+        """The address of the fault record for launches of ``program`` over ``dims``."""
+        key = id(program), dims
+        found = self._records.get(key)
+        if found is None:
+            if len(self._records) >= MOST_RECORDS:
+                self.device.synchronize()
+                self._free += self._records.values()
+                self._records.clear()
+            if not self._free:
+                self._memory.append(memory.pinned(self.device, 64 * FAULT.size, True))
+                self._free = [self._memory[-1][2] + k * FAULT.size for k in range(64)]
+            found = self._records[key] = self._free.pop()
+        return found
+
+    def arm(self, program: Any, dims: tuple[int, ...], fault: int, log: Log | None) -> None:
+        """A launch was given to a stream that may write to these."""
+        self._armed.setdefault((fault, log.address if log is not None else 0), (program, dims, log))
+
+    def look(self) -> None:
+        """Print what was printed; raise what was reported first.
+
+        Raises:
+            IndexOutOfRange, KernelAssertionError, …: it.
+        """
+        for _, _, log in self._armed.values():
+            if log is not None:
+                log.show()
+        for (address, _), (program, dims, _) in self._armed.items():
+            fault = ctypes.string_at(address, FAULT.size) if address else b""
+            if int.from_bytes(fault[:8], "little") == COMPLETE:
+                ctypes.memset(address, 0, FAULT.size)
+                raise program.error(fault, dims)
