@@ -1,48 +1,24 @@
-"""A GPU to try programs on: the same LLVM text that becomes PTX, compiled for this processor.
+"""A GPU to try programs on: the same LLVM text that becomes PTX, compiled for this processor (see ``gpu_text.py``).
 
-Special registers and barriers are calls into Python. Hardware threads run one after the other, except those of a block
-that has barriers: they are threads of the system. Only what PTX itself makes of the text is not tried here.
+It launches kernels as the architecture page says a runtime does. Only what PTX itself makes of the text is not tried.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
-import threading
 from dataclasses import replace
 
-import llvmlite.binding as llvm
 import numpy as np
 
-from tests.codegen.harness import engine, packed
+from tests.codegen.gpu_text import Module
+from tests.codegen.harness import packed
 from treadle.codegen import nvptx
 from treadle.ir.effects import order
 from treadle.ir.node import Func
 from treadle.types.layout import pack
 from treadle.types.records import FAULT, LAUNCH, LOG
 
-_place = threading.local()
-_barrier: list[threading.Barrier] = []
-_CALL = ctypes.CFUNCTYPE(ctypes.c_int32)
-_REGISTERS = {
-    name: _CALL(lambda name=name: _place.registers[name]) for name in ("tid.x", "ntid.x", "ctaid.x", "nctaid.x")
-}
-_WAIT = ctypes.CFUNCTYPE(None, ctypes.c_int32)(lambda _: _barrier[0].wait(10))
 _count = 0
-
-
-def for_host(text: str) -> str:
-    """The text of a module for a GPU as one for this processor."""
-    text = re.sub(r'target triple = ".*"', f'target triple = "{llvm.get_process_triple()}"', text)
-    text = re.sub(r"ptr byval\(\[\d+ x i8\]\) align 8 readonly \"nvvm.grid_constant\"", "ptr", text)
-    text = text.replace("define ptx_kernel", "define").replace('syncscope("device") ', "")
-    for name, call in _REGISTERS.items():
-        at = ctypes.cast(call, ctypes.c_void_p).value
-        text = text.replace(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()", "")
-        text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}()", f"inttoptr (i64 {at} to ptr)()")
-    at = ctypes.cast(_WAIT, ctypes.c_void_p).value
-    text = text.replace("declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)", "")
-    return text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", f"inttoptr (i64 {at} to ptr)(")
 
 
 class Kernel:
@@ -55,16 +31,7 @@ class Kernel:
         self.func, self.resident = func, resident
         draft = nvptx.draft(func, nvptx.target(75), options, f"gpu{_count}")
         self.meta, self.draft = draft.meta, draft
-        module = llvm.parse_assembly(for_host(draft.text))
-        module.verify()
-        loader = engine()
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
-        library = llvm.JITLibraryBuilder().add_object_img(machine.emit_object(module)).add_current_process()
-        for symbol in draft.symbols:
-            library = library.export_symbol(symbol)
-        self.tracker = library.link(loader, draft.symbol)
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-        self.entries = {symbol: kind(self.tracker[symbol]) for symbol in draft.symbols}
+        self.module = Module(draft.text)
         self.fault = (ctypes.c_int64 * (FAULT.size // 8))()
         self.log = np.zeros(1 << 16, np.uint8)
         self.host: dict[int, np.ndarray] = {}  # items that stay from launch to launch
@@ -88,7 +55,8 @@ class Kernel:
         launch[LAUNCH["log"] // 8] = ctypes.addressof(printed)
         launch[LAUNCH["priv_targets"] // 8] = table.ctypes.data
         for one, blocks in zip(self.meta["passes"], grids, strict=True):
-            self.run(one, blocks, ctypes.addressof(block), ctypes.addressof(launch))
+            parameters = (ctypes.c_void_p * 2)(ctypes.addressof(block), ctypes.addressof(launch))
+            self.module.run(one["entry"], ctypes.addressof(parameters), blocks, one["block"])
         self.used, self.kept = printed[LOG["used"] // 8], kept
         return self.fault[0]
 
@@ -117,26 +85,6 @@ class Kernel:
             kept.append(memory)
             table += [memory.ctypes.data, slots]
         return np.array(table or [0], np.uint64), kept
-
-    def run(self, one: dict, blocks: int, args: int, launch: int) -> None:
-        entry = self.entries[one["entry"]]
-        together = one["grid"] == "one"
-
-        def thread(ctaid: int, tid: int) -> None:
-            _place.registers = {"tid.x": tid, "ntid.x": one["block"], "ctaid.x": ctaid, "nctaid.x": blocks}
-            entry(args, launch)
-
-        for ctaid in range(blocks):
-            if not together:
-                for tid in reversed(range(one["block"])):  # any order is right
-                    thread(ctaid, tid)
-                continue
-            _barrier[:] = [threading.Barrier(one["block"])]
-            all_ = [threading.Thread(target=thread, args=(ctaid, tid)) for tid in range(one["block"])]
-            for each in all_:
-                each.start()
-            for each in all_:
-                each.join()
 
     def records(self) -> list[tuple[int, int, list[int]]]:
         """What was printed: thread, site, words; in the threads' order."""
