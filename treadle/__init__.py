@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from .base.config import VERSION
 from .base.config import config as config
 from .runtime import foreign as _foreign
+from .runtime import hooks as _hooks
 from .runtime import operators as _operators
 
 __version__ = VERSION
@@ -77,8 +78,8 @@ _HOMES = {
     "types.values": "transform_expand",
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
-                   "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError DeviceError "
-                   "GridError CaptureError DeterminismError LaunchTypeError ArrayError IndexOutOfRange DataRaceError "
+                   "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
+                   "DeviceError GridError CaptureError DeterminismError LaunchTypeError ArrayError IndexOutOfRange DataRaceError "
                    "KernelAssertionError KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -111,6 +112,13 @@ def _operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
     return operate(name, arguments, out)
 
 
+def _install() -> None:
+    """Let the rooms of the compiler say that they write the native helpers."""
+    from .lang.natives import install
+
+    install()
+
+
 _FRAMEWORKS = {"torch": "interop.torch_arrays", "jax": "interop.jax_arrays", "jaxlib": "interop.jax_arrays"}
 
 
@@ -128,6 +136,7 @@ def _adopt(value: Any, dtype: Any) -> Any:
 _adopters: dict[type, Any] = {}  # what knows arrays of a class, once asked for
 _operators.perform = _operate
 _foreign.convert = _adopt
+_hooks.install = _install
 
 
 def __getattr__(name: str) -> Any:

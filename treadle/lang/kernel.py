@@ -66,7 +66,7 @@ class Kernel:
         self.source = Source(func, namespace=namespace)
         self.source.declare()
         self.overloads: dict[tuple[Type, ...], Any] = {}
-        self.elsewhere: dict[Any, Any] = {}  # the same for devices with code of their own, by their key and types
+        self.elsewhere: dict[Any, Any] = {}  # the same for devices with code of their own, by these and types
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
         self.stated: list[tuple[Type, ...]] = []  # overloads that ``wp.overload`` asks for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
@@ -174,7 +174,7 @@ class Kernel:
         """The overload for exactly these argument types; made, not yet compiled, when first asked for. ``device``:
         where its code is to run, if that is not the host's memory."""
         apart = device is not None and device.key
-        known, key = (self.elsewhere, (device.key, types)) if apart else (self.overloads, types)
+        known, key = (self.elsewhere, (device, types)) if apart else (self.overloads, types)
         found = known.get(key)
         if found is None:
             from .compile import Overload

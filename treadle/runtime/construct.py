@@ -59,7 +59,9 @@ def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
     return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, True, kwargs)
 
 
-zeros.__treadle_builtin__ = "zeros"  # in a kernel the name means the builtin: an array of the thread's own
+# In a kernel the names mean the builtins: an array of the thread's own.
+zeros.__treadle_builtin__ = "zeros"
+empty.__treadle_builtin__ = "empty"
 
 
 def _made(shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool,

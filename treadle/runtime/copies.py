@@ -14,6 +14,7 @@ from .array import allocate, array
 from .device import get_device
 from .indexed import indexedarray
 from .shaped import Shaped
+from .streams import ScopedStream
 from .writes import assign, put_rows, put_value
 
 
@@ -25,7 +26,7 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
         src: array, or indexed array, to read; other data is converted first.
         dest_offset, src_offset: where to begin, in elements counted in row-major order.
         count: how many elements; 0 for all of ``src``.
-        stream: accepted for compatibility; on the CPU a copy is finished when it returns.
+        stream: the GPU's stream to copy in; on the CPU a copy is finished when it returns.
 
     Raises:
         ArrayError: the element types differ in size, an offset or the count reaches outside an array, or arrays with
@@ -37,6 +38,10 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     >>> a.list()
     [1, 0, 2, 0]
     """
+    if stream is not None and stream.device.queue is not None:
+        with ScopedStream(stream, sync_enter=False):
+            copy(dest, src, dest_offset, src_offset, count)
+        return
     dest_offset, src_offset, count = _counts(dest_offset, src_offset, count)
     if not isinstance(src, Shaped):
         src = array(src, dtype=dest.dtype, copy=False)

@@ -8,14 +8,17 @@ last to the first finds what to leave out.
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
 
 from ..types.core import View
 from ..types.layout import leaves
 from ..types.records import MAX_AXES, SPREAD
 from .capture import Call, Entry, Launch, every
 from .chains import writes_elsewhere, written_by
-from .launch import Leaf, bytes_of
+from .launch import Leaf
 from .memory import span
 from .ranges import Range, Ranges
 from .runs import runs
@@ -194,29 +197,42 @@ def _reach(address: int, extents: Sequence[int], steps: Sequence[int], size: int
 
 def _read_by_launch(entry: Launch) -> list[Range] | None:
     """The arrays that a launch reads, and all gradients."""
-    program, touched = entry.program, entry.program.entry.meta["touched"]
-    if touched["unknown"]:
+    found = _leaves.get(entry.program)
+    if found is None:
+        found = _leaves[entry.program] = _leaves_read(entry.program)
+    if entry.program.entry.meta["touched"]["unknown"]:
         return None
-    facts = {tuple(fact["path"]): fact for fact in touched["arrays"]}
+    return [r for leaf, nbytes in found for r in _bytes_of(entry.packed[leaf.offset : leaf.offset + nbytes],
+                                                           leaf.view, leaf.gradient)]  # fmt: skip
+
+
+_leaves: weakref.WeakKeyDictionary[Any, list[tuple[Leaf, int]]] = weakref.WeakKeyDictionary()  # of programs
+
+
+def _leaves_read(program: Any) -> list[tuple[Leaf, int]]:
+    """The arrays that launches of a program read, and all gradients; how many bytes describe each."""
+    facts = {tuple(fact["path"]): fact for fact in program.entry.meta["touched"]["arrays"]}
     found = []
     for k, (t, offset) in enumerate(zip(program.signature, program.offsets, strict=True)):
         for leaf in leaves(t):
             if not isinstance(leaf.type, View):
                 continue
             fact = facts.get((k, *leaf.path))
-            data = fact is not None and (fact["loads"] or fact["added"])
-            for gradient in (False, True):
-                place = Leaf(offset + leaf.offset, leaf.type, gradient)
-                if (gradient or data) and struct.unpack_from("<Q", entry.packed, place.pointer)[0]:
-                    found += _bytes_of(entry.packed, place)
+            nbytes = 24 + 16 * leaf.type.ndim
+            if fact is not None and (fact["loads"] or fact["added"]):
+                found.append((Leaf(offset + leaf.offset, leaf.type), nbytes))
+            found.append((Leaf(offset + leaf.offset, leaf.type, True), nbytes))
     return found
 
 
-def _bytes_of(packed: bytes, leaf: Leaf) -> list[Range]:
-    """Where an array lies, without its gaps if that is told shortly."""
-    view = leaf.view
-    address, grad, *rest = struct.unpack_from(f"<QQ{2 * view.ndim + 1}q", packed, leaf.offset)
+@lru_cache(1 << 12)
+def _bytes_of(described: bytes, view: View, gradient: bool) -> tuple[Range, ...]:
+    """Where an array lies, or its gradient, without its gaps if that is told shortly."""
+    data, grad, *rest = struct.unpack_from(f"<QQ{2 * view.ndim + 1}q", described)
+    address = grad if gradient else data
+    if not address:
+        return ()
     extents, steps, size = rest[: view.ndim], rest[view.ndim : -1], view.elem.size
     if view.planar:
         extents, steps, size = [*extents, view.elem.n], [*steps, rest[-1]], view.elem.elem.size
-    return _runs(grad if leaf.gradient else address, extents, steps, size) or [bytes_of(packed, leaf)]
+    return (*(_runs(address, extents, steps, size) or [_reach(address, extents, steps, size)]),)

@@ -27,7 +27,7 @@ def put_value(now: Capture, a: array, value: Any) -> None:
         raise CaptureError(
             f"assigning {value!r} to {a!r} cannot be captured: their dtypes differ", hint="use wp.utils.array_cast"
         )
-    target, held = a._raw(), hasattr(value, "_address") and a.device.reaches(value)
+    target, held = a._raw(), hasattr(value, "_address") and _within_reach(a, value)
     if held:
         now.keep([value])
         source = value._raw()
@@ -36,6 +36,13 @@ def put_value(now: Capture, a: array, value: Any) -> None:
     if source.size == target.size and source.shape != target.shape:
         source = reshaped(source, target.shape) if held else source.reshape(target.shape)
     store(now, a, target, source, not held)
+
+
+def _within_reach(a: array, value: Any) -> bool:
+    """Whether what writes ``a`` can read ``value`` at the time it does: bytes side by side go between all GPUs."""
+    if a.device.reaches(value):
+        return True
+    return value.device.queue is not None and a.is_contiguous and value.is_contiguous
 
 
 def put_rows(now: Capture, a: array, rows: np.ndarray) -> None:
@@ -97,8 +104,9 @@ def store(now: Capture, a: array, target: np.ndarray, source: np.ndarray, own: b
     low, high = _range(target)
     begin, end = _range(source)
     if begin < high and low < end:  # as if all was read before anything is written
-        aside = now.room(target.nbytes)
+        aside, kept = now.aside(target.nbytes)
         between = np.ndarray(target.shape, target.dtype, _at(aside, target.nbytes))
+        now.hold(kept)
         _assign(now, between, source)
         source = between
     _assign(now, target, source)

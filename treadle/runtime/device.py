@@ -188,6 +188,16 @@ def device_at(address: int) -> Device | None:
     return far[0].device_at(address) if far else None  # type: ignore[attr-defined]
 
 
+def give_name(alias: str, device: Device) -> None:
+    """Let ``alias`` mean ``device`` as well."""
+    _known[alias] = device
+
+
+def take_name(alias: str) -> Device | None:
+    """Let ``alias`` mean nothing; what it meant."""
+    return _known.pop(alias, None)
+
+
 def _find(alias: str) -> Device:
     found = _known.get(alias)
     if found is not None:

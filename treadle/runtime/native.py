@@ -18,7 +18,7 @@ from ..base.digest import digest
 from ..base.errors import InternalError
 from ..types.core import Scalar
 from ..types.records import ENV, POOL, Memory
-from . import cache, system
+from . import cache, hooks, system
 from .loader import Library, link, symbol_address
 
 SPINS = 2000  # pauses before a worker sleeps: some tens of microseconds
@@ -72,6 +72,8 @@ def provide(provider: Callable[[], Room], target: Callable[[], str]) -> None:
 
 def room() -> Room:
     """The room that writes native helpers."""
+    if _provider is None:
+        hooks.install()
     if _provider is None:
         raise InternalError("nobody has said who writes native helpers; call runtime.native.provide")
     return _provider()

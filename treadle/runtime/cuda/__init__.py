@@ -6,12 +6,12 @@ import threading
 from typing import Any
 
 from ...base.errors import DeviceError
-from ..device import Device, far, get_device, known_devices
+from ..device import Device, far, get_device, give_name, known_devices, take_name
 from . import driver as drivers
 
 _lock = threading.RLock()
 _made: dict[int, Any] = {}  # devices by number
-_names: dict[str, Any] = {}  # and by names that the program has given
+_names: set[str] = set()  # that the program has given
 
 
 def device(number: int) -> Device:
@@ -66,9 +66,6 @@ def find(alias: str) -> Device:
     Raises:
         ValueError: there is none; the message says what is missing.
     """
-    named = _names.get(alias)
-    if named is not None:
-        return named
     try:
         if alias == "cuda":
             return far[0] if far else device(0)
@@ -83,6 +80,8 @@ def find(alias: str) -> Device:
 def reset() -> None:
     """Forget all GPUs and the driver; arrays on them must be gone."""
     _made.clear()
+    for alias in _names:
+        take_name(alias)
     _names.clear()
     far.clear()
     drivers.forget()
@@ -134,7 +133,8 @@ def map_cuda_device(alias: str, context: Any = None) -> Device:
     context = int(driver.cuCtxGetCurrent() if context is None else context)
     for each in devices():
         if int(each.context) == context:
-            _names[alias] = each
+            _names.add(alias)
+            give_name(alias, each)
             return each
     raise DeviceError(f"the context {context:#x} is none of the primary contexts, in which kernels run")
 
@@ -145,8 +145,10 @@ def unmap_cuda_device(alias: str) -> None:
     Raises:
         DeviceError: it was not given.
     """
-    if _names.pop(alias, None) is None:
+    if alias not in _names:
         raise DeviceError(f"no CUDA device was given the name {alias!r}")
+    _names.discard(alias)
+    take_name(alias)
 
 
 def get_cuda_kernel_properties(kernel: Any, device: Any = None, block_dim: int | None = None) -> dict[str, int]:

@@ -190,9 +190,9 @@ class Gpu(Device):
         """Which GPU has the memory at an address; None where it is the host's."""
         driver = self.driver
         kind = driver.enum("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_MEMORY_TYPE")
-        status, found = driver.module.cuPointerGetAttribute(kind, address)
+        status, *found = driver.module.cuPointerGetAttribute(kind, address)
         here = driver.enum("CUmemorytype", "CU_MEMORYTYPE_DEVICE")
-        if status != driver.module.CUresult.CUDA_SUCCESS or int(found) != int(here):
+        if status != driver.module.CUresult.CUDA_SUCCESS or int(found[0]) != int(here):
             return None  # memory that the driver does not know is the host's
         number = driver.cuPointerGetAttribute(
             driver.enum("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"), address

@@ -94,11 +94,6 @@ class Queue:
         with self.device.entered:
             self._move(into, source, nbytes)
 
-    def room(self, nbytes: int, zeroed: bool = False) -> int:
-        """The address of memory for the operations that come next, until this is asked for again."""
-        self._room, _, address = self.device.reserve(max(nbytes, 1), zeroed)
-        return address
-
     def zeros(self, nbytes: int) -> tuple[Any, int]:
         """Memory of zeros: what keeps it, and its address."""
         buffer, _, address = self.device.reserve(nbytes, True)
@@ -122,9 +117,8 @@ class Queue:
         return True
 
     def constant(self, rows: np.ndarray) -> np.ndarray:
-        """``rows`` as they are now, in the device's memory, for the operation that comes next."""
-        self._constant = self.uploaded(rows)
-        return self._constant
+        """``rows`` as they are now, in the device's memory."""
+        return self.uploaded(rows)
 
     # ---- between host and device
 
@@ -174,10 +168,14 @@ class Queue:
         if len(far) > 1:
             other = device.device_at(source)
             if other is not None and other is not device:
-                get_stream(device).wait_stream(get_stream(other))
+                own, others = get_stream(device), get_stream(other)
+                apart = self._upon is None  # within a graph the driver knows what comes after what
+                if apart:
+                    own.wait_stream(others)
                 args = into, device.context, source, other.context, nbytes, self.stream
                 device.driver.cuMemcpyPeerAsync(*args)
-                get_stream(other).wait_stream(get_stream(device))
+                if apart:
+                    others.wait_stream(own)
                 return
         device.driver.cuMemcpyAsync(into, source, nbytes, self.stream)
 

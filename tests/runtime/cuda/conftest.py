@@ -1,0 +1,39 @@
+"""Tests of GPUs without one: the driver is a stand-in, see ``standin.py``."""
+
+import gc
+
+import pytest
+
+import treadle as wp
+from tests.runtime.cuda.standin import Driver
+from treadle.base.config import config
+from treadle.codegen.nvptx import merging
+from treadle.runtime import cuda, streams
+from treadle.runtime.device import far
+
+
+@pytest.fixture
+def driver(monkeypatch, tmp_path_factory):
+    """A stand-in with two GPUs; afterwards everything on them must have gone."""
+    monkeypatch.setattr(config, "kernel_cache_dir", str(tmp_path_factory.mktemp("kernels")))
+    for name in ("MERGERS", "SCANNERS"):  # threads that wait for each other are threads of the system here
+        monkeypatch.setattr(merging, name, 8)
+    made = Driver().install(monkeypatch)
+    yield made
+    wp.set_device("cpu")
+    gc.collect()
+    for each in list(far):
+        each.synchronize()
+        streams.forget(each)
+    left = [sum(arena.live.values()) for arena in made.arenas]
+    cuda.reset()
+    assert left == [0] * len(left), "memory of arrays that have gone is still taken"
+
+
+@pytest.fixture
+def gpu(driver):
+    """The first GPU, which is the current device."""
+    device = wp.get_device("cuda:0")
+    wp.set_device(device)
+    driver.calls.clear()
+    return device

@@ -1,0 +1,727 @@
+"""A stand-in for the CUDA driver: the functions of ``cuda.bindings.driver`` that treadle uses, without a GPU.
+
+It proves the order of calls, not what a GPU makes of them. What makes it strict:
+
+* Work that is given to a stream is done when somebody waits for it, not before, and events are points in streams: so
+  a wait that is missing, or memory that goes too early, shows.
+* Memory of the device is host memory that cannot be touched outside of the driver's functions: whoever reads an array
+  of the device through NumPy ends the process. What is freed is overwritten, copies must lie in what was allocated.
+* While a stream is captured, functions that a driver forbids then fail.
+* A context must be current where the driver wants one.
+
+Kernels run on this processor, from the LLVM text that became their PTX (see ``tests/codegen/gpu_text.py``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from tests.codegen.gpu_text import Module
+from treadle.base.digest import digest
+from treadle.codegen import nvptx
+
+ARENA = 256 << 20
+_LINE = 256
+
+_ENUMS = {
+    "CUresult": {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_OUT_OF_MEMORY": 2,
+                 "CUDA_ERROR_NO_DEVICE": 100, "CUDA_ERROR_INVALID_CONTEXT": 201, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED": 704,
+                 "CUDA_ERROR_INVALID_IMAGE": 200, "CUDA_ERROR_NOT_READY": 600, "CUDA_ERROR_NOT_FOUND": 500,
+                 "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": 900},
+    "CUdevice_attribute": {f"CU_DEVICE_ATTRIBUTE_{name}": n for name, n in {
+        "MULTIPROCESSOR_COUNT": 16, "MAX_THREADS_PER_MULTIPROCESSOR": 39, "UNIFIED_ADDRESSING": 41,
+        "COMPUTE_CAPABILITY_MAJOR": 75, "COMPUTE_CAPABILITY_MINOR": 76, "MANAGED_MEMORY": 83,
+        "HOST_NATIVE_ATOMIC_SUPPORTED": 86, "PAGEABLE_MEMORY_ACCESS": 88, "CONCURRENT_MANAGED_ACCESS": 89,
+        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 97, "MEMORY_POOLS_SUPPORTED": 115}.items()},
+    "CUmemAllocationType": {"CU_MEM_ALLOCATION_TYPE_PINNED": 1},
+    "CUmemLocationType": {"CU_MEM_LOCATION_TYPE_DEVICE": 1},
+    "CUmemAccess_flags": {"CU_MEM_ACCESS_FLAGS_PROT_NONE": 0, "CU_MEM_ACCESS_FLAGS_PROT_READWRITE": 3},
+    "CUmemPool_attribute": {"CU_MEMPOOL_ATTR_RELEASE_THRESHOLD": 4, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT": 7,
+                            "CU_MEMPOOL_ATTR_USED_MEM_HIGH": 8},
+    "CUpointer_attribute": {"CU_POINTER_ATTRIBUTE_MEMORY_TYPE": 2, "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL": 9},
+    "CUmemorytype": {"CU_MEMORYTYPE_HOST": 1, "CU_MEMORYTYPE_DEVICE": 2},
+    "CUjit_option": {"CU_JIT_ERROR_LOG_BUFFER": 5, "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES": 6},
+    "CUjitInputType": {"CU_JIT_INPUT_PTX": 1},
+    "CUfunction_attribute": {"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES": 8, "CU_FUNC_ATTRIBUTE_NUM_REGS": 4,
+                             "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES": 3, "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES": 1,
+                             "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK": 0},
+    "CUstreamCaptureMode": {"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL": 1},
+    "CUstreamCaptureStatus": {"CU_STREAM_CAPTURE_STATUS_NONE": 0, "CU_STREAM_CAPTURE_STATUS_ACTIVE": 1},
+    "CUgraphNodeType": {"CU_GRAPH_NODE_TYPE_CONDITIONAL": 13},
+    "CUgraphConditionalNodeType": {"CU_GRAPH_COND_TYPE_IF": 0, "CU_GRAPH_COND_TYPE_WHILE": 1},
+    "CUlimit": {"CU_LIMIT_MALLOC_HEAP_SIZE": 2},
+}  # fmt: skip
+ENUMS = {name: IntEnum(name, values) for name, values in _ENUMS.items()}
+OK = ENUMS["CUresult"].CUDA_SUCCESS
+
+_libc = ctypes.CDLL(None)
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Refused(Exception):
+    """The driver says no."""
+
+    def __init__(self, word: str):
+        self.status = getattr(ENUMS["CUresult"], f"CUDA_ERROR_{word}")
+
+
+class Arena:
+    """Memory of one device: host memory that nobody can touch, except while the driver works."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, ARENA)
+        self._anchor = ctypes.c_char.from_buffer(self._memory)
+        self.base = ctypes.addressof(self._anchor)
+        self.live: dict[int, int] = {}
+        self._free = [(self.base, ARENA)]
+        self._open = 0
+        self._protect(mmap.PROT_NONE if hasattr(mmap, "PROT_NONE") else 0)
+
+    def _protect(self, rights: int) -> None:
+        assert _libc.mprotect(self.base, ARENA, rights) == 0
+
+    @contextmanager
+    def open(self):
+        """The driver works."""
+        self._open += 1
+        if self._open == 1:
+            self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if self._open == 0:
+                self._protect(0)
+
+    def take(self, nbytes: int) -> int:
+        size = -(-nbytes // _LINE) * _LINE
+        for k, (at, room) in enumerate(self._free):
+            if room >= size:
+                self._free[k : k + 1] = [(at + size, room - size)] if room > size else []
+                self.live[at] = nbytes
+                with self.open():
+                    ctypes.memset(at, 0xCC, nbytes)
+                return at
+        raise Refused("OUT_OF_MEMORY")
+
+    def give(self, address: int) -> None:
+        nbytes = self.live.pop(address, None)
+        if nbytes is None:
+            raise Refused("INVALID_VALUE")
+        with self.open():
+            ctypes.memset(address, 0xDD, nbytes)
+        self._free.append((address, -(-nbytes // _LINE) * _LINE))
+
+    def has(self, address: int) -> bool:
+        return self.base <= address < self.base + ARENA
+
+    def holds(self, address: int, nbytes: int) -> bool:
+        """Whether these bytes lie in one block."""
+        return any(at <= address and address + nbytes <= at + size for at, size in self.live.items())
+
+
+@dataclass
+class Graph:
+    """Nodes in order, each a piece of work; ``names`` says what they are."""
+
+    nodes: list[Callable[[], None]] = field(default_factory=list)
+    names: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Stream:
+    """Work that was given, of which ``done`` pieces are done."""
+
+    number: int
+    work: list[Callable[[], None]] = field(default_factory=list)
+    done: int = 0
+    graph: Graph | None = None  # what it is captured for
+    alive: bool = True
+
+
+@dataclass
+class Event:
+    """A point in a stream: after so many pieces of its work."""
+
+    stream: Stream | None = None
+    at: int = 0
+    timing: bool = True
+
+
+class _Struct:
+    """A record of the bindings, whose fields may be set."""
+
+    def __init__(self, **fields: Any):
+        self.__dict__.update(fields)
+
+
+class Driver:
+    """The stand-in; it stands where ``cuda.bindings.driver`` would.
+
+    Args:
+        devices: name and compute capability of each GPU.
+        version: of CUDA that the driver knows.
+    """
+
+    def __init__(self, devices=(("Stand-in", (9, 0)), ("Stand-in too", (9, 0))), version: int = 12040):
+        self.devices, self.version = devices, version
+        self.calls: list[tuple[str, tuple]] = []  # all that were made, in order
+        self.arenas = [Arena() for _ in devices]
+        self.pinned: dict[int, Any] = {}
+        self.context: list[int] = []
+        self.things: dict[int, Any] = {}  # streams, events, modules, graphs by handle
+        self._next = 0x1000
+        self.conditions: dict[int, int] = {}
+        self.texts: dict[str, str] = {}  # LLVM text by the digest of the PTX
+        self.peers: set[tuple[int, int]] = set()
+        self.limits: dict[int, int] = {}
+        self.null = Stream(0)
+        for name, kind in ENUMS.items():
+            setattr(self, name, kind)
+        self.CUgraphNodeParams = lambda: _Struct(conditional=_Struct())
+        self.CUmemPoolProps = self.CUmemAccessDesc = lambda: _Struct(location=_Struct())
+        self.CUipcEventHandle = self.CUipcMemHandle = lambda: _Struct(reserved=b"")
+        self.cuuint64_t = int
+
+    # ---- the outside
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        if not name.startswith("cu") or not callable(found) or name == "cuuint64_t":
+            return found
+
+        def call(*args: Any) -> tuple:
+            self.calls.append((name, args))
+            try:
+                result = found(*args)
+            except Refused as no:
+                return no.status, None
+            return (OK, *result) if isinstance(result, tuple) else (OK,) if result is None else (OK, result)
+
+        call.__doc__ = found.__doc__ or "dependencyData"
+        return call
+
+    def names(self) -> list[str]:
+        """The functions that were called, without those that only ask and those that change contexts."""
+        quiet = ("cuCtxPushCurrent", "cuCtxPopCurrent", "cuDeviceGet", "cuStreamIsCapturing", "cuPointerGetAttribute",
+                 "cuStreamGetCaptureInfo")  # fmt: skip
+        return [name for name, _ in self.calls if not name.startswith(quiet)]
+
+    def install(self, monkeypatch: Any) -> Driver:
+        """Take the place of the driver, until ``monkeypatch`` is undone."""
+        from treadle.runtime import cuda
+        from treadle.runtime.cuda import driver, modules
+
+        real = nvptx.compile_text
+
+        def compile_text(text: str, target: Any) -> bytes:
+            ptx = real(text, target)
+            self.texts[digest(ptx.decode())] = text
+            return ptx
+
+        monkeypatch.setattr(nvptx, "compile_text", compile_text)
+        monkeypatch.setattr(modules, "assembler", lambda: "")
+        monkeypatch.setattr(driver, "_bindings", lambda: self)
+        cuda.reset()
+        return self
+
+    # ---- inside
+
+    def _new(self, thing: Any) -> int:
+        self._next += 16
+        self.things[self._next] = thing
+        return self._next
+
+    def _current(self) -> int:
+        """The device of the current context."""
+        if not self.context:
+            raise Refused("INVALID_CONTEXT")
+        return self.context[-1] - 1
+
+    def _stream(self, handle: int) -> Stream:
+        found = self.null if handle == 0 else self.things.get(int(handle))
+        if not isinstance(found, Stream) or not found.alive:
+            raise Refused("INVALID_VALUE")
+        return found
+
+    @property
+    def _capturing(self) -> bool:
+        return any(isinstance(t, Stream) and t.graph is not None for t in self.things.values())
+
+    def _forbidden(self) -> None:
+        """What a driver does not do while this thread captures."""
+        if self._capturing:
+            raise Refused("STREAM_CAPTURE_UNSUPPORTED")
+
+    def _give(self, handle: int, name: Any, work: Callable[[], None]) -> None:
+        """Work for a stream, or a node of the graph that it is captured for."""
+        self._current()
+        stream = self._stream(handle)
+        if stream.graph is not None:
+            stream.graph.nodes.append(work)
+            stream.graph.names.append(name)
+        else:
+            stream.work.append(work)
+
+    def _run(self, stream: Stream, upto: int | None = None) -> None:
+        upto = len(stream.work) if upto is None else upto
+        while stream.done < upto:
+            stream.done += 1
+            stream.work[stream.done - 1]()
+
+    def _run_all(self) -> None:
+        for stream in [self.null, *[t for t in self.things.values() if isinstance(t, Stream)]]:
+            self._run(stream)
+
+    def _arena(self, address: int) -> Arena | None:
+        return next((a for a in self.arenas if a.has(address)), None)
+
+    def _check(self, *places: tuple[int, int]) -> None:
+        for address, nbytes in places:
+            arena = self._arena(address)
+            if arena is not None and not arena.holds(address, nbytes):
+                raise AssertionError(f"{nbytes} bytes at {address:#x} are not in an allocation")
+
+    @contextmanager
+    def _open(self):
+        for arena in self.arenas:
+            arena._open += 1
+            if arena._open == 1:
+                arena._protect(mmap.PROT_READ | mmap.PROT_WRITE)
+        try:
+            yield
+        finally:
+            for arena in self.arenas:
+                arena._open -= 1
+                if arena._open == 0:
+                    arena._protect(0)
+
+    # ---- devices and contexts
+
+    def cuInit(self, flags):
+        if not self.devices:
+            raise Refused("NO_DEVICE")
+
+    def cuDriverGetVersion(self):
+        return self.version
+
+    def cuDeviceGetCount(self):
+        return len(self.devices)
+
+    def cuDeviceGet(self, ordinal):
+        return ordinal
+
+    def cuDeviceGetName(self, length, dev):
+        return self.devices[dev][0].encode().ljust(length, b"\0")
+
+    def cuDeviceGetAttribute(self, attrib, dev):
+        major, minor = self.devices[dev][1]
+        return {16: 1, 39: 64, 75: major, 76: minor, 97: 100 << 10}.get(int(attrib), 1)
+
+    def cuDeviceGetUuid(self, dev):
+        return SimpleNamespace(bytes=bytes(range(dev, dev + 16)))
+
+    def cuDeviceGetPCIBusId(self, length, dev):
+        return f"0000:{dev:02x}:00.0".encode()
+
+    def cuDeviceTotalMem(self, dev):
+        return ARENA
+
+    def cuDevicePrimaryCtxRetain(self, dev):
+        return dev + 1
+
+    def cuCtxPushCurrent(self, ctx):
+        self.context.append(int(ctx))
+
+    def cuCtxPopCurrent(self):
+        return self.context.pop()
+
+    def cuCtxGetCurrent(self):
+        return self.context[-1] if self.context else 0
+
+    def cuCtxSynchronize(self):
+        self._current()
+        self._forbidden()
+        self._run_all()
+
+    def cuCtxSetLimit(self, limit, value):
+        self._current()
+        self.limits[int(limit)] = value
+
+    def cuCtxGetStreamPriorityRange(self):
+        self._current()
+        return 0, -5
+
+    def cuGetErrorName(self, error):
+        return error.name.encode()
+
+    def cuGetErrorString(self, error):
+        return error.name.removeprefix("CUDA_ERROR_").replace("_", " ").lower().encode()
+
+    def cuMemGetInfo(self):
+        arena = self.arenas[self._current()]
+        return ARENA - sum(arena.live.values()), ARENA
+
+    # ---- memory
+
+    def cuMemPoolCreate(self, poolProps):
+        assert poolProps.location.id == self._current()
+        return self._new(SimpleNamespace(device=poolProps.location.id, values={}, access=set()))
+
+    def cuMemPoolSetAttribute(self, pool, attr, value):
+        self.things[int(pool)].values[attr] = value
+
+    def cuMemPoolGetAttribute(self, pool, attr):
+        return sum(self.arenas[self.things[int(pool)].device].live.values())
+
+    def cuMemPoolSetAccess(self, pool, map, count):
+        for each in map:
+            (self.things[int(pool)].access.add if each.flags else self.things[int(pool)].access.discard)(
+                each.location.id
+            )
+
+    def cuMemAllocFromPoolAsync(self, bytesize, pool, hStream):
+        self._forbidden()
+        self._stream(hStream)
+        assert bytesize > 0
+        return self.arenas[self.things[int(pool)].device].take(bytesize)
+
+    def cuMemFreeAsync(self, dptr, hStream):
+        self._forbidden()
+        arena = self._arena(dptr)
+        self._give(hStream, "free", lambda: arena.give(dptr))
+
+    def cuMemAlloc(self, bytesize):
+        self._forbidden()
+        return self.arenas[self._current()].take(bytesize)
+
+    def cuMemFree(self, dptr):
+        self._forbidden()
+        self._run_all()
+        self._arena(dptr).give(dptr)
+
+    def cuMemHostAlloc(self, bytesize, Flags):
+        self._forbidden()
+        buffer = ctypes.create_string_buffer(bytesize + 64)
+        address = -(-ctypes.addressof(buffer) // 64) * 64
+        self.pinned[address] = (buffer, bytesize)
+        return address
+
+    def cuMemFreeHost(self, p):
+        self._forbidden()
+        del self.pinned[int(p)]
+
+    def _is_pageable(self, address: int) -> bool:
+        return self._arena(address) is None and not any(
+            at <= address < at + size for at, (_, size) in self.pinned.items()
+        )
+
+    def cuMemcpyAsync(self, dst, src, ByteCount, hStream):
+        stream = self._stream(hStream)
+        self._check((dst, 0), (src, 0))
+        from_host, to_host = self._is_pageable(src), self._is_pageable(dst)
+        if stream.graph is not None and (from_host or to_host):
+            raise Refused("STREAM_CAPTURE_UNSUPPORTED")
+        staged = ctypes.string_at(src, ByteCount) if from_host else None
+
+        def work() -> None:
+            self._check((dst, ByteCount), (src, ByteCount))
+            with self._open():
+                ctypes.memmove(dst, src if staged is None else staged, ByteCount)
+
+        self._give(hStream, ("copy", dst, src, ByteCount), work)
+        if to_host:
+            self._run(stream)
+
+    def cuMemcpyPeerAsync(self, dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream):
+        assert self._arena(dstDevice) is self.arenas[int(dstContext) - 1]
+        assert self._arena(srcDevice) is self.arenas[int(srcContext) - 1]
+        self.cuMemcpyAsync(dstDevice, srcDevice, ByteCount, hStream)
+
+    def _set(self, address: int, value: int, size: int, count: int, stream: int) -> None:
+        def work() -> None:
+            self._check((address, size * count))
+            with self._open():
+                ctypes.memmove(address, value.to_bytes(size, "little") * count, size * count)
+
+        self._give(stream, ("set", address, value, size * count), work)
+
+    def cuMemsetD8Async(self, dstDevice, uc, N, hStream):
+        self._set(dstDevice, uc, 1, N, hStream)
+
+    def cuMemsetD16Async(self, dstDevice, us, N, hStream):
+        self._set(dstDevice, us, 2, N, hStream)
+
+    def cuMemsetD32Async(self, dstDevice, ui, N, hStream):
+        self._set(dstDevice, ui, 4, N, hStream)
+
+    def cuPointerGetAttribute(self, attribute, ptr):
+        arena = self._arena(ptr)
+        if arena is None and self._is_pageable(ptr):
+            raise Refused("INVALID_VALUE")
+        if attribute == ENUMS["CUpointer_attribute"].CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            return int(ENUMS["CUmemorytype"].CU_MEMORYTYPE_HOST if arena is None else 2)
+        return self.arenas.index(arena)
+
+    def cuDeviceCanAccessPeer(self, dev, peerDev):
+        return int(dev != peerDev)
+
+    def cuCtxEnablePeerAccess(self, peerContext, Flags):
+        self.peers.add((self._current(), int(peerContext) - 1))
+
+    def cuCtxDisablePeerAccess(self, peerContext):
+        self.peers.discard((self._current(), int(peerContext) - 1))
+
+    def cuIpcGetMemHandle(self, dptr):
+        return _Struct(reserved=int(dptr).to_bytes(8, "little").ljust(64, b"\0"))
+
+    def cuIpcOpenMemHandle(self, handle, Flags):
+        return int.from_bytes(handle.reserved[:8], "little")
+
+    def cuIpcCloseMemHandle(self, dptr):
+        self._current()
+
+    def cuIpcGetEventHandle(self, event):
+        return _Struct(reserved=int(event).to_bytes(8, "little").ljust(64, b"\0"))
+
+    def cuIpcOpenEventHandle(self, handle):
+        return int.from_bytes(handle.reserved[:8], "little")
+
+    # ---- streams and events
+
+    def cuStreamCreateWithPriority(self, flags, priority):
+        self._current()
+        return self._new(Stream(self._next))
+
+    def cuStreamDestroy(self, hStream):
+        stream = self._stream(hStream)
+        self._run(stream)
+        stream.alive = False
+
+    def cuStreamSynchronize(self, hStream):
+        self._current()
+        stream = self._stream(hStream)
+        if stream.graph is not None:
+            raise Refused("STREAM_CAPTURE_UNSUPPORTED")
+        self._run(stream)
+
+    def cuStreamQuery(self, hStream):
+        stream = self._stream(hStream)
+        if stream.done < len(stream.work):
+            raise Refused("NOT_READY")
+
+    def cuStreamWaitEvent(self, hStream, hEvent, Flags):
+        event = self.things[int(hEvent)]
+        stream, upto = event.stream, event.at
+        if stream is not None:
+            self._give(hStream, ("wait", int(hEvent)), lambda: self._run(stream, upto))
+
+    def cuEventCreate(self, Flags):
+        self._current()
+        return self._new(Event(timing=not Flags & 2))
+
+    def cuEventDestroy(self, hEvent):
+        del self.things[int(hEvent)]
+
+    def cuEventRecord(self, hEvent, hStream):
+        stream = self._stream(hStream)
+        event = self.things[int(hEvent)]
+        event.stream, event.at = stream, len(stream.work)
+
+    def cuEventSynchronize(self, hEvent):
+        event = self.things[int(hEvent)]
+        if event.stream is not None:
+            self._run(event.stream, event.at)
+
+    def cuEventQuery(self, hEvent):
+        event = self.things[int(hEvent)]
+        if event.stream is not None and event.stream.done < event.at:
+            raise Refused("NOT_READY")
+
+    def cuEventElapsedTime(self, hStart, hEnd):
+        first, last = self.things[int(hStart)], self.things[int(hEnd)]
+        if not (first.timing and last.timing):
+            raise Refused("INVALID_VALUE")
+        self.cuEventQuery(hEnd)
+        return 0.5 * (last.at - first.at)
+
+    # ---- code
+
+    def cuLinkCreate(self, numOptions, options, optionValues):
+        self._current()
+        return self._new(SimpleNamespace(image=b""))
+
+    def cuLinkAddData(self, state, typename, data, size, name, numOptions, options, optionValues):
+        assert size == len(data) and data.endswith(b"\0")
+        if digest(data[:-1].decode()) not in self.texts:
+            raise Refused("INVALID_IMAGE")
+        self.things[int(state)].image = b"CUBIN" + data[:-1]
+
+    def cuLinkComplete(self, state):
+        image = self.things[int(state)].image
+        self.things[int(state)].kept = kept = ctypes.create_string_buffer(image, len(image))
+        return ctypes.addressof(kept), len(image)
+
+    def cuLinkDestroy(self, state):
+        del self.things[int(state)]
+
+    def cuModuleLoadData(self, image):
+        self._current()
+        self._forbidden()
+        text = self.texts.get(digest(bytes(image).removeprefix(b"CUBIN").decode()))
+        if text is None:
+            raise Refused("INVALID_IMAGE")
+        return self._new(_entries(text))
+
+    def cuModuleUnload(self, hmod):
+        del self.things[int(hmod)]
+
+    def cuModuleGetFunction(self, hmod, name):
+        found = self.things[int(hmod)].get(name.decode())
+        if found is None:
+            raise Refused("NOT_FOUND")
+        return self._new(found)
+
+    def cuFuncSetAttribute(self, hfunc, attrib, value):
+        self._current()
+
+    def cuFuncGetAttribute(self, attrib, hfunc):
+        return 32 + int(attrib)
+
+    def cuLaunchKernel(self, f, gx, gy, gz, bx, by, bz, sharedMemBytes, hStream, kernelParams, extra):
+        entry: Entry = self.things[int(f)]
+        assert 0 < bx <= 1024 and gx > 0 and (gy, gz, by, bz) == (1, 1, 1, 1)
+        values = entry.read(int(kernelParams))  # a driver copies parameters at once
+
+        def work() -> None:
+            with self._open():
+                entry.run(self, gx, bx, values)
+
+        self._give(hStream, ("kernel", entry.name, gx, bx), work)
+
+    # ---- graphs
+
+    def cuStreamIsCapturing(self, hStream):
+        return ENUMS["CUstreamCaptureStatus"](int(self._stream(hStream).graph is not None))
+
+    def cuStreamBeginCapture(self, hStream, mode):
+        self._stream(hStream).graph = Graph()
+
+    def cuStreamBeginCaptureToGraph(self, hStream, hGraph, dependencies, dependencyData, numDependencies, mode):
+        self._stream(hStream).graph = self.things[int(hGraph)]
+
+    def cuStreamEndCapture(self, hStream):
+        stream = self._stream(hStream)
+        graph, stream.graph = stream.graph, None
+        return next((h for h, t in self.things.items() if t is graph), None) or self._new(graph)
+
+    def cuStreamGetCaptureInfo(self, hStream):
+        graph = self._stream(hStream).graph
+        handle = next((h for h, t in self.things.items() if t is graph), None) or self._new(graph)
+        return ENUMS["CUstreamCaptureStatus"](1), 1, handle, [len(graph.nodes)] if graph.nodes else [], None, 1
+
+    def cuGraphConditionalHandleCreate(self, hGraph, ctx, defaultLaunchValue, flags):
+        handle = self._new("condition")
+        self.conditions[handle] = defaultLaunchValue
+        return handle
+
+    def cuGraphAddNode(self, hGraph, dependencies, dependencyData, numDependencies, nodeParams):
+        "dependencyData"
+        assert len(dependencies) == numDependencies
+        graph, what = self.things[int(hGraph)], nodeParams.conditional
+        body = Graph()
+        what.phGraph_out = [self._new(body)]
+        handle, loop = int(what.handle), what.type == ENUMS["CUgraphConditionalNodeType"].CU_GRAPH_COND_TYPE_WHILE
+
+        def work() -> None:
+            rounds = 0
+            while self.conditions[handle] and rounds < (10_000 if loop else 1):
+                rounds += 1
+                for node in body.nodes:
+                    node()
+
+        graph.nodes.append(work)
+        graph.names.append(("while" if loop else "if", body))
+        return len(graph.nodes)
+
+    def cuStreamUpdateCaptureDependencies(self, hStream, dependencies, dependencyData, numDependencies, flags):
+        assert dependencies == [len(self._stream(hStream).graph.nodes)] and flags == 1
+
+    def cuGraphInstantiate(self, hGraph, flags):
+        return self._new(Graph([*self.things[int(hGraph)].nodes], [*self.things[int(hGraph)].names]))
+
+    def cuGraphDestroy(self, hGraph):
+        del self.things[int(hGraph)]
+
+    def cuGraphExecDestroy(self, hGraphExec):
+        del self.things[int(hGraphExec)]
+
+    def cuGraphLaunch(self, hGraphExec, hStream):
+        graph = self.things[int(hGraphExec)]
+
+        def work() -> None:
+            for node in graph.nodes:
+                node()
+
+        self._give(hStream, ("graph", graph), work)
+
+    def cuProfilerStart(self):
+        self._current()
+
+    def cuProfilerStop(self):
+        self._current()
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+_SIZES = {"i64": 8, "i32": 4, "ptr": 8}
+_drivers: list[Driver] = []  # the one at work
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
+def _set_condition(handle: int, value: int) -> None:
+    _drivers[-1].conditions[handle] = value
+
+
+class Entry:
+    """An entry of a module, and the bytes of each of its parameters."""
+
+    def __init__(self, module: Module, name: str, sizes: list[int]):
+        self.module, self.name, self.sizes = module, name, sizes
+
+    def read(self, params: int) -> list[Any]:
+        """Copies of the parameters that an array of pointers leads to."""
+        places = (ctypes.c_uint64 * len(self.sizes)).from_address(params)
+        return [
+            ctypes.create_string_buffer(ctypes.string_at(at, n), n) for at, n in zip(places, self.sizes, strict=True)
+        ]
+
+    def run(self, driver: Driver, blocks: int, threads: int, values: list[Any]) -> None:
+        _drivers[:] = [driver]
+        places = (ctypes.c_uint64 * len(values))(*map(ctypes.addressof, values))
+        self.module.run(self.name, ctypes.addressof(places), blocks, threads)
+
+
+@cache
+def _entries(text: str) -> dict[str, Entry]:
+    """The entries of a module, compiled for this processor."""
+    heads = [line for line in text.splitlines() if line.startswith("define ptx_kernel")]
+    found = [re.match(r"define ptx_kernel void @([\w.$]+)\((.*)\)", line).groups() for line in heads]
+    at = ctypes.cast(_set_condition, ctypes.c_void_p).value
+    text = text.replace("declare void @cudaGraphSetConditional(i64, i32)", "")
+    module = Module(text.replace("@cudaGraphSetConditional(", f"inttoptr (i64 {at} to ptr)("))
+    return {name: Entry(module, name, _parameter_sizes(params)) for name, params in found}
+
+
+def _parameter_sizes(text: str) -> list[int]:
+    found = re.findall(r"(?:ptr byval\(\[(\d+) x i8\]\)|(i64|i32|ptr))[^,]*", text)
+    return [int(nbytes) if nbytes else _SIZES[kind] for nbytes, kind in found]

@@ -1,0 +1,174 @@
+"""The order of the runtime's calls of the driver, and that nothing goes before the work that uses it."""
+
+import ctypes
+import gc
+import struct
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.types.records import LAUNCH
+
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), s: float):
+    i = wp.tid()
+    x[i] = s * x[i]
+
+
+def first(driver, name: str) -> tuple:
+    """The arguments of the first call of a function."""
+    return next(args for called, args in driver.calls if called == name)
+
+
+def test_an_array_from_the_host(gpu, driver):
+    a = wp.array(np.arange(4, dtype=np.float32))
+    assert driver.names() == [
+        "cuDevicePrimaryCtxRetain", "cuMemPoolCreate", "cuMemPoolSetAttribute", "cuCtxGetStreamPriorityRange",
+        "cuStreamCreateWithPriority", "cuMemAllocFromPoolAsync", "cuMemcpyAsync",
+    ]  # fmt: skip
+    assert first(driver, "cuMemcpyAsync")[0] == a.ptr and first(driver, "cuMemcpyAsync")[2] == 16
+    driver.calls.clear()
+    assert a.list() == [0.0, 1.0, 2.0, 3.0]
+    assert driver.names() == ["cuMemcpyAsync", "cuStreamSynchronize"]
+    driver.calls.clear()
+    del a
+    gc.collect()
+    assert driver.names() == ["cuMemFreeAsync"]
+
+
+def test_each_call_is_made_in_the_devices_context(gpu, driver):
+    a = wp.zeros(3, dtype=float)
+    wp.launch(scale, dim=3, inputs=[a, 2.0])
+    wp.synchronize()
+    depth, needs = 0, 0
+    for name, args in driver.calls:
+        depth += (name == "cuCtxPushCurrent") - (name == "cuCtxPopCurrent")
+        if name == "cuCtxPushCurrent":
+            assert args == (1,)
+        if name in ("cuMemAllocFromPoolAsync", "cuMemsetD8Async", "cuLaunchKernel", "cuModuleLoadData"):
+            assert depth > 0, name
+            needs += 1
+    assert depth == 0 and needs >= 4
+
+
+def test_what_a_launch_gives_to_the_driver(gpu, driver, monkeypatch):
+    seen = []
+    a = wp.zeros(700, dtype=float)
+    monkeypatch.setattr(type(driver), "cuLaunchKernel", watching(type(driver).cuLaunchKernel, seen))
+    wp.launch(scale, dim=(7, 100), inputs=[a, 2.5])
+    function, grid, block, shared, stream, args, record = seen[0]
+    assert grid == (1, 1, 1) and block == (256, 1, 1) and shared == 0 and stream == wp.get_stream().cuda_stream
+    data, grad, extent, stride = struct.unpack_from("<QQqq", args)
+    assert (data, grad, extent, stride) == (a.ptr, 0, 700, 4) and struct.unpack_from("<f", args, 40) == (2.5,)
+    fields = dict(zip(LAUNCH.at, struct.unpack(f"<{len(LAUNCH.at)}q", record), strict=True))
+    assert (fields.pop("size"), fields.pop("dim0"), fields.pop("dim1")) == (700, 7, 100)
+    assert (fields.pop("dim2"), fields.pop("dim3")) == (1, 1) and not any(fields.values())
+
+
+def watching(real, seen):
+    """Notes what the parameters of launches hold when the driver is given them."""
+
+    def call(self, function, gx, gy, gz, bx, by, bz, shared, stream, params, extra):
+        args, record = (ctypes.c_uint64 * 2).from_address(params)
+        seen.append((function, (gx, gy, gz), (bx, by, bz), shared, stream, ctypes.string_at(args, 48),
+                     ctypes.string_at(record, LAUNCH.size)))  # fmt: skip
+        return real(self, function, gx, gy, gz, bx, by, bz, shared, stream, params, extra)
+
+    return call
+
+
+def test_code_is_linked_once_kept_and_unloaded(gpu, driver):
+    @wp.kernel(module="unique")
+    def add(x: wp.array(dtype=float)):
+        x[wp.tid()] += 1.0
+
+    a = wp.zeros(3, dtype=float)
+    driver.calls.clear()
+    for _ in range(2):
+        wp.launch(add, dim=3, inputs=[a])
+    code = [n for n in driver.names() if n.startswith(("cuLink", "cuModule", "cuLaunch"))]
+    link = ["cuLinkCreate", "cuLinkAddData", "cuLinkComplete", "cuModuleLoadData", "cuLinkDestroy"]
+    assert sorted(code[:5]) == sorted(link) and code[5:] == ["cuModuleGetFunction", "cuLaunchKernel", "cuLaunchKernel"]
+    b = wp.zeros(3, dtype=float, device="cuda:1")  # the other GPU finds the code in the cache
+    driver.calls.clear()
+    wp.launch(add, dim=3, inputs=[b], device="cuda:1")
+    assert [n for n in driver.names() if n.startswith(("cuLink", "cuModule"))] == [
+        "cuModuleLoadData",
+        "cuModuleGetFunction",
+    ]
+    driver.calls.clear()
+    add.forget()
+    gc.collect()
+    assert driver.names().count("cuModuleUnload") == 2
+    assert a.list() == [2.0] * 3 and b.list() == [1.0] * 3
+
+
+def test_memory_outlives_work_on_other_streams(gpu, driver):
+    """An array goes while its launch still waits in a stream: nobody may get its memory before."""
+    stream, out = wp.Stream(gpu), wp.zeros(1000, dtype=float)
+    source = wp.full(1000, 3.0, dtype=float)
+    stream.wait_stream(wp.get_stream())
+    wp.copy(out, source, stream=stream)
+    del source
+    gc.collect()
+    again = wp.full(1000, 7.0, dtype=float)
+    assert not stream.is_complete and again.numpy()[0] == 7.0
+    wp.synchronize_stream(stream)
+    assert out.list() == [3.0] * 1000
+
+
+def test_streams_and_events(gpu, driver):
+    stream, begin, end = wp.Stream(gpu, priority=-99), *(wp.Event(gpu, enable_timing=True) for _ in range(2))
+    assert stream.priority == -5 and first(driver, "cuStreamCreateWithPriority") == (1, -5)
+    a = wp.full(3, 1.0, dtype=float)
+    driver.calls.clear()
+    with wp.ScopedStream(stream):
+        assert driver.names() == ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"]  # it waits for the one before
+        wp.record_event(begin)
+        wp.launch(scale, dim=3, inputs=[a, 3.0])
+        wp.record_event(end)
+    assert wp.get_stream() is not stream and not stream.is_complete and not end.is_complete
+    wp.wait_event(end)
+    assert a.list() == [3.0] * 3 and end.is_complete
+    assert wp.get_event_elapsed_time(begin, end) == 0.5
+    wp.synchronize_event(end)
+    with pytest.raises(wp.DeviceError, match="an event of cuda:1 cannot be recorded on a stream of cuda:0"):
+        stream.record_event(wp.Event("cuda:1"))
+    driver.calls.clear()
+    del stream
+    gc.collect()
+    assert driver.names() == ["cuStreamDestroy"]
+
+
+def test_a_graph_is_captured_from_nothing_but_work(gpu, driver):
+    a = wp.zeros(3, dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.launch(scale, dim=3, inputs=[a, 2.0])
+        a.fill_(1.0)
+        b = wp.clone(a)
+    driver.calls.clear()
+    wp.capture_launch(capture.graph)
+    names = driver.names()
+    between = names[names.index("cuStreamBeginCapture") + 1 : names.index("cuStreamEndCapture")]
+    assert between == ["cuLaunchKernel", "cuMemsetD32Async", "cuMemcpyAsync"]
+    after = ["cuGraphInstantiate", "cuGraphDestroy", "cuStreamDestroy", "cuGraphLaunch"]
+    assert sorted(names[names.index("cuStreamEndCapture") + 1 :]) == sorted(after) and names[-1] == "cuGraphLaunch"
+    assert b.list() == [1.0] * 3
+    driver.calls.clear()
+    del capture, b
+    gc.collect()
+    assert set(driver.names()) >= {"cuGraphExecDestroy", "cuMemFreeAsync"}
+
+
+def test_between_gpus(driver):
+    a = wp.array(np.arange(6, dtype=np.float32), device="cuda:0")
+    b = wp.zeros(6, dtype=float, device="cuda:1")
+    driver.calls.clear()
+    wp.copy(b, a)
+    assert "cuMemcpyPeerAsync" in driver.names() and driver.names().count("cuStreamWaitEvent") == 2
+    assert b.list() == a.list()
+    wp.copy(b[::2], a[:3])  # neither reaches the other's memory: by way of the host
+    assert b.list() == [0.0, 1.0, 1.0, 3.0, 2.0, 5.0]
+    assert a.to("cuda:1").list() == a.list() and wp.clone(b, device="cpu").list() == b.list()
