@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +30,7 @@ from ..types.layout import has_tangent
 from ..types.records import MAX_THREADS
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
+from .told import axes, own_index, own_places, places, places_of
 
 if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
     from ..ir.node import Func
@@ -477,17 +477,6 @@ def _in_processes(overloads: list[Overload], processes: int) -> list[TreadleErro
     return errors
 
 
-def places_of(func: Func, roots: Iterable[str]) -> list[list[int | str]]:
-    """Where the arrays called ``roots`` stand among the parameters: number of the parameter, then of fields; "grad"
-    behind them where the gradient is meant."""
-    from ..ir.effects import data_of, leaf_paths
-    from ..types.layout import leaves
-
-    paths = leaf_paths(func)
-    where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
-    return [[*where[paths.index(data_of(root))], *(["grad"] if root != data_of(root) else [])] for root in roots]
-
-
 def _of_tiles(func: Func) -> Any:
     """An op that makes a tile, which several threads of a block would have to share; None where there is none."""
     from ..ir.walk import callees, ops_of
@@ -495,52 +484,6 @@ def _of_tiles(func: Func) -> Any:
 
     ops = [op for f in (func, *callees(func)) for op in ops_of(f.body)]
     return next((op for op in ops if any([isinstance(r.type, Tile) for r in op.results])), None)
-
-
-def axes(func: Func) -> list[int]:
-    """The dimensions of the grid in which the kernel asks for the thread's index."""
-    from ..ir.walk import callees, ops_of
-
-    asked = {op.attrs["axis"] for f in (func, *callees(func)) for op in ops_of(f.body) if op.name == "tid"}
-    return sorted(asked)
-
-
-def own_index(func: Func, effects: Any) -> list[dict[str, Any]]:
-    """The accesses that a launch checks once, as the runtime reads them."""
-    found = []
-    where = places_of(func, [root for root, *_ in effects.unconditional])
-    for (root, axis, kind, n), span, path in zip(effects.unconditional, effects.spans, where, strict=True):
-        place = {"path": path, "axis": axis, "array": root, "file": span.file, "line": span.line,
-                 "column": span.column, "end_column": span.end_column}
-        rank = func.facts.get("ndim", 0)
-        found.append({**place, "grid": n if rank > 1 else -1} if kind == "tid" else {**place, "index": n})
-    return found
-
-
-def own_places(func: Func, effects: Any) -> list[list[Any]] | None:
-    """Of each array that a kernel touches, or of its gradient: where it stands, on which of its dimensions the axes of
-    the grid stand, or None where threads meet in it, and whether it is written. No list where more than that matters:
-    memory that no parameter leads to, an order of threads, output."""
-    from ..ir.effects import UNKNOWN
-
-    touched = {root: touch for root, touch in effects.roots.items() if not touch.private}
-    if UNKNOWN in touched or effects.order != "free" or effects.prints or not effects.bounded:
-        return None
-    if any(touch.foreign for touch in touched.values()):
-        return None
-    found = []
-    for path, touch in zip(places_of(func, touched), touched.values(), strict=True):
-        place = [*next(iter(touch.places))] if touch.own else None
-        found.append([path, place, touch.written or bool(touch.accumulated)])
-    return found
-
-
-def places(func: Func) -> str:
-    """The places of all operations, which faults are reported at; part of the key, since the text leaves them out."""
-    from ..ir.walk import callees, ops_of
-
-    spans = {(op.span.file, op.span.line, op.span.column) for f in (*callees(func), func) for op in ops_of(f.body)}
-    return repr(sorted(spans))
 
 
 @cache
