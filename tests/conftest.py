@@ -21,13 +21,24 @@ _REJECTED: list[object] = []  # worker processes of the tests with a kernel that
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
+    parser.addoption("--on", default="", help="the current device of tests that name none, as cuda:0")
+    parser.addoption("--emulate-gpu", action="store_true", help="let cuda:0 be a stand-in on this processor")
     parser.addoption("--objects", default="", help="also make objects for other systems: all, or names in targets.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from . import ptx_guard
+    if config.getoption("--emulate-gpu"):
+        from .gpu import emulated
 
-    ptx_guard.install()
+        emulated.install()
+    else:
+        from . import ptx_guard
+
+        ptx_guard.install()
+    if config.getoption("--on"):
+        import treadle
+
+        treadle.set_device(config.getoption("--on"))
     wanted = config.getoption("--objects")
     if wanted:
         from . import targets

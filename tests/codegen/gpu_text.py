@@ -102,6 +102,14 @@ done:
 """
 
 
+def _sizes(text: str, name: str) -> list[int]:
+    """Bytes of each parameter of an entry."""
+    head = re.search(rf"define ptx_kernel void @{re.escape(name)}\((.*)\)", text)[1]
+    wide = {"i32": 4, "i64": 8, "ptr": 8}
+    parts = re.split(r",(?![^(\[]*[)\]])", head)
+    return [int(m[1]) if (m := re.search(r"byval\(\[(\d+)", one)) else wide[one.split()[0]] for one in parts]
+
+
 class Module:
     """Entries of a text for a GPU, compiled for this processor."""
 
@@ -110,6 +118,7 @@ class Module:
 
         loader = engine()
         changed, self.together = for_host(text)
+        self.sizes = {name: _sizes(text, name) for name in self.together}
         module = llvm.parse_assembly(changed)
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
