@@ -34,8 +34,8 @@ _LINE = 256
 
 _ENUMS = {
     "CUresult": {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_OUT_OF_MEMORY": 2,
-                 "CUDA_ERROR_NO_DEVICE": 100, "CUDA_ERROR_INVALID_CONTEXT": 201, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED": 704,
-                 "CUDA_ERROR_INVALID_IMAGE": 200, "CUDA_ERROR_NOT_READY": 600, "CUDA_ERROR_NOT_FOUND": 500,
+                 "CUDA_ERROR_NO_DEVICE": 100, "CUDA_ERROR_INVALID_CONTEXT": 201, "CUDA_ERROR_INVALID_IMAGE": 200,
+                 "CUDA_ERROR_NOT_READY": 600, "CUDA_ERROR_NOT_FOUND": 500,
                  "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": 900},
     "CUdevice_attribute": {f"CU_DEVICE_ATTRIBUTE_{name}": n for name, n in {
         "MULTIPROCESSOR_COUNT": 16, "MAX_THREADS_PER_MULTIPROCESSOR": 39, "UNIFIED_ADDRESSING": 41,
@@ -190,7 +190,8 @@ class Driver:
         self.CUgraphNodeParams = lambda: _Struct(conditional=_Struct())
         self.CUmemPoolProps = self.CUmemAccessDesc = lambda: _Struct(location=_Struct())
         self.CUipcEventHandle = self.CUipcMemHandle = lambda: _Struct(reserved=b"")
-        self.cuuint64_t = int
+        self.cuuint64_t = self.CUgraphNode = int
+        self.bindings: Any = None  # the real ones, where calls are tried on them too
 
     # ---- the outside
 
@@ -201,6 +202,8 @@ class Driver:
 
         def call(*args: Any) -> tuple:
             self.calls.append((name, args))
+            if self.bindings is not None:
+                self._try(name, args)
             try:
                 result = found(*args)
             except Refused as no:
@@ -233,6 +236,26 @@ class Driver:
         monkeypatch.setattr(driver, "_bindings", lambda: self)
         cuda.reset()
         return self
+
+    def beside(self, bindings: Any) -> Driver:
+        """Try each call on the real bindings first, which must take its arguments; there must be no library behind
+        them, so that they end with the error that says so."""
+        self.bindings = bindings
+        for name, kind in ENUMS.items():
+            real = getattr(bindings, name)
+            assert all(int(getattr(real, member.name)) == member for member in kind), name
+            setattr(self, name, real)
+        for name in ("CUgraphNodeParams", "CUmemPoolProps", "CUmemAccessDesc", "CUgraphNode", "cuuint64_t"):
+            setattr(self, name, getattr(bindings, name))
+        return self
+
+    def _try(self, name: str, args: tuple) -> None:
+        try:
+            getattr(self.bindings, name)(*args)
+        except RuntimeError as error:
+            assert type(error).__name__ == "DynamicLibNotFoundError", (name, error)
+        else:
+            raise AssertionError(f"{name} found a library")
 
     # ---- inside
 
@@ -384,10 +407,9 @@ class Driver:
         return sum(self.arenas[self.things[int(pool)].device].live.values())
 
     def cuMemPoolSetAccess(self, pool, map, count):
+        access = self.things[int(pool)].access
         for each in map:
-            (self.things[int(pool)].access.add if each.flags else self.things[int(pool)].access.discard)(
-                each.location.id
-            )
+            (access.add if each.flags else access.discard)(each.location.id)
 
     def cuMemAllocFromPoolAsync(self, bytesize, pool, hStream):
         self._forbidden()
@@ -627,7 +649,7 @@ class Driver:
     def cuStreamGetCaptureInfo(self, hStream):
         graph = self._stream(hStream).graph
         handle = next((h for h, t in self.things.items() if t is graph), None) or self._new(graph)
-        return ENUMS["CUstreamCaptureStatus"](1), 1, handle, [len(graph.nodes)] if graph.nodes else [], None, 1
+        return ENUMS["CUstreamCaptureStatus"](1), 1, handle, self._last(graph), None, 1
 
     def cuGraphConditionalHandleCreate(self, hGraph, ctx, defaultLaunchValue, flags):
         handle = self._new("condition")
@@ -639,7 +661,11 @@ class Driver:
         assert len(dependencies) == numDependencies
         graph, what = self.things[int(hGraph)], nodeParams.conditional
         body = Graph()
-        what.phGraph_out = [self._new(body)]
+        if self.bindings is None:
+            what.phGraph_out = [self._new(body)]
+        else:  # a pointer, behind handle, type and size, to an array of the driver's
+            self._bodies = (ctypes.c_uint64 * 1)(self._new(body))
+            ctypes.c_uint64.from_address(what.getPtr() + 16).value = ctypes.addressof(self._bodies)
         handle, loop = int(what.handle), what.type == ENUMS["CUgraphConditionalNodeType"].CU_GRAPH_COND_TYPE_WHILE
 
         def work() -> None:
@@ -651,10 +677,14 @@ class Driver:
 
         graph.nodes.append(work)
         graph.names.append(("while" if loop else "if", body))
-        return len(graph.nodes)
+        return self._last(graph)[0]
+
+    def _last(self, graph: Graph) -> list[Any]:
+        """The node that comes last, as a number."""
+        return [self.CUgraphNode(len(graph.nodes))] if graph.nodes else []
 
     def cuStreamUpdateCaptureDependencies(self, hStream, dependencies, dependencyData, numDependencies, flags):
-        assert dependencies == [len(self._stream(hStream).graph.nodes)] and flags == 1
+        assert [*map(int, dependencies)] == [len(self._stream(hStream).graph.nodes)] and flags == 1
 
     def cuGraphInstantiate(self, hGraph, flags):
         return self._new(Graph([*self.things[int(hGraph)].nodes], [*self.things[int(hGraph)].names]))
@@ -701,9 +731,8 @@ class Entry:
     def read(self, params: int) -> list[Any]:
         """Copies of the parameters that an array of pointers leads to."""
         places = (ctypes.c_uint64 * len(self.sizes)).from_address(params)
-        return [
-            ctypes.create_string_buffer(ctypes.string_at(at, n), n) for at, n in zip(places, self.sizes, strict=True)
-        ]
+        copies = [ctypes.string_at(at, n) for at, n in zip(places, self.sizes, strict=True)]
+        return [ctypes.create_string_buffer(content, len(content)) for content in copies]
 
     def run(self, driver: Driver, blocks: int, threads: int, values: list[Any]) -> None:
         _drivers[:] = [driver]
