@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..base.digest import digest
-from ..base.errors import CaptureError, KernelGradientError, KernelValueError
+from ..base.errors import CaptureError, KernelGradientError, KernelValueError, LaunchTypeError
 from ..base.logs import log_warning
 from ..lang.contents import copied
 from ..lang.graph import ScopedCapture
@@ -35,8 +35,9 @@ _Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(cty
 class Body:
     """A function on arrays of some shapes, with some known values: what the primitives ask of a call."""
 
-    def __init__(self, owner: JaxCallable, slots: tuple[Slot, ...], batches: bool):
-        self.owner, self.slots, self.batches, self.effect = owner, slots, batches, owner.has_side_effect
+    def __init__(self, owner: JaxCallable, slots: tuple[Slot, ...], vmap_method: str | None):
+        self.owner, self.slots, self.effect = owner, slots, owner.has_side_effect
+        self.vmap_method, self.batches = vmap_method, vmap_method is not None
         self.key = owner.__name__
         self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT)])
         self.results = tuple([s for s in slots if s.role in (INOUT, OUTPUT)])
@@ -52,6 +53,16 @@ class Body:
         """Drop the graphs."""
         for task in self._tasks.values():
             task.forget()
+
+    def longer(self, times: int) -> Body | None:
+        """The same work with the first axis of all arrays ``times`` as long, where that is how it is batched."""
+        if self.vmap_method != "merge":
+            return None
+        for slot in self.slots:
+            if slot.role != STATIC and not (isinstance(slot.type, View) and slot.shape):
+                raise LaunchTypeError(f"argument {slot.name!r} of function {self.key} has no first axis to batch over")
+        slots = [s if s.role == STATIC else s._replace(shape=(times * s.shape[0], *s.shape[1:])) for s in self.slots]
+        return self.owner.body((*slots,), self.vmap_method)
 
     def _task(self, key: Any, make: Callable[[], Task]) -> Task:
         found = self._tasks.get(key)
@@ -112,7 +123,7 @@ class Body:
                 own, rest = given[: len(arrays)], given[len(arrays) :]
                 for k, grad in zip(places, rest, strict=True):
                     own[k].grad = grad
-                with Tape() as tape:
+                with Tape(self.owner.checkpoint) as tape:
                     self._run(own)
                 tape.backward()
 

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..base.errors import LaunchError, LaunchTypeError
+from ..lang.checkpoint import recorder_for
 from ..runtime.elements import Element
 from .extras import jax
 from .jax_arguments import bind, outputs, packed_value
@@ -18,6 +19,7 @@ from .jax_primitives import primitives, varying_alike
 from .signature import Signature, declared_of, frozen_dims, output_shape
 
 GRAPH_CACHE_MAX = 32
+MERGE = "merge"
 
 
 class JaxCallableGraphMode(IntEnum):
@@ -43,6 +45,7 @@ def jax_callable(
     graph_cache_max: int | None = GRAPH_CACHE_MAX,
     module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE,
     has_side_effect: bool = False,
+    checkpoint: int | str = "all",
 ) -> JaxCallable:
     """A function of JAX's arrays that does what ``func`` does with arrays: launches, copies, fills, tapes.
 
@@ -55,7 +58,9 @@ def jax_callable(
             arrays must be known while JAX traces.
         num_outputs: how many results there are: the arguments in ``in_out_argnames``, and the last ones.
         graph_mode: see :class:`JaxCallableGraphMode`.
-        vmap_method: how ``jax.vmap`` batches: None forbids it; all others repeat the work for each element.
+        vmap_method: how ``jax.vmap`` batches: None forbids it; "merge" (beyond Warp) makes the first axis of all arrays
+            longer, for functions whose work at one index of it touches nothing of the others; all others repeat the
+            work for each element.
         output_dims: shapes of results that are only written, one for all or by name; that of the first array if left
             out. What ``func`` does not write is 0.
         in_out_argnames: arguments that are operands and results.
@@ -63,6 +68,7 @@ def jax_callable(
         graph_cache_max: how many graphs are kept; None keeps all. Others are captured again when they are called.
         module_preload_mode: accepted for compatibility.
         has_side_effect: keep calls whose results are not used.
+        checkpoint: what the tape of reverse mode keeps, as of :class:`Tape` (beyond Warp).
 
     Returns: a function of the inputs, with the keywords ``output_dims`` and ``vmap_method``; it gives a tuple.
 
@@ -84,16 +90,17 @@ def jax_callable(
     """
     if not callable(func):
         raise LaunchTypeError(f"wp.jax_callable takes a function, not {type(func).__name__}")
-    if vmap_method not in VMAP_METHODS:
-        raise ValueError(f"vmap_method is one of {', '.join(map(repr, VMAP_METHODS))}, not {vmap_method!r}")
+    if vmap_method not in (*VMAP_METHODS, MERGE):
+        raise ValueError(f"vmap_method is one of {', '.join(map(repr, (*VMAP_METHODS, MERGE)))}, not {vmap_method!r}")
+    recorder_for(checkpoint)  # raises where there is no such schedule
     in_out, mode = tuple(in_out_argnames or ()), JaxCallableGraphMode(graph_mode)
     stages = tuple(stage_in_argnames or ()), tuple(stage_out_argnames or ())
     key = (num_outputs, mode, vmap_method, frozen_dims(output_dims), in_out, stages, graph_cache_max,
-           bool(has_side_effect))  # fmt: skip
+           bool(has_side_effect), checkpoint)  # fmt: skip
     made = _callables.setdefault(func, {})
     if key not in made:
         made[key] = JaxCallable(func, num_outputs, mode, vmap_method, output_dims, in_out, stages, graph_cache_max,
-                                has_side_effect)  # fmt: skip
+                                has_side_effect, checkpoint)  # fmt: skip
     return made[key]
 
 
@@ -112,8 +119,9 @@ class JaxCallable:
 
     def __init__(self, func: Any, num_outputs: int, mode: JaxCallableGraphMode, vmap_method: str | None,
                  output_dims: Any, in_out: tuple[str, ...], stages: tuple[tuple[str, ...], tuple[str, ...]],
-                 graph_cache_max: int | None, has_side_effect: bool):  # fmt: skip
+                 graph_cache_max: int | None, has_side_effect: bool, checkpoint: int | str):  # fmt: skip
         jax()
+        self.checkpoint = checkpoint
         self.func, self.graph_mode, self.vmap_method, self.output_dims = func, mode, vmap_method, output_dims
         self.graph_cache_max, self.has_side_effect, self.num_outputs = graph_cache_max, has_side_effect, num_outputs
         self.__name__ = getattr(func, "__name__", type(func).__name__)
@@ -168,14 +176,14 @@ class JaxCallable:
             return first.shape[: first.type.ndim] if shape is None else shape  # type: ignore[union-attr]
 
         slots = (*[slot for slot, _ in bound], *outputs(self.signature, bound, shape_of))
-        call = self._body(slots, (vmap_method or self.vmap_method) is not None)
+        call = self.body(slots, vmap_method or self.vmap_method)
         operands = [jax().numpy.asarray(x) for _, x in bound if x is not None]
         return tuple(primitives().launch.bind(*varying_alike(operands), call=call, batch=()))
 
-    def _body(self, slots: tuple[Slot, ...], batches: bool) -> Body:
+    def body(self, slots: tuple[Slot, ...], vmap_method: str | None) -> Body:
         """What the call is; like ones are one object, which JAX compares by identity."""
-        key = (*[(s.type, s.role, s.shape, s.dtype, packed_value(s)) for s in slots], batches)
+        key = (*[(s.type, s.role, s.shape, s.dtype, packed_value(s)) for s in slots], vmap_method)
         found = self._bodies.get(key)
         if found is None:
-            found = self._bodies[key] = Body(self, slots, batches)
+            found = self._bodies[key] = Body(self, slots, vmap_method)
         return found

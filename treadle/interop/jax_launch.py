@@ -73,6 +73,9 @@ class Call:
     def __repr__(self) -> str:
         return self.kernel.key
 
+    def longer(self, times: int) -> None:
+        """None: a batch repeats the launch."""
+
     # What is known of the kernel ----------------------------------------------------------------------------------
 
     @cached_property

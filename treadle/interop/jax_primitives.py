@@ -202,6 +202,11 @@ def _batcher(p: Any, fixed: Callable[..., list[int]]) -> Callable[..., Any]:
         if not params["call"].batches:
             raise NotImplementedError(f"vmap over kernel {params['call'].key}, whose vmap_method is None")
         size = next(x.shape[axis] for x, axis in zip(operands, axes) if axis is not None)
+        longer = params["call"].longer(size)
+        if longer is not None:
+            made = p.bind(*[_joined(x, axis, size) for x, axis in zip(operands, axes)], batch=batch,
+                          **{**params, "call": longer})  # fmt: skip
+            return [x.reshape((size, x.shape[0] // size, *x.shape[1:])) for x in made], [0] * len(made)
         all_of = {*fixed(**params)}
         moved, flags = [], []
         for k, (x, axis) in enumerate(zip(operands, axes)):
@@ -213,6 +218,13 @@ def _batcher(p: Any, fixed: Callable[..., list[int]]) -> Callable[..., Any]:
         return made, [0] * len(made)
 
     return rule
+
+
+def _joined(x: Any, axis: int | None, size: int) -> Any:
+    """An operand with its batch as part of its first axis."""
+    numpy = jax().numpy
+    x = numpy.broadcast_to(x, (size, *x.shape)) if axis is None else numpy.moveaxis(x, axis, 0)
+    return x.reshape((size * x.shape[1], *x.shape[2:]))
 
 
 def _flagged(batch: tuple[Level, ...], pick: Callable[[tuple[bool, ...]], list[bool]]) -> tuple[Level, ...]:

@@ -314,6 +314,12 @@ def recording() -> bool:
     return _current is not None
 
 
+def step_begins() -> None:
+    """Tell the tape that records, if there is one, that a step of the program begins: schedules count them."""
+    if _current is not None:
+        _current.step()
+
+
 # ---- what launches and array methods call
 
 

@@ -21,6 +21,7 @@ if tuple(map(int, _mujoco.__version__.split(".")[:2])) < (3, 17):
 
 from treadle.base.errors import CapacityError
 from treadle.mujoco.data import Data
+from treadle.mujoco.jax_step import Control, State, jax_function
 from treadle.mujoco.model import Model, Option, put_model
 from treadle.mujoco.public import (
     camlight,
@@ -64,9 +65,11 @@ from treadle.mujoco.worlds import get_data_into, make_data, put_data
 
 __all__ = [
     "CapacityError",
+    "Control",
     "Data",
     "Model",
     "Option",
+    "State",
     "camlight",
     "collision",
     "com_pos",
@@ -84,6 +87,7 @@ __all__ = [
     "get_data_into",
     "implicit",
     "inverse",
+    "jax_function",
     "kinematics",
     "make_constraint",
     "make_data",
