@@ -26,8 +26,6 @@ def model(joint="<joint name='j'/>", rest="", option="", body="", geom=""):
         (model("<joint name='j' stiffness='1' springyield='1'/>"), "joint 'j': springyield"),
         (model(rest="<actuator><general name='u' joint='j' dyntype='user' actdim='2'/></actuator>"),
          "actuator 'u': dyntype"),
-        (model(rest="<actuator><motor name='d' joint='j' delay='0.01' nsample='4'/></actuator>"),
-         "actuator 'd': delay"),
         (model(option="<option integrator='discrete'/>"), "option integrator: DISCRETE"),
         (model(option="<option><flag sleep='enable'/></option>"), "option flag sleep"),
     ],

@@ -23,6 +23,8 @@ def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
     def argument(name: str) -> Any:
         if name in other:
             return other[name]
+        if name == "ctrl" and m.nhistory:  # controls reach actuators by way of `history`
+            name = "ctrl_delayed"
         if name == "pushed":
             return d.pushed
         if name == "meaninertia":

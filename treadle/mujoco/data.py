@@ -32,6 +32,7 @@ class Data(Fields):
     act = state("real", "nworld na", "activations of actuators")
     qacc_warmstart = state("real", "nworld nv", "acceleration with which the solver starts")
 
+    history = state("real", "nworld nhistory", "samples of controls and sensors, for those with delays (`history`)")
     diverged = state("int", "nworld 3", "how often velocities, positions, accelerations were beyond all bounds")
 
     ctrl = control("real", "nworld nu", "actuator controls")
@@ -178,6 +179,9 @@ class Data(Fields):
     cacc = derived("rne_postconstraint", "spatial", "nworld nbody", "accelerations of bodies, if a sensor needs them")
     cfrc_int = derived("rne_postconstraint", "spatial", "nworld nbody", "forces of parents on bodies, likewise")
     cfrc_ext = derived("rne_postconstraint", "spatial", "nworld nbody", "forces on bodies from outside, likewise")
+    ctrl_delayed = scratch("real", "nworld nu", "controls as actuators receive them, if any has a delay")
+    sensor_fresh = scratch("real", "nworld nsensordata", "what sensors found, before delays")
+    rk_time = scratch("real", "nworld", "time from which a Runge-Kutta step set out")
     so3_quat = scratch("quat", "nworld nactuator", "relative orientations of servos of orientations")
     motor_mech = scratch("real", "nworld nout", "friction and torque ripple of motors, which no limit bounds")
     motor_slope = scratch("real", "nworld nout", "how their electric forces change with velocity")

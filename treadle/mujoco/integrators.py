@@ -122,10 +122,12 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
     def rk_start(
         qpos: numbers, qvel: numbers, qacc: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
         actuator_velocity: numbers, rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers,
-        rk_speed: numbers, rk_rate: numbers, rk_act_dot: numbers, qvel_integrated: numbers, qacc_integrated: numbers,
+        rk_speed: numbers, time: wp.array(dtype=real), rk_time: wp.array(dtype=real),
+        rk_rate: numbers, rk_act_dot: numbers, qvel_integrated: numbers, qacc_integrated: numbers,
     ):  # fmt: skip
         """Keep the state from which the step sets out; the first of four slopes counts a sixth."""
         w = wp.tid()
+        rk_time[w] = time[w]
         sixth = real(1.0 / 6.0)
         for i in range(qpos.shape[1]):
             rk_qpos[w, i] = qpos[w, i]
@@ -145,11 +147,12 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
     def rk_place(
         part: real, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
         qacc: numbers, act_dot: numbers, rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_rate: numbers,
-        qpos: numbers, qvel: numbers, act: numbers,
+        rk_time: wp.array(dtype=real), time: wp.array(dtype=real), qpos: numbers, qvel: numbers, act: numbers,
     ):  # fmt: skip
         """The state at ``part`` of the step, along the slopes found last."""
         w = wp.tid()
         h = part * opt_timestep[row(w, opt_timestep)]
+        time[w] = rk_time[w] + h
         place(w, jnt_type, jnt_qposadr, jnt_dofadr, rk_qpos, rk_rate, h, qpos)
         for i in range(qvel.shape[1]):
             qvel[w, i] = rk_qvel[w, i] + h * qacc[w, i]
@@ -191,10 +194,11 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
     def rk_end(
         rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_speed: numbers,
         rk_act_dot: numbers, qpos: numbers, qvel: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
-        actuator_velocity: numbers,
+        actuator_velocity: numbers, rk_time: wp.array(dtype=real), time: wp.array(dtype=real),
     ):  # fmt: skip
         """Back to the state from which the step set out, with the mean slopes."""
         w = wp.tid()
+        time[w] = rk_time[w]
         for i in range(qpos.shape[1]):
             qpos[w, i] = rk_qpos[w, i]
         for i in range(qvel.shape[1]):

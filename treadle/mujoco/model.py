@@ -30,7 +30,7 @@ from treadle.mujoco.structure import (
 SIZES = (
     "nq", "nv", "nu", "na", "nactuator", "nout", "nbody", "njnt", "ngeom", "nsite", "ncam", "nlight", "nmocap", "nkey",
     "ntendon", "nwrap", "nJten", "nC", "nD", "neq", "npair", "nsensor", "nsensordata", "nmesh", "nmeshvert",
-    "nmeshface", "nmeshgraph", "nmeshpoly", "nmeshpolyvert", "nmeshpolymap", "nhfield", "nhfielddata",
+    "nmeshface", "nmeshgraph", "nmeshpoly", "nmeshpolyvert", "nmeshpolymap", "nhfield", "nhfielddata", "nhistory",
 )  # fmt: skip
 
 
@@ -271,6 +271,9 @@ class Model(Fields):
     actuator_armature = constant("real", "* nactuator", "inertia that it adds to its joint or tendon")
     actuator_acc0 = constant("real", "* nout", "acceleration of a unit force in the reference pose")
     actuator_lengthrange = constant("vec2", "* nout", "range of its length, m or rad")
+    actuator_history = constant("int", "nactuator 2", "samples of its controls that are kept, and how to read between")
+    actuator_historyadr = constant("int", "nactuator", "where they begin in the history, -1 if none")
+    actuator_delay = constant("real", "* nactuator", "time from control to actuator, s")
     moment_rownnz = constant("int", "nout", "number of elements in a row of the actuators' moments")
     moment_rowadr = constant("int", "nout", "first element of the row")
     moment_colind = constant("int", "nJmom", "column of each element")
@@ -321,6 +324,10 @@ class Model(Fields):
     sensor_adr = constant("int", "nsensor", "first output in sensordata")
     sensor_cutoff = constant("real", "* nsensor", "bound of the outputs; 0 for none")
     sensor_needstage = constant("int", "nsensor", "mjtStage after which it can be computed")
+    sensor_history = constant("int", "nsensor 2", "samples of its output that are kept, and how to read between")
+    sensor_historyadr = constant("int", "nsensor", "where they begin in the history, -1 if none")
+    sensor_delay = constant("real", "* nsensor", "time from the sensor to its output, s")
+    sensor_interval = constant("vec2", "* nsensor", "time between samples and first sample, s; 0: every step")
     sensor_intprm = constant("int", "nsensor 3", "of the sensor of contacts: what it reports, which contacts, how many")
 
     def __init__(self, real: Any, mjm: mujoco.MjModel):

@@ -7,13 +7,14 @@ import mujoco
 import treadle as wp
 from treadle.lang.ahead import ahead
 from treadle.lang.tape import recording
-from treadle.mujoco import sensor
+from treadle.mujoco import history, sensor
 from treadle.mujoco.binding import bind, parameters
 from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.model import Model
 from treadle.mujoco.stages import ACTUATION, PASSIVE, STAGES, TABLE, check_match, group, run_stage, settle
 from treadle.mujoco.straight import step_kernel
 
+WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
 STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
 
 
@@ -204,6 +205,8 @@ def euler(m: Model, d: Data) -> None:
 
 
 def _advance(m: Model, d: Data, given: bool = False) -> None:
+    if m.nhistory:
+        history.remember(m, d)
     if m.na:
         run_stage("advance_act", m, d)
         if m.motors:
@@ -211,6 +214,8 @@ def _advance(m: Model, d: Data, given: bool = False) -> None:
         if m.orients:
             run_stage("advance_orientation", m, d)
     run_stage("advance", m, d, given=given)
+    if m.nhistory:
+        history.begin(m, d, lost=True)
 
 
 def rungekutta4(m: Model, d: Data) -> None:
@@ -220,7 +225,8 @@ def rungekutta4(m: Model, d: Data) -> None:
     run_stage("rk_start", m, d)
     for part, share in ((0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0)):
         run_stage("rk_place", m, d, part=part)
-        forward(m, d)
+        for name in WITHIN:
+            run_stage(name, m, d)
         run_stage("rk_gather", m, d, part=part, share=share)
     run_stage("rk_end", m, d)
     _advance(m, d, given=True)

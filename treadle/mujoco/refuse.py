@@ -83,14 +83,9 @@ REFUSALS = (
            "none integrator filter filterexact muscle pid dcmotor"),
     _kinds("actuator", "gaintype", "actuator_gaintype", mujoco.mjtGain, "fixed affine muscle pid dcmotor so3"),
     _kinds("actuator", "biastype", "actuator_biastype", mujoco.mjtBias, "none affine muscle dcmotor so3"),
-    Refusal("actuator", "delay", _nonzero("actuator_delay")),
-    Refusal("actuator", "nsample (history)", lambda m: m.actuator_history[:, 0] > 0),
     Refusal("actuator", "plugin", lambda m: m.actuator_plugin >= 0),
     Refusal("flex", "flex", _present("nflex")),
     Refusal("sensor", "type", lambda m: np.isin(m.sensor_type, UNSENSED), WITHOUT, values=NAMES),
-    Refusal("sensor", "delay", _nonzero("sensor_delay"), WITHOUT),
-    Refusal("sensor", "interval", _nonzero("sensor_interval"), WITHOUT),
-    Refusal("sensor", "nsample (history)", lambda m: m.sensor_history[:, 0] > 0, WITHOUT),
 )  # fmt: skip
 
 

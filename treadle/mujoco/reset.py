@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco import history
 from treadle.mujoco.algebra import row, types
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import Data
@@ -62,7 +63,9 @@ def reset_data_keyframe(m: Model, d: Data, key: int | wp.array) -> None:
 
 
 def _reset(m: Model, d: Data) -> None:
-    launch(reset_kernel(d.real), m, d, xfrc_applied=d.read(Data.xfrc_applied))
+    launch(reset_kernel(d.real), m, d, ctrl=d.field("ctrl"), xfrc_applied=d.read(Data.xfrc_applied))
+    if m.nhistory:
+        history.begin(m, d)
 
 
 @wp.kernel

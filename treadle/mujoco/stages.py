@@ -17,6 +17,7 @@ from treadle.mujoco import (
     energy,
     fluid,
     frames,
+    history,
     implicit_steps,
     integrators,
     inverse_dynamics,
@@ -138,6 +139,7 @@ TABLE = (
     Stage("velocity", "reference_constraint", needed=_constrained, run=constraint.reference_constraint),
     Stage("velocity", "energy_vel", energy.kernels, _counts_energy),
     Stage("velocity", "sensor_vel", needed=senses, run=sensor.sensor_vel),
+    Stage("acceleration", "delayed_controls", needed=_has("nhistory"), run=history.delay_controls),
     Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
     Stage("acceleration", "motor_dynamics", dcmotor.kernels, _has_motors),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
@@ -152,8 +154,10 @@ TABLE = (
 )
 STAGES = {stage.name: stage for stage in TABLE}
 PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "fluid", "passive")
-ACTUATION = ("act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "orientation_force",
-             "tendon_force_limits", "motor_friction", "actuator_forces_on_joints")  # fmt: skip
+ACTUATION = (
+    "delayed_controls", "act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "orientation_force",
+    "tendon_force_limits", "motor_friction", "actuator_forces_on_joints",
+)  # fmt: skip
 ADVANCE = {
     **dict.fromkeys(
         ("euler", "rk_start", "rk_place", "rk_gather", "rk_end", "advance_act", "advance"), integrators.kernels

@@ -84,7 +84,9 @@ def fits(mjm: mujoco.MjModel) -> bool:
         "actuator_gaintype": (gain.mjGAIN_FIXED, gain.mjGAIN_AFFINE),
         "actuator_biastype": (bias.mjBIAS_NONE, bias.mjBIAS_AFFINE),
     }
-    plain = all(np.isin(getattr(mjm, name), [int(k) for k in allowed]).all() for name, allowed in kinds.items())
+    plain = not mjm.nhistory and all(
+        np.isin(getattr(mjm, name), [int(k) for k in allowed]).all() for name, allowed in kinds.items()
+    )
     absent = not (mjm.ntendon or mjm.na or mjm.nmocap or mjm.nsensor)
     return bool(plain and absent and mjm.nv > 0)
 

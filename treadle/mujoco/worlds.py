@@ -69,6 +69,8 @@ def make_data(
         return d
     d.fill(Data.qpos, mjm.qpos0)
     d.fill(Data.eq_active, mjm.eq_active0)
+    if mjm.nhistory:
+        d.fill(Data.history, mujoco.MjData(mjm).history)
     mocap = np.argsort(mjm.body_mocapid)[mjm.nbody - mjm.nmocap :]
     d.fill(Data.mocap_pos, mjm.body_pos[mocap])
     d.fill(Data.mocap_quat, mjm.body_quat[mocap])

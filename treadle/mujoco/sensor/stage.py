@@ -6,7 +6,7 @@ from typing import Any
 
 import mujoco
 
-from treadle.mujoco import postconstraint, tension
+from treadle.mujoco import history, postconstraint, tension
 from treadle.mujoco.binding import launch
 from treadle.mujoco.collision.distances import MEASURING
 from treadle.mujoco.collision.stage import measure
@@ -43,6 +43,7 @@ def senses(m: Model) -> bool:
 
 def _cut(m: Model, d: Data, stage: int, **other: Any) -> None:
     launch(cutoff.kernels(d.real)["sensor_cutoff_outputs"], m, d, stage=int(stage), **other)
+    history.delay_sensors(m, d, stage, **other)
 
 
 def sensor_pos(m: Model, d: Data, **other: Any) -> None:
