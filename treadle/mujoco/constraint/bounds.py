@@ -42,11 +42,16 @@ def _jacobian(real: Any) -> tuple[wp.Function, wp.Function]:
         w: int, n: int, j: int, sign: real, rownnz: ints, rowadr: ints, colind: ints, ten_J: wp.array2d(dtype=real),
         efc_J: wp.array3d(dtype=real),
     ):  # fmt: skip
-        if n < efc_J.shape[1]:
+        """Gives whether anything can change the tendon's length."""
+        moves = False
+        for e in range(rowadr[j], rowadr[j] + rownnz[j]):
+            moves = moves or ten_J[w, e] != real(0.0)
+        if moves and n < efc_J.shape[1]:
             for k in range(efc_J.shape[2]):
                 efc_J[w, n, k] = real(0.0)
             for e in range(rowadr[j], rowadr[j] + rownnz[j]):
                 efc_J[w, n, colind[e]] = sign * ten_J[w, e]
+        return moves
 
     return of_dof, of_tendon
 
@@ -83,13 +88,13 @@ def _friction(real: Any) -> dict[str, wp.Kernel]:
             for j in range(tendon_frictionloss.shape[1]):
                 loss = tendon_frictionloss[row(w, tendon_frictionloss), j]
                 if loss > zero:
-                    of_tendon(w, n, j, real(1.0), ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J)
                     solref = tendon_solref_fri[row(w, tendon_solref_fri), j]
                     solimp = tendon_solimp_fri[row(w, tendon_solimp_fri), j]
                     weight = tendon_invweight0[row(w, tendon_invweight0), j]
-                    known = spec(zero, zero, zero, weight, loss, zero, solref, solimp)
-                    put(w, n, FRICTION_TENDON, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
-                    n = n + 1
+                    if of_tendon(w, n, j, real(1.0), ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J):
+                        known = spec(zero, zero, zero, weight, loss, zero, solref, solimp)
+                        put(w, n, FRICTION_TENDON, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
+                        n = n + 1
         nrow[w] = n
 
     return dict(friction=friction)
@@ -167,10 +172,10 @@ def _limits(real: Any) -> dict[str, wp.Kernel]:
                         sign = real(1 - 2 * side)
                         dist = sign * (ten_length[w, j] - bounds[side])
                         if dist < margin:
-                            of_tendon(w, n, j, sign, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J)
-                            known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
-                            put(w, n, LIMIT_TENDON, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
-                            n = n + 1
+                            if of_tendon(w, n, j, sign, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J):
+                                known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
+                                put(w, n, LIMIT_TENDON, j, 1, known, efc_type, efc_id, efc_dim, efc_spec)
+                                n = n + 1
         nrow[w] = n
 
     return dict(limits=limits)

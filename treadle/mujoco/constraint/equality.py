@@ -174,13 +174,19 @@ def coupled(real: Any) -> SimpleNamespace:
         w: int, n: int, first: int, second: int, slope: real, rownnz: ints, rowadr: ints, colind: ints,
         ten_J: wp.array2d(dtype=real), efc_J: wp.array3d(dtype=real),
     ):  # fmt: skip
-        """Write the Jacobian of one tendon, less ``slope`` times that of another."""
+        """Write the Jacobian of one tendon, less ``slope`` times that of another; gives whether anything moves them."""
+        moves = False
         for s in range(rowadr[first], rowadr[first] + rownnz[first]):
-            efc_J[w, n, colind[s]] = ten_J[w, s]
+            moves = moves or ten_J[w, s] != real(0.0)
+            if n < efc_J.shape[1]:
+                efc_J[w, n, colind[s]] = ten_J[w, s]
         if second >= 0:
             for s in range(rowadr[second], rowadr[second] + rownnz[second]):
                 k = colind[s]
-                efc_J[w, n, k] = efc_J[w, n, k] - slope * ten_J[w, s]
+                moves = moves or slope * ten_J[w, s] != real(0.0)
+                if n < efc_J.shape[1]:
+                    efc_J[w, n, k] = efc_J[w, n, k] - slope * ten_J[w, s]
+        return moves
 
     return SimpleNamespace(polynomial=polynomial, tendon_pair=tendon_pair)
 
@@ -247,16 +253,19 @@ def _equality(real: Any) -> wp.Kernel:
                             weight1 = weight1 + tendon_invweight0[row(w, tendon_invweight0), o2]
                     value, slope = polynomial(r, e, eq_data, other)
                     pos = pos - value
-                    if n < efc_J.shape[1]:
-                        if eq_type[e] == JOINT:
-                            efc_J[w, n, jnt_dofadr[o1]] = real(1.0)
-                            if o2 >= 0:
-                                efc_J[w, n, jnt_dofadr[o2]] = -slope
-                        else:
-                            tendon_pair(w, n, o1, o2, slope, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J)
-                    known = spec(pos, pos, zero, weight1, zero, zero, solref, solimp)
-                    put(w, n, EQUALITY, e, 1, known, efc_type, efc_id, efc_dim, efc_spec)
-                    n = n + 1
+                    moves = True
+                    if eq_type[e] != JOINT:
+                        moves = tendon_pair(
+                            w, n, o1, o2, slope, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, efc_J
+                        )  # fmt: skip
+                    elif n < efc_J.shape[1]:
+                        efc_J[w, n, jnt_dofadr[o1]] = real(1.0)
+                        if o2 >= 0:
+                            efc_J[w, n, jnt_dofadr[o2]] = -slope
+                    if moves:
+                        known = spec(pos, pos, zero, weight1, zero, zero, solref, solimp)
+                        put(w, n, EQUALITY, e, 1, known, efc_type, efc_id, efc_dim, efc_spec)
+                        n = n + 1
             eq_efc_address[w, e] = wp.where(n > before, before, -1)
         nrow[w] = n
 
