@@ -42,7 +42,7 @@ def _tendon(real: Any) -> dict[str, wp.Kernel]:
             arm1 = p1 - subtree_com[w, rootid[b1]]
             for e in range(first, first + count):
                 i = colind[e]
-                if ancestor[b0, i] != 0 or ancestor[b1, i] != 0:
+                if ancestor[b0, i] != ancestor[b1, i]:  # what moves both does not change their distance
                     motion = cdof[w, i]
                     rate = real(ancestor[b1, i]) * wp.dot(way, translation(motion) + wp.cross(rotation(motion), arm1))
                     back = real(ancestor[b0, i]) * wp.dot(way, translation(motion) + wp.cross(rotation(motion), arm0))
