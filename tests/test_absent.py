@@ -34,7 +34,7 @@ def test_what_is_said_of_a_part():
     with pytest.raises(AttributeError, match="treadle.sparse has no 'bsr_mv' yet: sparse matrices are not part"):
         _ = wp.sparse.bsr_mv
 
-    with pytest.raises(AttributeError, match="treadle.utils has no 'AllocatorRmm': managed memory and the pools"):
+    with pytest.raises(AttributeError, match="treadle.utils has no 'AllocatorRmm': the pools of RMM"):
         _ = wp.utils.AllocatorRmm
     with pytest.raises(AttributeError, match="treadle.utils has no 'colour'$"):
         _ = wp.utils.colour

@@ -64,6 +64,7 @@ _HOMES = {
                     "get_cuda_max_cluster_dim map_cuda_device unmap_cuda_device get_cuda_kernel_properties "
                     "get_suggested_block_size is_cubql_available is_conditional_graph_supported cuda_profiler_start "
                     "cuda_profiler_stop ScopedCudaProfiler",
+    "runtime.cuda.shared": "from_ipc_handle event_from_ipc_handle CudaManagedAllocator",
     "runtime.tracking": "ScopedMemoryTracker print_memory_report",
     "runtime.timing": "TimingResult timing_begin timing_end timing_print TIMING_KERNEL TIMING_KERNEL_BUILTIN "
                       "TIMING_MEMCPY TIMING_MEMSET TIMING_GRAPH TIMING_ALL",

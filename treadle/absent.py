@@ -19,8 +19,7 @@ _FEATURES: dict[str, str] = {
                                            "device_from_paddle stream_from_paddle",
     f"wp.load_module compiles now and the cache keeps the code; compilation to other places is {_LATER}":
         "compile_aot_module load_aot_module ModuleBuildOptions",
-    "memory of other processes is shared between CUDA devices only": "from_ipc_handle event_from_ipc_handle",
-    "managed memory and the pools of RMM need a CUDA device": "CudaManagedAllocator AllocatorRmm",
+    "the pools of RMM are its own": "AllocatorRmm",
     "what Warp compiles from C++ is written in the kernel language here": "build_experimental",
     "Warp's own library has no code for it either": "dense_gemm_batched dense_chol_batched dense_solve_batched",
     "Warp's own examples and tests come with the package warp-lang": "examples tests",

@@ -101,7 +101,7 @@ class array(Shaped):
         elif ptr is not None:
             made = _from_pointer(ptr, dtype, shape, strides, component_stride, capacity, where, deleter)
         elif shape is not None:
-            made = allocate_with(element(dtype), views.normal_shape(shape), where, strides)
+            made = allocate_with(element(dtype), views.normal_shape(shape), where, strides, pinned=pinned)
         else:
             return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
         if grad is not None:
@@ -208,6 +208,14 @@ class array(Shaped):
         low, high = span(self.shape + e.inner, self.strides + inner, e.dtype.itemsize)
         self._memory, self._at = borrow(self._address + low, high - low, getattr(self, "_ref", None)), -low
         return self._memory
+
+    def ipc_handle(self) -> bytes:
+        """What another process makes an array over this memory of, with ``wp.from_ipc_handle``; for GPUs.
+
+        Raises:
+            DeviceError: the memory cannot be shared so.
+        """
+        return self.device.share(self)
 
     def cptr(self) -> Any:
         """A ctypes pointer to the first element, null where there is none. The array is contiguous, and outlives it.
@@ -500,8 +508,9 @@ def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], componen
     return made
 
 
-def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: bool, zeroed: bool = False) -> array:
-    """A new row-major array, its memory zeroed or untouched."""
+def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: bool, zeroed: bool = False,
+             pinned: bool = False) -> array:  # fmt: skip
+    """A new row-major array, its memory zeroed or untouched. ``pinned``: GPUs shall reach it by themselves."""
     size = e.size
     if len(shape) == 1:
         strides: tuple[int, ...] = (size,)
@@ -509,7 +518,7 @@ def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: 
     else:
         strides = views.dense_strides(shape, size)
         nbytes = views.product(shape) * size
-    memory, at, ptr = device.allocate(nbytes, zeroed)
+    memory, at, ptr = (device.pinned_memory if pinned else device.allocate)(nbytes, zeroed)
     made = build(e, shape, strides, e.component, ptr, memory, at, device, None, e.dense[len(shape)])
     if requires_grad:
         made._adopt(_gradient_of(made))
@@ -517,14 +526,14 @@ def allocate(e: Element, shape: tuple[int, ...], device: Device, requires_grad: 
 
 
 def allocate_with(e: Element, shape: tuple[int, ...], device: Device, strides: Any = None, component: int | None = None,
-                  zeroed: bool = False) -> array:  # fmt: skip
+                  zeroed: bool = False, pinned: bool = False) -> array:  # fmt: skip
     """A new array with given strides, gaps and planes included."""
     if strides is None:
-        return allocate(e, shape, device, False, zeroed)
+        return allocate(e, shape, device, False, zeroed, pinned)
     steps = _checked_strides(strides, shape)
     component = e.component if component is None else component
     low, high = span(shape + e.inner, steps + e.inner_steps(component), e.dtype.itemsize)
-    memory, at, ptr = device.allocate(high - low, zeroed)
+    memory, at, ptr = (device.pinned_memory if pinned else device.allocate)(high - low, zeroed)
     made = build(e, shape, steps, component, ptr - low, memory, at - low, device)
     made._capacity = high - low
     return made

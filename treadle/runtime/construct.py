@@ -37,7 +37,8 @@ def empty(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
         dtype: element type.
         device: where it lies; the current device if left out.
         requires_grad: whether a gradient (of zeros) is kept.
-        pinned: accepted for compatibility; host memory of the CPU needs no pinning.
+        pinned: whether GPUs shall reach the memory, which is the host's, by themselves: copies to and from them need
+            not wait then.
         retain_grad: whether a tape keeps its gradient although it is no input.
         strides: bytes from one element to the next in each dimension; row-major if left out.
 
@@ -45,7 +46,7 @@ def empty(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
     >>> wp.empty((2, 3), dtype=wp.vec3).shape
     (2, 3)
     """
-    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, False, kwargs)
+    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, False, kwargs, pinned)
 
 
 def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
@@ -56,7 +57,7 @@ def zeros(shape: Any = None, dtype: Any = float, device: Any = None, requires_gr
     >>> wp.zeros(3, dtype=int).numpy().tolist()
     [0, 0, 0]
     """
-    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, True, kwargs)
+    return _made(_shape(shape, kwargs), dtype, device, requires_grad, retain_grad, True, kwargs, pinned)
 
 
 # In a kernel the names mean the builtins: an array of the thread's own.
@@ -65,12 +66,12 @@ empty.__treadle_builtin__ = "empty"
 
 
 def _made(shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool,
-          more: dict[str, Any]) -> array:  # fmt: skip
+          more: dict[str, Any], pinned: bool = False) -> array:  # fmt: skip
     if more:
-        made = allocate_with(element(dtype), shape, get_device(device), more["strides"], zeroed=zeroed)
+        made = allocate_with(element(dtype), shape, get_device(device), more["strides"], zeroed=zeroed, pinned=pinned)
         made.requires_grad = requires_grad
     else:
-        made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed)
+        made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed, pinned)
     if retain_grad:
         made.retain_grad = True
     return made
@@ -88,7 +89,7 @@ def full(shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = Non
     [1.5, 1.5]
     """
     e = _element_of_value(value) if dtype is None else element(dtype)
-    made = _made(_shape(shape, kwargs), e.cls, device, requires_grad, retain_grad, False, kwargs)
+    made = _made(_shape(shape, kwargs), e.cls, device, requires_grad, retain_grad, False, kwargs, pinned)
     made.fill_(value)
     return made
 
@@ -127,13 +128,15 @@ def ones(shape: Any = None, dtype: Any = float, device: Any = None, requires_gra
     return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
 
-def _like(src: Any, device: Any, requires_grad: bool | None, retain_grad: bool, zeroed: bool) -> array:
+def _like(src: Any, device: Any, requires_grad: bool | None, retain_grad: bool, zeroed: bool,
+          pinned: bool | None = None) -> array:  # fmt: skip
     if not isinstance(src, Shaped):
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
     made = allocate(
-        src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad, zeroed
-    )
+        src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad, zeroed,
+        src.pinned if pinned is None else pinned,
+    )  # fmt: skip
     if retain_grad:
         made.retain_grad = True
     return made
@@ -142,19 +145,19 @@ def _like(src: Any, device: Any, requires_grad: bool | None, retain_grad: bool, 
 def empty_like(src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
                retain_grad: bool = False) -> array:  # fmt: skip
     """A row-major array with the shape and type of ``src``, its memory left as it is."""
-    return _like(src, device, requires_grad, retain_grad, False)
+    return _like(src, device, requires_grad, retain_grad, False, pinned)
 
 
 def zeros_like(src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
                retain_grad: bool = False) -> array:  # fmt: skip
     """An array of zeros with the shape and type of ``src``."""
-    return _like(src, device, requires_grad, retain_grad, True)
+    return _like(src, device, requires_grad, retain_grad, True, pinned)
 
 
 def full_like(src: Any, value: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
               retain_grad: bool = False) -> array:  # fmt: skip
     """An array with the shape and type of ``src`` whose elements are all ``value``."""
-    made = _like(src, device, requires_grad, retain_grad, False)
+    made = _like(src, device, requires_grad, retain_grad, False, pinned)
     made.fill_(value)
     return made
 

@@ -158,7 +158,8 @@ def clone(src: Any, device: Any = None, requires_grad: bool | None = None, pinne
     if not isinstance(src, Shaped):
         src = array(src, copy=False)
     where = src.device if device is None else get_device(device)
-    made = allocate(src._element, src.shape, where, src.requires_grad if requires_grad is None else requires_grad)
+    graded = src.requires_grad if requires_grad is None else requires_grad
+    made = allocate(src._element, src.shape, where, graded, pinned=src.pinned if pinned is None else pinned)
     if retain_grad:
         made.retain_grad = True
     made.assign(src)

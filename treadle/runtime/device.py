@@ -8,6 +8,7 @@ import platform
 from typing import Any
 
 from ..base.binary import Binary
+from ..base.errors import DeviceError
 
 
 class Device:
@@ -32,6 +33,7 @@ class Device:
     context = None
     key = ""  # stands for a device where code for it is kept; devices of host memory share their code
     queue: Any = None  # what takes operations on memory that the host cannot reach; None: that is done by the host
+    pool: Any = None  # the pool that arrays may come from, where the device has one
     captures = True  # whether graphs of its operations can be captured
     mark = 0  # what is added to types in `array._desc`, so that native launchers know their own device's arrays
     exchange_code = 1  # of its memory in DLPack's words: kDLCPU
@@ -89,6 +91,23 @@ class Device:
     def reaches(self, a: Any) -> bool:
         """Whether what this device does can use the memory of ``a`` at the time it is done."""
         return a.device.queue is None
+
+    def can_peer(self, other: Device) -> bool:
+        """Whether its kernels could use memory of ``other``, if they were allowed to: GPUs only."""
+        return False
+
+    def pinned_memory(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
+        """Host memory that GPUs read and write by themselves, as :meth:`allocate` gives memory; any host memory where
+        no GPU is in use."""
+        return far[0].host_memory(nbytes, zeroed) if far else self.allocate(nbytes, zeroed)  # type: ignore[attr-defined]
+
+    def share(self, a: Any) -> bytes:
+        """What other processes make an array of.
+
+        Raises:
+            DeviceError: memory of the device is not shared so.
+        """
+        raise DeviceError(f"memory of {self} is not shared with other processes by handles")
 
     def memory_kind(self, memory: Any) -> int:
         """Which of :class:`MemoryKind` the memory of an array is: that of the host."""

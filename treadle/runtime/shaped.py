@@ -72,8 +72,8 @@ class Shaped(Operators):
 
     @property
     def pinned(self) -> bool:
-        """Whether the memory is page-locked for transfers; host memory of the CPU never is."""
-        return False
+        """Whether GPUs reach the memory, which is the host's, by themselves."""
+        return self.device.queue is None and getattr(getattr(self, "_memory", None), "pinned", False)
 
     def __len__(self) -> int:
         return self.shape[0]

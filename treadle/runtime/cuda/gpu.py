@@ -168,6 +168,16 @@ class Gpu(Device):
 
     # ---- memory
 
+    @property
+    def pool(self) -> Any:  # type: ignore[override]
+        """What arrays take memory from, where the GPU has pools."""
+        return self.heap if self.is_mempool_supported else None
+
+    def share(self, a: Any) -> bytes:
+        from .shared import handle_of
+
+        return handle_of(a)
+
     def allocate(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         return self.heap.allocate(nbytes, zeroed)
 
@@ -176,7 +186,9 @@ class Gpu(Device):
     def clear(self, address: int, nbytes: int) -> None:
         self.queue.call("zero", (address, 0, nbytes), (0,), nbytes)
 
-    def pinned_memory(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
+    pinned_memory = allocate  # the memory of a GPU's arrays is its own
+
+    def host_memory(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Host memory that this device reads and writes by itself, as :meth:`allocate` gives memory."""
         return memory.pinned(self, nbytes, zeroed)
 

@@ -54,6 +54,7 @@ class Heap:
         self.device = device
         self.pooled = device.is_mempool_supported
         self.threshold = KEEP
+        self.shared: set[Gpu] = set()  # other GPUs that may use the pool
         self._pool: Any = None
         self._dead: list[tuple[int, bool]] = []  # blocks that could not be given back yet
         self._lock = threading.RLock()
@@ -91,8 +92,14 @@ class Heap:
             return int(driver.cuMemPoolGetAttribute(self.pool, driver.enum("CUmemPool_attribute", name)))
 
     def share(self, peer: Gpu, enable: bool) -> None:
-        """Let another GPU use the pool's memory, or no longer."""
+        """Let another GPU use the pool's memory, or no longer.
+
+        Raises:
+            DeviceError: it cannot.
+        """
         driver = self.device.driver
+        if enable and not peer.can_peer(self.device):
+            raise DeviceError(f"{peer} cannot use memory of {self.device}")
         access = driver.module.CUmemAccessDesc()
         access.location.type = driver.enum("CUmemLocationType", "CU_MEM_LOCATION_TYPE_DEVICE")
         access.location.id = peer.ordinal
@@ -100,6 +107,7 @@ class Heap:
         access.flags = driver.enum("CUmemAccess_flags", f"CU_MEM_ACCESS_FLAGS_PROT_{wanted}")
         with self.device.entered:
             driver.cuMemPoolSetAccess(self.pool, [access], 1)
+        (self.shared.add if enable else self.shared.discard)(peer)
 
     def take(self, nbytes: int, pooled: bool | None = None) -> int:
         """The address of ``nbytes`` bytes, which the current stream may use from now on.
