@@ -1,5 +1,5 @@
 """Tests on a GPU. Without one they are skipped, unless ``--emulate-gpu`` puts a stand-in for the driver in its place
-(``emulated.py``), which runs kernels on this processor."""
+(``tests/runtime/cuda/standin.py``), which runs kernels on this processor."""
 
 from __future__ import annotations
 

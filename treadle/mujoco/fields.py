@@ -151,7 +151,7 @@ class Fields:
                 f"{row.name} would be copied into another layout and the copy has no gradient: assign an array without "
                 f"gradient, then set {row.name}.requires_grad and write to {row.name}"
             )
-        own.numpy()[...] = value.numpy()
+        own.assign(value)
         return own
 
     def replaced(self, row: Field, value: wp.array) -> None:
@@ -160,21 +160,29 @@ class Fields:
 
     def fill(self, row: Field, values: np.ndarray) -> None:
         """Set a field from NumPy values of its shape; they are repeated along leading axes that they lack."""
-        target = self.read(row).numpy()
-        values = np.asarray(values)
+        array = self.read(row)
+        target, values = array.numpy(), np.asarray(values)
         inner = target.shape[1:] if row.shape[0] in ("nworld", "*") else target.shape
         target[...] = values.reshape(inner if values.size == int(np.prod(inner)) else target.shape)
+        _given(array, target)
+
+
+def _given(array: wp.array, content: np.ndarray) -> None:
+    """Have ``content``, which ``array.numpy()`` gave and somebody changed, in the array: on a device with memory of its
+    own that was a copy."""
+    if content.ctypes.data != array.ptr:
+        array.assign(content)
 
 
 def _lone(dtype: Any) -> wp.array:
     """A zeroed array of one element whose stride is not that of dense arrays."""
-    memory = np.zeros(2 * LINE, dtype=np.uint8)
-    start = -memory.ctypes.data % LINE
+    memory = wp.zeros(2 * LINE, dtype=wp.uint8)
     return wp.array(
-        ptr=memory.ctypes.data + start,
+        ptr=memory.ptr + -memory.ptr % LINE,
         dtype=dtype,
         shape=(1,),
         strides=(LINE,),
         capacity=LINE,
+        device=memory.device,
         deleter=lambda ptr, capacity, memory=memory: None,  # the array keeps its deleter, and that the memory
     )
