@@ -226,3 +226,23 @@ def test_structs_start_at_zero_with_arrays_of_no_elements():
     o = wp.array([9.0, 9.0], dtype=float)
     wp.launch(k, dim=1, inputs=[o])
     assert o.numpy().tolist() == [0, 2.5]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_an_empty_array_has_what_was_written_and_a_gradient_from_zero(width):
+    @wp.kernel(gang_width=width)
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        for turn in range(2):
+            own = wp.empty(shape=(40,), dtype=float)
+            for j in range(i):
+                own[j] = x[i] * float(j)
+            for j in range(i):
+                y[i] += own[j]
+
+    x, y = wp.ones(30, dtype=float, requires_grad=True), wp.zeros(30, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(k, dim=30, inputs=[x, y])
+    tape.backward(grads={y: wp.ones(30, dtype=float)})
+    i = np.arange(30)
+    assert np.array_equal(y.numpy(), i * (i - 1)) and np.array_equal(x.grad.numpy(), i * (i - 1))

@@ -156,6 +156,30 @@ class zeros:
         return b.op("local", (), (result,), type=fixed(type_of(dtype), local_shape(shape)))[0]
 
 
+@builtin("utility")
+class empty:
+    """An array of the thread's own like that of `zeros`, but with nothing in it yet (beyond Warp).
+
+    For large arrays of which a thread writes, then reads, a part: filling them with zero can cost more than their use.
+    Reading an element that was not written gives any number, and not the same one each time.
+    """
+
+    def sig(
+        shape: Known(
+            "a constant int or tuple",
+            "the `shape` of an array in a kernel must be known while it is compiled",
+        ),
+        dtype: Known("a type"),
+    ): ...
+
+    def result(shape: Arg, dtype: Arg) -> Type:
+        sizes, elem = local_shape(shape.value), type_of(dtype.value)
+        return view(elem, size(sizes), space="local")
+
+    def emit(b, result, shape, dtype):
+        return b.op("local", (), (result,), type=fixed(type_of(dtype), local_shape(shape)), blank=True)[0]
+
+
 def local_shape(shape: object) -> tuple[int, ...]:
     """A constant shape as a tuple; raises Mismatch if it is none."""
     sizes = shape if isinstance(shape, tuple | list) else (shape,)

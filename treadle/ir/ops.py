@@ -14,7 +14,7 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     select    (c, a, b)                  -> x                   a where c, else b; both already computed
     tid       ()                         -> i32  axis           this thread's index on a grid axis
     lanes_any (c)                        -> bool                does any running lane of the gang hold c
-    local     ()                         -> v    type (Fixed)   a thread's own array, zeroed; its view
+    local     ()                         -> v    type (Fixed)   a thread's own array, zeroed unless blank; its view
     load      (v, i…)                    -> x                   one element (after scalarize: one result a leaf)
     store     (v, i…, x…)                                       one element (after scalarize: one argument a leaf)
     atomic    (v, i…, x[, y])            -> old  op             add sub min max and or xor exch cas (y: new value)

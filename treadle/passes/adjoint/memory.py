@@ -43,7 +43,7 @@ def make_shadow(r: Reverser, op: Op) -> None:
     """The gradient of an array of the thread's own: another one, zeroed."""
     if r.facts.watched(op.result):
         shadow = Value(op.result.type)
-        r.b.ops.append(Op("local", (), (shadow,), op.attrs, (), op.span))
+        r.b.ops.append(Op("local", (), (shadow,), {"type": op.attrs["type"]}, (), op.span))
         r.scopes[-1].views[op.result] = shadow
 
 
