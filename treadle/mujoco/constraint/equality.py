@@ -174,18 +174,21 @@ def coupled(real: Any) -> SimpleNamespace:
         w: int, n: int, first: int, second: int, slope: real, rownnz: ints, rowadr: ints, colind: ints,
         ten_J: wp.array2d(dtype=real), efc_J: wp.array3d(dtype=real),
     ):  # fmt: skip
-        """Write the Jacobian of one tendon, less ``slope`` times that of another; gives whether anything moves them."""
-        moves = False
-        for s in range(rowadr[first], rowadr[first] + rownnz[first]):
-            moves = moves or ten_J[w, s] != real(0.0)
-            if n < efc_J.shape[1]:
+        """Write the Jacobian of one tendon, less ``slope`` times that of another, where there is room for it.
+
+        Gives whether anything moves them.
+        """
+        moves = True
+        if n < efc_J.shape[1]:
+            for s in range(rowadr[first], rowadr[first] + rownnz[first]):
                 efc_J[w, n, colind[s]] = ten_J[w, s]
-        if second >= 0:
-            for s in range(rowadr[second], rowadr[second] + rownnz[second]):
-                k = colind[s]
-                moves = moves or slope * ten_J[w, s] != real(0.0)
-                if n < efc_J.shape[1]:
+            if second >= 0:
+                for s in range(rowadr[second], rowadr[second] + rownnz[second]):
+                    k = colind[s]
                     efc_J[w, n, k] = efc_J[w, n, k] - slope * ten_J[w, s]
+            moves = False
+            for k in range(efc_J.shape[2]):
+                moves = moves or efc_J[w, n, k] != real(0.0)
         return moves
 
     return SimpleNamespace(polynomial=polynomial, tendon_pair=tendon_pair)
