@@ -44,15 +44,15 @@ def test_the_arm_stays_with_mujoco_for_200_steps(nworld, dtype, tolerance):
 @pytest.mark.parametrize("name", ["tree", "chain"])
 def test_other_trees_stay_with_mujoco(name, straight, monkeypatch):
     if not straight:
-        monkeypatch.setattr("treadle.mujoco.public.STRAIGHT_DOFS", 0)
+        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_DOFS", 0)
     ours, theirs = run_both(models.MODELS[name](), 3, 100, wp.float64, [0, 1, 2])
     assert np.abs(ours - theirs).max() <= 1e-9
 
 
 def test_a_long_chain_takes_the_general_path():
-    from treadle.mujoco import public
+    from treadle.mujoco import stepping
 
-    mjm = models.chain(public.STRAIGHT_DOFS + 2)
+    mjm = models.chain(stepping.STRAIGHT_DOFS + 2)
     ours, theirs = run_both(mjm, 2, 50, wp.float64, [0, 1])
     assert np.abs(ours - theirs).max() <= 1e-9
 

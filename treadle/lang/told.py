@@ -48,7 +48,7 @@ def own_places(func: Func, effects: Any) -> list[list[Any]] | None:
     from ..ir.effects import UNKNOWN
 
     touched = {root: touch for root, touch in effects.roots.items() if not touch.private}
-    if UNKNOWN in touched or effects.order != "free" or effects.prints or not effects.bounded:
+    if UNKNOWN in touched or effects.order != "free" or effects.prints:
         return None
     if any(touch.foreign for touch in touched.values()):
         return None

@@ -15,7 +15,7 @@ from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
 
-WARM = "qacc_warmstart"  # among the stages that a step passed by: it left no acceleration for the next one's solver
+WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
 
 
 class Data(Fields):
@@ -214,11 +214,7 @@ class Data(Fields):
 
     reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
 
-    start_qpos = scratch("real", "nworld nq", "qpos from which the last step set out")
-    start_qvel = scratch("real", "nworld nv", "qvel from which the last step set out")
-    start_ctrl = scratch("real", "nworld nu", "ctrl of the last step")
-    start_qfrc_applied = scratch("real", "nworld nv", "qfrc_applied of the last step")
-    start_xfrc_applied = scratch("spatial", "nworld nbody", "xfrc_applied of the last step")
+    most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows of constraints, of plans' steps")
 
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         if nworld < 1:
@@ -228,10 +224,18 @@ class Data(Fields):
         self.nworld = nworld
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
         self.solved = False  # whether the last model had constraints, whose forces stand here
-        self._pending: set[str] = set()  # stages whose fields the last step passed by
+        self._late: frozenset[str] = frozenset()  # fields that the last step did not store
         self._model: Model | None = None  # the model of that step
-        self._plan: Any = None  # how the last step was launched (`forward.Plan`)
-        self._compiled = False  # whether what steps of stages launch has been compiled
+        self._plan: Any = None  # how the last step was done (`plan.Plan`, `plan.StraightPlan`)
+        self._plans: dict[Any, Any] = {}  # how fields were computed that it did not store, by their names
+        self._compiled: set[Any] = set()  # versions of model and data for which all kernels are compiled
+        self._steps = 0  # calls of `step`
+        self._asked: dict[str, int] = {}  # fields that were late when they were read, and after which call
+        self._wanted: set[str] = set()  # fields that steps store
+        self._computed = 0, 0  # after which call fields were computed late, and how often
+        self._captured: tuple[Model, frozenset[str]] | None = None  # model and late fields of a step in a graph
+        self._stamp: wp.array | None = None  # counts runs of that
+        self._seen = 0  # its number when somebody looked
 
     def give(self, row: Field) -> wp.array:
         """The array of a field, for the user."""
@@ -243,8 +247,14 @@ class Data(Fields):
         """Take note of another array: a step that is ready to launch takes it in, as controls may come in a new one."""
         if row is Data.xfrc_applied:
             self.push()
-        if self._plan is not None:
-            self._plan.take(row.name, value)
+        if self._plan is not None and not self._plan.take(row.name, value):
+            self._plan = None
+        self._plans = {names: plan for names, plan in self._plans.items() if plan.take(row.name, value)}
+
+    @property
+    def fixed(self) -> bool:
+        """Whether arrays must stay as they are, also where worlds need more room."""
+        return wp.get_device().is_capturing
 
     def grow(self, symbol: str, size: int) -> None:
         """Make room for ``size`` rows (``njmax``) or contacts (``nconmax``) in each world; what they held is lost."""
@@ -308,12 +318,34 @@ class Data(Fields):
             self.version += 1
 
     def read(self, row: Field) -> wp.array:
-        """The array of a field; a derived one is computed first if the last step passed it by."""
-        if row.stage in self._pending:
-            from treadle.mujoco.stages import catch_up
+        """The array of a field; what the last step did not store is computed first."""
+        if self._captured is not None:
+            self._look_at_graph()
+        if row.name in self._late:
+            from treadle.mujoco.stepping import compute
 
-            catch_up(self._model, self, row.stage)
-        if row is Data.qacc_warmstart and WARM in self._pending:
-            self._pending.discard(WARM)
+            compute(self, row)
+        if row is Data.qacc_warmstart and WARM in self._late:
+            self._late -= {WARM}
             wp.copy(super().read(row), self.read(Data.qacc))
         return super().read(row)
+
+    def _look_at_graph(self) -> None:
+        """Whether a captured step has been done meanwhile."""
+        model, late = self._captured
+        if not wp.get_device().is_capturing and (stamp := int(self._stamp.numpy()[0])) != self._seen:
+            self._seen, self._model, self._late = stamp, model, late
+
+    def note(self) -> None:
+        """Called where all derived fields have been computed: a step that is written down looks at them there."""
+
+
+def start_of(row: Field) -> Field:
+    """The field that keeps the values of ``row``, of state or control, from which the last step set out."""
+    return getattr(Data, f"start_{row.name}")
+
+
+for _row in [row for row in Data.rows() if row.role in ("state", "control")]:
+    _start = scratch(_row.kind, " ".join(_row.shape), f"{_row.name} from which the last step set out")
+    _start.__set_name__(Data, f"start_{_row.name}")
+    setattr(Data, _start.name, _start)

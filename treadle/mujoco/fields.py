@@ -90,6 +90,15 @@ class Fields:
         """The element type of a field in this instance's precision."""
         return wp.int32 if row.kind == "int" else getattr(types(self.real), row.kind)
 
+    def itemsize(self, row: Field) -> int:
+        """Bytes of a number of a field."""
+        return 8 if self.real is wp.float64 and row.kind != "int" else 4
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays that there are: fields that nobody has needed yet have none."""
+        return sum([a._capacity for a in self._arrays.values()])
+
     def read(self, row: Field) -> wp.array:
         """The array of a field."""
         found = self._arrays.get(row.name)
@@ -109,8 +118,7 @@ class Fields:
         """A zeroed array for a field: in planes if it has a world axis, or differs between worlds."""
         shape, dtype = self.extent(row), self.value_type(row)
         if row.shape[0] == "nworld" or row.name in self.varied:
-            itemsize = 8 if self.real is wp.float64 and row.kind != "int" else 4
-            return planar(shape[0], shape[1:], dtype, COMPONENTS[row.kind], itemsize)
+            return planar(shape[0], shape[1:], dtype, COMPONENTS[row.kind], self.itemsize(row))
         if row.shape == ("*",):  # a stride that its type cannot know marks it as common to all worlds (`algebra.row`)
             return _lone(dtype)
         return wp.zeros(shape, dtype=dtype)

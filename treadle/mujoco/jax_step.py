@@ -46,7 +46,7 @@ class State(_State):
         for name, values in self._asdict().items():
             if values is not None:
                 d.read(STATE[name]).assign(np.asarray(values))
-        d._pending.clear()
+        d._late = frozenset()
 
 
 class Control(_Control):

@@ -1,52 +1,21 @@
-"""What users call: `step`, `forward`, integrators, and each stage by MuJoCo's name."""
+"""What users call: each stage by MuJoCo's name, and half steps; `step` itself is in `stepping`."""
 
 from __future__ import annotations
 
-import mujoco
-
-import treadle as wp
-from treadle.lang.ahead import ahead
-from treadle.lang.tape import recording
-from treadle.mujoco import history, sensor
-from treadle.mujoco.binding import bind, parameters
-from treadle.mujoco.data import WARM, Data
+from treadle.mujoco import sensor
+from treadle.mujoco.advance import INTEGRATORS, euler, forward, implicit, rungekutta4
+from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
-from treadle.mujoco.stages import ACTUATION, PASSIVE, STAGES, TABLE, check_match, group, run_stage, settle
-from treadle.mujoco.straight import step_kernel
+from treadle.mujoco.stages import ACTUATION, PASSIVE, check_match, group, run_stage, settle
+from treadle.mujoco.stepping import step
 
-WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
-STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
-
-
-class Plan:
-    """The straight-line step of one model over one data, ready to launch as long as both keep their versions."""
-
-    def __init__(self, m: Model, d: Data):
-        check_match(m, d)
-        self.kernel = step_kernel(m.structure, m.real, d.pushed)
-        self.single = step_kernel(m.structure, m.real, d.pushed, single=True)
-        self.inputs = bind(self.kernel, m, d, nstep=1)
-        self.places = {name: k for k, name in enumerate(parameters(self.kernel))}
-        self.model, self.versions = m, (m.version, m.opt.version, d.version)
-
-    def holds(self, m: Model, d: Data) -> bool:
-        """Whether the model and what the code depends on are still those of the plan."""
-        return m is self.model and (m.version, m.opt.version, d.version) == self.versions
-
-    def take(self, name: str, array: wp.array) -> None:
-        """Use ``array`` as the field ``name`` of the data."""
-        if name in self.places:
-            self.inputs[self.places[name]] = array
-
-    def launch(self, d: Data, nstep: int) -> None:
-        """Step ``nstep`` times: in one launch; while a tape records, in one launch a step, whose adjoint is faster."""
-        if not recording():
-            self.inputs[0] = nstep
-            wp.launch(self.kernel, dim=d.nworld, inputs=self.inputs)
-            return
-        self.inputs[0] = 1
-        for _ in range(nstep):
-            wp.launch(self.single, dim=d.nworld, inputs=self.inputs)
+__all__ = [
+    "camlight", "collision", "com_pos", "com_vel", "crb", "energy_pos", "energy_vel", "euler", "factor_m", "forward",
+    "fwd_acceleration", "fwd_actuation", "fwd_position", "fwd_velocity", "implicit", "inverse", "kinematics",
+    "make_constraint", "passive", "reference_constraint", "rne", "rne_postconstraint", "rungekutta4", "sensor_acc",
+    "sensor_pos", "sensor_vel", "solve", "step", "step1", "step2", "subtree_vel", "tendon", "tendon_armature",
+    "transmission",
+]  # fmt: skip
 
 
 def _run(names: tuple[str, ...], m: Model, d: Data, force: bool = False) -> None:
@@ -188,76 +157,6 @@ def rne_postconstraint(m: Model, d: Data) -> None:
     sensor.rne_postconstraint(m, d)
 
 
-def forward(m: Model, d: Data) -> None:
-    """Every derived field from the present state, without advancing time."""
-    check_match(m, d)
-    d._pending.clear()
-    for stage in TABLE:
-        run_stage(stage.name, m, d)
-
-
-def euler(m: Model, d: Data) -> None:
-    """Advance ``qvel qpos act time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
-    check_match(m, d)
-    settle(d)
-    run_stage("euler", m, d)
-    _advance(m, d)
-
-
-def _advance(m: Model, d: Data, given: bool = False) -> None:
-    if m.nhistory:
-        history.remember(m, d)
-    if m.na:
-        run_stage("advance_act", m, d)
-        if m.motors:
-            run_stage("advance_motors", m, d)
-        if m.orients:
-            run_stage("advance_orientation", m, d)
-    run_stage("advance", m, d, given=given)
-    if m.nhistory:
-        history.begin(m, d, lost=True)
-
-
-def rungekutta4(m: Model, d: Data) -> None:
-    """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`."""
-    check_match(m, d)
-    settle(d)
-    run_stage("rk_start", m, d)
-    for part, share in ((0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0)):
-        run_stage("rk_place", m, d, part=part)
-        for name in WITHIN:
-            run_stage(name, m, d)
-        run_stage("rk_gather", m, d, part=part, share=share)
-    run_stage("rk_end", m, d)
-    _advance(m, d, given=True)
-
-
-def implicit(m: Model, d: Data) -> None:
-    """Advance ``qvel qpos act time`` by one step that is implicit in velocities, after `forward`.
-
-    The integrator ``implicitfast`` leaves out how Coriolis forces change, and then has a symmetric matrix to solve.
-    """
-    check_match(m, d)
-    settle(d)
-    run_stage("deriv_passive", m, d)
-    if m.nactuator and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
-        run_stage("deriv_actuators", m, d)
-        if m.motors:
-            run_stage("deriv_motors", m, d)
-        if m.orients:
-            run_stage("deriv_orientation", m, d)
-    full = m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
-    wet = not m.uses.isdisjoint(("density", "viscosity"))
-    if wet:
-        run_stage("deriv_fluid", m, d, symmetric=not full)
-    if full:
-        run_stage("deriv_bias", m, d)
-    run_stage("implicit" if full else "implicitfast", m, d)
-    if m.floats:
-        run_stage("free_bodies_in_fluid" if wet else "free_bodies", m, d)
-    _advance(m, d)
-
-
 def inverse(m: Model, d: Data) -> None:
     """``qfrc_inverse``: the forces, of actuators and applied ones, that give the present ``qacc``."""
     check_match(m, d)
@@ -275,7 +174,7 @@ def inverse(m: Model, d: Data) -> None:
 def step1(m: Model, d: Data) -> None:
     """The first part of a step: all that depends on positions and velocities. Set controls, then call `step2`."""
     check_match(m, d)
-    d._pending.clear()
+    d._late = frozenset()
     for name in (*group("position"), *group("velocity")):
         run_stage(name, m, d)
 
@@ -288,52 +187,3 @@ def step2(m: Model, d: Data) -> None:
         run_stage(name, m, d)
     integrate = INTEGRATORS[m.opt.integrator]
     (euler if integrate is rungekutta4 else integrate)(m, d)
-
-
-def step(m: Model, d: Data, nstep: int = 1) -> None:
-    """Advance all worlds by ``nstep`` steps.
-
-    Args:
-        m: the model.
-        d: the worlds; ``ctrl`` and ``qfrc_applied`` act during all the steps.
-        nstep: beyond MuJoCo Warp: number of steps, at least 1, done in one launch.
-
-    Raises:
-        TypeError: model and data differ in precision.
-        ValueError: the data was made for another model, or ``nstep`` is less than 1.
-
-    Example:
-        >>> import mujoco, treadle.mujoco as mjw
-        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
-        >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
-        >>> m = mjw.put_model(mujoco.MjModel.from_xml_string(xml))
-        >>> d = mjw.make_data(m, nworld=2)
-        >>> mjw.step(m, d, nstep=100)
-        >>> print(d.time.numpy().round(3), (d.qpos.numpy() > 0).all())
-        [0.2 0.2] True
-    """
-    if nstep < 1:
-        raise ValueError(f"nstep is at least 1, not {nstep}")
-    if not (m.straight and m.nv <= STRAIGHT_DOFS):
-        integrate = INTEGRATORS[m.opt.integrator]
-        if not d._compiled and not recording():
-            with ahead():  # the kernels of all stages, on several cores, before the first one runs
-                forward(m, d)
-                integrate(m, d)
-            d._compiled = True
-        for _ in range(nstep):
-            forward(m, d)
-            integrate(m, d)
-        return
-    if d._plan is None or not d._plan.holds(m, d):
-        d._plan = Plan(m, d)
-    d._plan.launch(d, nstep)
-    d._model, d._pending = m, {*STAGES, WARM}
-
-
-INTEGRATORS = {
-    int(mujoco.mjtIntegrator.mjINT_EULER): euler,
-    int(mujoco.mjtIntegrator.mjINT_RK4): rungekutta4,
-    int(mujoco.mjtIntegrator.mjINT_IMPLICIT): implicit,
-    int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST): implicit,
-}

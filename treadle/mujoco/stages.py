@@ -194,21 +194,12 @@ def run_stage(name: str, m: Model, d: Data, force: bool = False, **other: Any) -
     launch(stage_kernel(name, d.real), m, d, **other)
 
 
-def catch_up(m: Model, d: Data, name: str) -> None:
-    """Compute the fields of a stage that the last step passed by, from the state in which that step set out.
-
-    Binding the kernel reads the fields that it needs, so the stages before it catch up first.
-    """
-    d._pending.discard(name)
-    start = {row: d.field("start_" + row) for row in ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied")}
-    run_stage(name, m, d, **start)
-
-
 def settle(d: Data) -> None:
-    """Compute everything that the last step passed by, before fields are overwritten one by one."""
-    for stage in TABLE:
-        if stage.name in d._pending:
-            catch_up(d._model, d, stage.name)
+    """Compute everything that the last step did not store, before fields are overwritten one by one."""
+    if d._late:
+        from treadle.mujoco.stepping import compute
+
+        compute(d, None)
 
 
 def check_match(m: Model, d: Data) -> None:
@@ -223,6 +214,8 @@ def check_match(m: Model, d: Data) -> None:
             if worlds != d.nworld:
                 raise ValueError(f"{name} of the model has a row for each of {worlds} worlds, the data has {d.nworld}")
     if d.solved and not m.constrained:  # flags have changed, or this is another model: no forces of then remain
-        for name in ("ncon", "ne", "nf", "nl", "nefc", "qfrc_constraint"):
+        names = ("ncon", "ne", "nf", "nl", "nefc", "qfrc_constraint")
+        d._late -= {*names}
+        for name in names:
             d.field(name).zero_()
     d.solved = m.constrained

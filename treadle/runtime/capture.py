@@ -24,6 +24,8 @@ from .memory import allocate
 if TYPE_CHECKING:
     from .runs import Runs
 
+PAGE = 4096
+_nowhere = [1 << 62]  # where transient memory lies next: at addresses that no process has
 active = 0  # captures under way in this process; most programs never have one
 _captures: dict[int, Capture] = {}  # by thread
 _lock = threading.Lock()
@@ -90,12 +92,16 @@ class Captured(np.ndarray):
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Memory that belongs to a graph: where it lies, what owns it, and the arrays' hold on it, if any is left."""
+    """Memory that belongs to a graph: where it lies, what owns it, and the arrays' hold on it, if any is left.
+
+    ``plane``: the block is *transient* (see :meth:`Capture.transient`) and made of planes of so many bytes.
+    """
 
     address: int
     nbytes: int
     memory: Any
     held: Any = None  # weak reference to a Captured
+    plane: int = 0
 
     @property
     def dead(self) -> bool:
@@ -148,6 +154,7 @@ class Capture:
     def include(self, graph: Any) -> None:
         """Write down all that another graph has."""
         self.body += graph.entries
+        self.blocks += [block for block in graph.blocks if block.plane]
         self.hold(graph)
 
     @contextmanager
@@ -178,6 +185,19 @@ class Capture:
         if zeroed and nbytes:
             self.call("zero", (address, 0, nbytes), (0,), nbytes)
         return held, at, address
+
+    def transient(self, nbytes: int, plane: int) -> int:
+        """The address of memory that is not there: of ``nbytes``, in planes of ``plane`` bytes.
+
+        A plane has a number for each thread of a grid of one dimension, side by side. A thread must write to its own
+        numbers before it reads them, unless nobody ever writes to them: then they are 0. Nobody sees them afterwards,
+        so what only serves them is not done, and launches that follow each other find them in a chunk's scratch. Where
+        that cannot be, the graph makes room for them.
+        """
+        with _lock:
+            address, _nowhere[0] = _nowhere[0], _nowhere[0] + -(-nbytes // PAGE) * PAGE
+        self.blocks.append(Block(address, nbytes, None, plane=plane))
+        return address
 
     def room(self, nbytes: int, zeroed: bool = False) -> int:
         """The address of memory that only entries use."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import weakref
 from array import array as words
 from bisect import bisect_right
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.config import config
 from ..base.errors import CaptureError, LaunchError
 from ..types.core import u8
 from ..types.records import (
@@ -31,6 +33,7 @@ from ..types.records import (
     REPLAY,
     SCRATCH,
     SELF,
+    SLOT_HEAD,
     STOPPED,
     Memory,
 )
@@ -44,9 +47,11 @@ from .dead import needed, settled
 from .launch import WORTH_WORKERS
 from .memory import span
 from .ranges import Ranges
+from .system import usable_cores
+from .transients import Transients
 
 LASTING = 512 * WORTH_WORKERS  # ns of work from which on Ctrl-C should end a replay
-NO_MEMORY = 3  # what a replay answers where scratch cannot be had
+NO_MEMORY, NOT_APART = 3, 4  # what a replay answers where scratch cannot be had, or buffers lie over each other
 _Report = ctypes.c_int64 * len(REPLAY.at)
 _ALIGN = 64
 
@@ -115,8 +120,9 @@ class Graph:
         self._table: Table | None = None
         self._run: Any = None
 
-    def launch(self, stream: Any = None) -> None:
-        """Run everything that was captured, and wait for its end. ``stream``: for devices that have several.
+    def launch(self, stream: Any = None, times: int = 1) -> None:
+        """Run everything that was captured, ``times`` times, and wait for its end. ``stream``: for devices that have
+        several.
 
         Raises:
             IndexOutOfRange, KernelAssertionError, …: what a kernel reported.
@@ -125,9 +131,19 @@ class Graph:
         if self._run is None:
             self._table = Table(self)
             self._run = self._table.callable()
+        if times != self._table.times:
+            self._table.times = times
         failed = watch.replay(self, self._run) if watch.watchers else self._run()
         if failed is not None:
             raise self.error(failed[0], failed[8:], self._table)
+
+    def use(self, new: array, old: array) -> None:
+        """From now on work on ``new``, an array of the same layout, where ``old`` was captured, by no view of it."""
+        self._kept[id(new)] = new
+        if self._table is None:
+            self._run, self._table = None, Table(self)
+            self._run = self._table.callable()
+        self._table.move(old._address, new._address)
 
     def written(self) -> list[Any]:
         """All memory that a run may write, as arrays of bytes; what only the graph knows is left out."""
@@ -160,6 +176,8 @@ class Graph:
 
     def error(self, status: int, report: bytes, table: Any) -> BaseException:
         """The exception for what a call of ``table`` (the ``keepalive``) answered and reported."""
+        if status == NOT_APART:
+            return LaunchError("buffers that were given to a graph lie over each other")
         if status & STOPPED and status != NO_MEMORY:
             return KeyboardInterrupt()
         number, *_ = np.frombuffer(report, np.int64).tolist()
@@ -186,6 +204,8 @@ class Table:
             unseen = [(b.address, b.address + b.nbytes) for b in graph.blocks if b.dead]
             dead = Ranges([*unseen, *[_range_of(a, 0)[:2] for a in forgotten]])
             entries, unread = needed(settled(needed(entries, dead)[0]), dead)
+        self._transients = Transients(graph.blocks)
+        entries = self._transients.serving(entries)
         self.ranges = sorted([_range_of(a, k) for k, a in enumerate(inputs)])
         self.uses = _uses(entries, self.ranges, unread)
         _refuse_overlaps(self.ranges)
@@ -198,6 +218,8 @@ class Table:
         self._blobs = bytearray()
         self._relocs: list[tuple[int, int, int]] = []
         self._own: list[tuple[int, int]] = []  # addresses in the block that lead to places in it
+        self._places_of: dict[int, list[int]] = {}  # where addresses stand in the block
+        self._gone: set[int] = set()  # addresses of transient blocks that chains have scratch for
         self._add(entries)
         self._lay_out()
 
@@ -220,11 +242,21 @@ class Table:
 
         return run
 
+    @property
+    def times(self) -> int:
+        """How often a call does everything."""
+        return self._record["times"]
+
+    @times.setter
+    def times(self, times: int) -> None:
+        self._record["times"] = times
+
     # ---- rows
 
     def _add(self, body: list[Entry]) -> None:
         found = [*chained(body, self._blocks)]
         gone = [block for chain in found if isinstance(chain, Chain) for block in chain.blocks]
+        self._gone |= {block.address for block in gone if block.plane}
         for entry in found:
             if isinstance(entry, Chain):
                 self._add_chain(entry)
@@ -280,7 +312,7 @@ class Table:
 
     def _add_chain(self, chain: Chain) -> None:
         """One kernel that does all of it, where that is to be had, else its launches chunk by chunk."""
-        one = chains.merge(chain) if chains.merge is not None and chain.work >= chains.MERGED else None
+        one = chains.merge(chain) if chains.merge is not None and chain.mergeable else None
         if one is None:
             self._add_links(chain)
             return
@@ -297,19 +329,38 @@ class Table:
     def _add_links(self, chain: Chain) -> None:
         dims, size = chain.members[0].dims, product(chain.members[0].dims)
         self.chains += 1
+        self.loops = self.loops or not all(m.program.record["bounded"] for m in chain.members)
         row = self._row("chain", chain.members[0], size=size, target=len(chain.members), chunk=chain.chunk)
         row.update({f"dim{k}": n for k, n in enumerate((*dims, 1, 1, 1)[:4])})
         row.update(shared=int(chain.work >= WORTH_WORKERS), checked=int(chain.members[0].program.checked))
-        row.update(self._ranges_of(chain))
-        for member, patches in zip(chain.members, chain.patches, strict=True):
-            self._add_launch(member)
-            own = self._rows[-1]
-            own.update(entry=member.program.entry.address, patches=self._table(patches), npatches=len(patches))
+        row.update(self._ranges_of(chain), bound=int(chain.bound), serial=1)
+        content, pointers, patches, places = bytearray(), [], [], []
+        for k, member in enumerate(chain.members):
+            at = len(content)
+            places.append(at)
+            content += chain.arguments(k)
+            content += bytes(-len(content) % _ALIGN)
+            pointers += [at + pointer for pointer in member.program.pointers]
+            patches += [(at + p.at, p.step, p.offset) for p in chain.patches[k]]
+        self._arguments(row, bytes(content), tuple(pointers), limit=sys.maxsize)
+        slots = max(usable_cores(), config.workers or 1)
+        slot = -(-(SLOT_HEAD + len(content) + chain.scratch * chain.chunk) // _ALIGN) * _ALIGN
+        row.update(patches=self._table(patches), npatches=len(patches), slots=slots, slot=slot)
+        for member, place in zip(chain.members, places, strict=True):
+            if chain.bound:
+                self.work += size * max(member.program.entry.meta.get("weight", 1.0), 1e-3)
+                own = self._row("run", member)
+            else:
+                self._add_launch(member)
+                own = self._rows[-1]
+            own.update(entry=member.program.entry.address, place=place)
 
     def _ranges_of(self, chain: Chain) -> dict[str, int]:
         """Where the memory of a chain lies, if that depends on the call."""
         found: dict[tuple[int, int, int], bool] = {}
         for u in [u for each in chain.uses for u in each] if self.ranges or self.scratch else ():
+            if self._transients.at(u.low) is not None:
+                continue
             symbol, delta = self._symbol(u.low)
             where = (ABSOLUTE, u.low) if symbol is None else (symbol, delta)
             key = *where, u.high - u.low
@@ -323,25 +374,40 @@ class Table:
         return made.buffer_info()[0]
 
     def _arguments(
-        self, row: dict[str, int], content: bytes, pointers: tuple[int, ...], own: tuple[tuple[int, int], ...] = ()
-    ) -> None:
+        self, row: dict[str, int], content: bytes, pointers: tuple[int, ...], own: tuple[tuple[int, int], ...] = (),
+        limit: int = ARGS_BYTES,
+    ) -> None:  # fmt: skip
         """Append arguments to the block; note which addresses depend on the call."""
-        begin = len(self._blobs)
+        begin, content = len(self._blobs), self._with_room(content, pointers)
         self._blobs += content
         self._blobs += bytes(-len(self._blobs) % _ALIGN)
         found = []
+        for at in pointers:
+            self._places_of.setdefault(int.from_bytes(content[at : at + 8], "little"), []).append(begin + at)
         if self.ranges or self.scratch:
             for at in pointers:
                 symbol, delta = self._symbol(int.from_bytes(content[at : at + 8], "little"))
                 if symbol is not None:
                     found.append((at, symbol, delta))
         if found:
-            if len(content) > ARGS_BYTES:
+            if len(content) > limit:
                 raise CaptureError("a kernel with more than 8 KiB of arguments cannot be given other buffers")
             found += [(at, SELF, delta) for at, delta in own]
         row.update(args=begin, nbytes=len(content), relocs=len(self._relocs), nrelocs=len(found))
         self._relocs += found
         self._own += [(begin + at, begin + delta) for at, delta in own]
+
+    def _with_room(self, content: bytes, pointers: tuple[int, ...]) -> bytes:
+        """Arguments whose addresses of transient memory are those of room for it, unless chains have scratch for it."""
+        if not self._transients.blocks:
+            return content
+        changed = bytearray(content)
+        for at in pointers:
+            (address,) = struct.unpack_from("<Q", content, at)
+            block = self._transients.at(address)
+            if block is not None and block.address not in self._gone:
+                struct.pack_into("<Q", changed, at, self._transients.real(address))
+        return bytes(changed)
 
     def _symbol(self, address: int) -> tuple[int | None, int]:
         """What of a call an address depends on, and how many bytes behind it it lies."""
@@ -369,14 +435,33 @@ class Table:
         order = [*ENTRY.at]
         table = words("Q", [row[name] & 0xFFFFFFFFFFFFFFFF for row in self._rows for name in order] or [0])
         self._memory = relocs, table
+        for k, row in enumerate(self._rows):
+            if row["slots"]:
+                self.scratch = -(-self.scratch // _ALIGN) * _ALIGN
+                table[k * len(order) + order.index("place")] = self.scratch
+                self.scratch += row["slots"] * row["slot"]
         record = self._record = Memory(GRAPH)
         record["env"], record["entries"] = native.driver().env.address, table.buffer_info()[0]
         record["count"], record["scratch"] = len(self._rows), self.scratch
         record["listens"], record["short"] = self.loops or self.work > LASTING, self.short
+        lone = self._rows[:1] and self._rows[0]["kind"] == ENTRY_KINDS["chain"] and not self._rows[0]["nranges"]
+        record["inside"] = bool(lone) and len(self._rows) == self._rows[0]["target"] + 1
+        record["times"] = 1
         self.address = record.address
+        self._base, self._chain_rows = base, [k for k, row in enumerate(self._rows) if row["slots"]]
         del self._rows, self._blobs, self._relocs, self._own, self._blocks
         _tables[self.address] = self
         weakref.finalize(self, _free_spare, record)
+
+    def move(self, old: int, new: int) -> None:
+        """Let what names the address ``old`` name ``new`` from now on."""
+        places = self._places_of.pop(old, [])
+        self._places_of.setdefault(new, []).extend(places)
+        for at in places:
+            ctypes.c_uint64.from_address(self._base + at).value = new
+        serial, (_, table) = [*ENTRY.at].index("serial"), self._memory
+        for k in self._chain_rows:
+            table[k * len(ENTRY.at) + serial] += 1
 
 
 def _free_spare(record: Memory) -> None:
@@ -423,7 +508,7 @@ def _own_memory(blocks: list[Block]) -> tuple[int, list[Range]]:
     """How much scratch a call needs, and which bytes stand where in it: of blocks that no array shows any more."""
     places, total = [], 0
     for block in blocks:
-        if block.dead:
+        if block.dead and not block.plane:
             places.append((block.address, block.address + block.nbytes, total, 0))
             total += -(-block.nbytes // _ALIGN) * _ALIGN
     return total, sorted(places)

@@ -138,6 +138,7 @@ class Driver:
         pool["wait"], pool["wake"] = system.waiting()
         env["pool"], env["drive"], env["stop"] = pool.address, self.address, self.stop
         env["malloc"], env["free"] = symbol_address("PyMem_RawMalloc"), symbol_address("PyMem_RawFree")
+        env["calloc"] = symbol_address("PyMem_RawCalloc")
         env["save_thread"], env["restore_thread"] = (symbol_address(f"PyEval_{n}Thread") for n in ("Save", "Restore"))
         env["thread_ident"] = symbol_address("PyThread_get_thread_ident")
         env["main_thread"] = threading.main_thread().ident or 0

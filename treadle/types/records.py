@@ -133,27 +133,32 @@ REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 
 # Functions and objects of the process that native code uses; see the runtime for each.
 ENV = words(
-    "pool drive malloc free save_thread restore_thread thread_ident main_thread sigaction start scratch scratch_size "
-    "stop none not_implemented true false float_type long_type list_type tuple_type array_type desc_offset data_offset "
+    "pool drive malloc calloc free save_thread restore_thread thread_ident main_thread sigaction start scratch "
+    "scratch_size stop none not_implemented true false float_type long_type list_type tuple_type array_type "
+    "desc_offset data_offset "
     "indexed_type type_offset parts_offset value_offset "
     "as_long_long bytes_from check_signals set_none keyboard_interrupt incref "
     "capturing listen unlisten run_tasks try_lock unlock print_log"
 )
 
-# A graph as native code runs it: `count` entries, one after the other. `scratch` bytes are each call's own; `spare` is
-# a block of them that the last call left. `listens`: it may last, so Ctrl-C should end it; `short`: it is over before
+# A graph as native code runs it: `count` entries, one after the other, and all of that `times` times; `inside`: they
+# are one chain, which repeats itself chunk by chunk. `scratch` bytes are each call's own, zeros at first; `spare` is a
+# block of them that the last call left. `listens`: it may last, so Ctrl-C should end it; `short`: it is over before
 # other Python threads would notice.
-GRAPH = words("env entries count scratch spare listens short")
+GRAPH = words("env entries count scratch spare listens short times inside")
 
 # One entry of a graph (see ENTRY_KINDS). `code`: the kernel's entry, its program, or the function to call; `args`, of
 # `nbytes`: the arguments, in which `nrelocs` addresses at `relocs` depend on the call. `target`: the entry that comes
 # next instead, of kind "skip" where an int32 is 0, of kind "apart" where memory at `ranges` (`nranges` of them, see
 # RANGE) lies over each other. The `target` entries behind one of kind "chain" are its members, which go chunk by chunk,
-# of `chunk` threads, on the workers if `shared`, unless ranges lie over each other: then one after the other. What a
-# member has besides: `entry`, its kernel's entry; `patches`, its arguments that change by chunk.
+# of `chunk` threads, on the workers if `shared`, unless ranges lie over each other: then one after the other, or, where
+# they are `bound` to work chunk by chunk, not at all. The `args` of a chain are those of all members; `patches` what
+# changes in them by chunk; a member's `place` says where its own begin, and `entry` is its kernel's. Each worker has a
+# slot (see SLOT) of `slot` bytes, of which there are `slots`, from byte `place` of the call's scratch on. `serial`
+# changes whenever arguments do.
 ENTRY = words(
     "kind code args nbytes relocs nrelocs size dim0 dim1 dim2 dim3 checked prints target chunk shared ranges nranges "
-    "entry patches npatches"
+    "bound entry place patches npatches slots slot serial"
 )
 ENTRY_KINDS = {name: i for i, name in enumerate("run launch call skip jump chain apart".split())}
 
@@ -163,8 +168,11 @@ RANGE = words("symbol delta nbytes written")
 # An array of a chain that needs no memory but a chunk's: the address among arguments, bytes of an element, and where
 # in the worker's scratch it lies.
 PATCH = words("at step offset")
-CHUNK_SCRATCH = 32768  # bytes of a worker's scratch
-MOST_CHAINED = 16  # launches in a chain
+
+# What a worker has for a chain: a header of SLOT_HEAD bytes, which says which arguments (`serial`) and which chunk
+# (`begin`, plus 1) were prepared; then the arguments, padded to whole lines of the cache; then scratch.
+SLOT = words("serial begin")
+SLOT_HEAD = 64
 
 # An address among arguments, `at` bytes from their begin: `delta` bytes behind what `symbol` stands for: the buffer of
 # that number in the table of the call, the call's scratch (-1), or the arguments themselves (-2).

@@ -3,9 +3,7 @@
 A graph is a table of entries (``ENTRY``) that the runtime writes. Most are launches; others call a function of three
 words (copies, zeros, swaps), go on elsewhere if a condition in memory is 0, or go on elsewhere always. What changes
 from call to call are addresses among arguments, listed beside them (``RELOC``): such arguments are copied first.
-
-A *chain* is a run of launches over the same grid that share memory only at the thread's own index. It is cut into
-chunks of threads, and each chunk passes through all of them, so that what one leaves the next finds in the cache.
+Launches that go chunk by chunk are run by ``chain.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from contextlib import contextmanager, nullcontext
 from ...types.records import (
     ARGS_BYTES,
     BYTES,
-    CHUNK_SCRATCH,
     ENTRY,
     ENTRY_KINDS,
     ENV,
@@ -24,24 +21,16 @@ from ...types.records import (
     GRAPH,
     LAUNCH,
     LOG,
-    MAX_DIMS,
-    MOST_CHAINED,
-    PATCH,
-    POOL,
-    RANGE,
     RELOC,
     REPLAY,
-    SCRATCH,
     SELF,
     SPREAD,
     STOPPED,
-    words,
 )
+from .chain import chain
 from .text import Code, Var
 
 WORDS = 3  # arguments of a function that an entry calls
-# What the chunks of a chain share; lies on the stack of who replays.
-CHAIN = words("members count launch args chunk size")
 
 _DECLARE = """declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -54,13 +43,13 @@ def graph() -> str:
 
     ``table``: addresses of the buffers that take the place of the graph's inputs. The answer is 0; 1 where a kernel
     reported a fault, which ``report`` tells (``REPLAY``); 2 where Ctrl-C ended the replay; 3 where memory for scratch
-    cannot be had.
+    cannot be had; 4 where buffers lie over each other that a chain needs apart.
     """
-    steps = _base() + _settle() + _run_chunk() + _links_apart() + _run_chain() + _replay()
-    return _DECLARE + _move() + _zero() + _spread() + _sum() + steps + _launch_graph()
+    replay = chain() + _settle() + _run_entries() + _replay()
+    return _DECLARE + _move() + _zero() + _spread() + _sum() + replay + _launch_graph()
 
 
-NO_MEMORY = 3
+NO_MEMORY, NOT_APART = 3, 4
 
 
 # ---- what entries call
@@ -174,117 +163,6 @@ def _settle() -> str:
     return c.text()
 
 
-def _grid(c: Code, entry: str, launch: str) -> str:
-    """Tell ``launch`` the grid of ``entry``; its number of threads."""
-    size = c.load("i64", entry, ENTRY["size"])
-    c.store("i64", size, launch, LAUNCH["size"])
-    for k in range(MAX_DIMS):
-        c.store("i64", c.load("i64", entry, ENTRY[f"dim{k}"]), launch, LAUNCH[f"dim{k}"])
-    c.store("i64", c.load("i64", entry, ENTRY["checked"]), launch, LAUNCH["checked"])
-    return size
-
-
-def _run_chunk() -> str:
-    """``@run_links(chain, i)``: chunk i through all launches of a chain."""
-    c = Code("run_links", "i32", [("ptr", "chain"), ("i64", "i")], "internal")
-    chunk, size = c.load("i64", "%chain", CHAIN["chunk"]), c.load("i64", "%chain", CHAIN["size"])
-    begin = c.op("mul", "i64", "%i", chunk)
-    full = c.op("add", "i64", begin, chunk)
-    end = c.select(c.op("icmp slt", "i64", full, size), "i64", full, size)
-    members, launch = c.load("ptr", "%chain", CHAIN["members"]), c.load("ptr", "%chain", CHAIN["launch"])
-    settled = c.load("ptr", "%chain", CHAIN["args"])
-    scratch, patched = c.stack(CHUNK_SCRATCH), c.stack(ARGS_BYTES)
-    stop = c.atomic_load("i32", c.load("ptr", launch, LAUNCH["stop"]), 0, "monotonic")
-    with c.if_(c.op("icmp ne", "i32", stop, 0)):
-        c.ret(STOPPED)
-    with c.for_(c.load("i64", "%chain", CHAIN["count"])) as k:
-        member = c.at(members, c.op("mul", "i64", k, ENTRY.size))
-        args = c.var("ptr", c.load("ptr", settled, c.op("shl", "i64", k, 3)))
-        npatches = c.load("i64", member, ENTRY["npatches"])
-        with c.if_(c.op("icmp ne", "i64", npatches, 0)):
-            nbytes = c.load("i64", member, ENTRY["nbytes"])
-            c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {patched}, ptr {args.get()}, i64 {nbytes}, i1 false)")
-            patches = c.load("ptr", member, ENTRY["patches"])
-            with c.for_(npatches) as j:
-                patch = c.at(patches, c.op("mul", "i64", j, PATCH.size))
-                there = c.at(scratch, c.load("i64", patch, PATCH["offset"]))
-                back = c.op("mul", "i64", begin, c.load("i64", patch, PATCH["step"]))
-                address = c.at(there, c.op("sub", "i64", 0, back))
-                c.store("ptr", address, patched, c.load("i64", patch, PATCH["at"]))
-            args.set(patched)
-        at = ("i64", begin), ("i64", end), ("ptr", "null")
-        status = c.call("i32", c.load("ptr", member, ENTRY["entry"]), ("ptr", args.get()), ("ptr", launch), *at)
-        with c.if_(c.op("icmp ne", "i32", status, 0)):
-            c.ret(status)
-    c.ret(0)
-    return c.text()
-
-
-def _base() -> str:
-    """``@base_of(symbol, table, scratch)``: what an address depends on."""
-    c = Code("base_of", "ptr", [("i64", "symbol"), ("ptr", "table"), ("ptr", "scratch")], "internal")
-    with c.if_(c.op("icmp sge", "i64", "%symbol", 0)):
-        c.ret(c.load("ptr", "%table", c.op("shl", "i64", "%symbol", 3)))
-    with c.if_(c.op("icmp eq", "i64", "%symbol", SCRATCH)):
-        c.ret("%scratch")
-    c.ret("null")
-    return c.text()
-
-
-def _links_apart() -> str:
-    """``@links_apart(item, table, scratch)``: whether no two ranges of a chain meet, one of which is written."""
-    c = Code("links_apart", "i1", [("ptr", "item"), ("ptr", "table"), ("ptr", "scratch")], "internal")
-    rows, count = c.load("ptr", "%item", ENTRY["ranges"]), c.load("i64", "%item", ENTRY["nranges"])
-
-    def place(i: str) -> tuple[str, str, str, str]:
-        row = c.at(rows, c.op("mul", "i64", i, RANGE.size))
-        symbol, delta, nbytes, written = (c.load("i64", row, RANGE[name]) for name in RANGE.at)
-        given = ("i64", symbol), ("ptr", "%table"), ("ptr", "%scratch")
-        base = c.cast("ptrtoint", "ptr", c.call("ptr", "@base_of", *given), "i64")
-        low = c.op("add", "i64", base, delta)
-        return low, c.op("add", "i64", low, nbytes), written, symbol
-
-    with c.for_(count) as i:
-        low, high, written, symbol = place(i)
-        with c.for_(i) as j:
-            begin, end, also, other = place(j)
-            meets = c.op("and", "i1", c.op("icmp ult", "i64", begin, high), c.op("icmp ult", "i64", low, end))
-            matters = c.op("icmp ne", "i64", c.op("or", "i64", written, also), 0)
-            moves = c.op("icmp ne", "i64", symbol, other)  # those that go together were compared before
-            with c.if_(c.op("and", "i1", c.op("and", "i1", meets, moves), matters)):
-                c.ret("false")
-    c.ret("true")
-    return c.text()
-
-
-def _run_chain() -> str:
-    """``@run_chain(env, item, launch, args)``: all chunks, on the workers where they are worth it and free."""
-    params = [("ptr", "env"), ("ptr", "item"), ("ptr", "launch"), ("ptr", "args")]
-    c = Code("run_chain", "i32", params, "internal")
-    chain = c.stack(CHAIN.size)
-    size, chunk = _grid(c, "%item", "%launch"), c.load("i64", "%item", ENTRY["chunk"])
-    for name, place in (("launch", "%launch"), ("members", c.at("%item", ENTRY.size)), ("args", "%args")):
-        c.store("ptr", place, chain, CHAIN[name])
-    for name, value in (("chunk", chunk), ("size", size), ("count", c.load("i64", "%item", ENTRY["target"]))):
-        c.store("i64", value, chain, CHAIN[name])
-    n = c.op("sdiv", "i64", c.op("add", "i64", size, c.op("sub", "i64", chunk, 1)), chunk)
-    pool = c.load("ptr", "%env", ENV["pool"])
-    with c.if_(c.op("icmp ne", "i64", c.load("i64", "%item", ENTRY["shared"]), 0)):
-        with c.if_(c.op("icmp eq", "i32", c.atomic_load("i32", pool, POOL["limit"]), 0)):
-            c.call("void", c.load("ptr", "%env", ENV["start"]))  # the first work that is worth workers
-        with c.if_(c.call("i1", c.load("ptr", "%env", ENV["try_lock"]), ("ptr", pool))):
-            task = ("ptr", pool), ("ptr", "@run_links"), ("ptr", chain), ("i64", n)
-            status = c.call("i32", c.load("ptr", "%env", ENV["run_tasks"]), *task)
-            c.call("void", c.load("ptr", "%env", ENV["unlock"]), ("ptr", pool))
-            c.ret(status)
-    with c.for_(n) as i:
-        status = c.call("i32", "@run_links", ("ptr", chain), ("i64", i))
-        with c.if_(c.op("icmp ne", "i32", status, 0)):
-            c.ret(status)
-    c.ret(0)
-    return c.text()
-
-
 def _replay() -> str:
     c = Code("treadle_replay", "i32", [("ptr", "graph"), ("ptr", "table"), ("ptr", "report")])
     env, handler = c.load("ptr", "%graph", GRAPH["env"]), c.stack(256)
@@ -298,7 +176,13 @@ def _replay() -> str:
     with c.if_(c.op("icmp ne", "i64", needs, 0)):
         _take_scratch(c, env, needs, scratch)
     status = c.var("i32", 0)
-    _run_entries(c, env, scratch.get(), status)
+    inside = c.op("icmp ne", "i64", c.load("i64", "%graph", GRAPH["inside"]), 0)
+    with c.for_(c.select(inside, "i64", 1, c.load("i64", "%graph", GRAPH["times"]))):
+        with c.if_(c.op("icmp eq", "i32", status.get(), 0)):
+            line = c.op("and", "i64", c.op("add", "i64", c.cast("ptrtoint", "ptr", scratch.get(), "i64"), 63), -64)
+            memory = c.cast("inttoptr", "i64", line, "ptr")
+            given = ("ptr", "%graph"), ("ptr", "%table"), ("ptr", "%report"), ("ptr", memory)
+            status.set(c.call("i32", "@run_entries", *given))
     with c.if_(c.op("icmp ne", "i64", needs, 0)):
         # Leave the block for the next call; another call that ended meanwhile left one as well: that one goes.
         other = c.value(f"atomicrmw xchg ptr {c.at('%graph', GRAPH['spare'])}, ptr {scratch.get()} acq_rel")
@@ -318,15 +202,20 @@ def _take_scratch(c: Code, env: str, nbytes: str, scratch: Var) -> None:
     """The block that the last call left, or a new one."""
     scratch.set(c.value(f"atomicrmw xchg ptr {c.at('%graph', GRAPH['spare'])}, ptr null acq_rel"))
     with c.if_(c.op("icmp eq", "ptr", scratch.get(), "null")):
-        scratch.set(c.call("ptr", c.load("ptr", env, ENV["malloc"]), ("i64", nbytes)))
+        scratch.set(
+            c.call("ptr", c.load("ptr", env, ENV["calloc"]), ("i64", c.op("add", "i64", nbytes, 64)), ("i64", 1))
+        )
         with c.if_(c.op("icmp eq", "ptr", scratch.get(), "null")):
             c.ret(NO_MEMORY)
 
 
-def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
-    """Go through the table until it ends or something fails."""
+def _run_entries() -> str:
+    """``@run_entries(graph, table, report, scratch)``: go through the table until it ends or something fails."""
+    params = [("ptr", "graph"), ("ptr", "table"), ("ptr", "report"), ("ptr", "scratch")]
+    c = Code("run_entries", "i32", params, "internal")
+    env, scratch, status = c.load("ptr", "%graph", GRAPH["env"]), "%scratch", c.var("i32", 0)
     launch, fault, log, shadow = (c.stack(r.size) for r in (LAUNCH, FAULT, LOG, LOG))
-    buffer, each = c.stack(ARGS_BYTES), c.stack(8 * MOST_CHAINED)
+    buffer = c.stack(ARGS_BYTES)
     for place, record in ((fault, FAULT), (log, LOG), (shadow, LOG)):
         c.line(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {record.size}, i1 false)")
     stop = c.load("ptr", env, ENV["stop"])
@@ -341,16 +230,26 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
         entry = c.at(entries, c.op("mul", "i64", k, ENTRY.size))
         kind, code = c.load("i64", entry, ENTRY["kind"]), c.load("ptr", entry, ENTRY["code"])
         settled = c.var("ptr", c.load("ptr", entry, ENTRY["args"]))
-        with c.if_(c.op("icmp ne", "i64", c.load("i64", entry, ENTRY["nrelocs"]), 0)):
-            given = ("ptr", entry), ("ptr", "%table"), ("ptr", scratch), ("ptr", buffer)
-            settled.set(c.call("ptr", "@settle", *given))
-        args = settled.get()
 
         def is_(name: str) -> str:
             return c.op("icmp eq", "i64", kind, ENTRY_KINDS[name])
 
+        with c.if_(is_("chain")):
+            with c.if_(c.call("i1", "@links_apart", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch))):
+                number.set(c.op("add", "i64", number.get(), c.load("i64", entry, ENTRY["target"])))
+                given = ("ptr", entry), ("ptr", launch), ("ptr", "%table"), ("ptr", scratch)
+                status.set(c.call("i32", "@run_chain", ("ptr", "%graph"), *given))
+                loop.again_if(c.op("icmp eq", "i32", status.get(), 0))
+                c.ret(status.get())
+            with c.if_(c.op("icmp ne", "i64", c.load("i64", entry, ENTRY["bound"]), 0)):
+                c.ret(NOT_APART)
+            loop.again()
+        with c.if_(c.op("icmp ne", "i64", c.load("i64", entry, ENTRY["nrelocs"]), 0)):
+            given = ("ptr", entry), ("ptr", "%table"), ("ptr", scratch), ("ptr", buffer)
+            settled.set(c.call("ptr", "@settle", *given))
+        args = settled.get()
         with c.if_(is_("run")):
-            size = _grid(c, entry, launch)
+            size = c.call("i64", "@grid", ("ptr", entry), ("ptr", launch))
             at = ("i64", 0), ("i64", size), ("ptr", "null")
             status.set(c.call("i32", code, ("ptr", args), ("ptr", launch), *at))
             loop.again_if(c.op("icmp eq", "i32", status.get(), 0))
@@ -359,17 +258,10 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
             c.call("void", code, *given)
             loop.again()
         with c.if_(is_("launch")):
-            _grid(c, entry, launch)
+            c.call("i64", "@grid", ("ptr", entry), ("ptr", launch))
             given = ("ptr", env), ("ptr", code), ("ptr", args), ("ptr", launch), ("i32", 0)
             status.set(c.call("i32", c.load("ptr", env, ENV["drive"]), *given))
             _after_launch(c, env, entry, k, log, shadow)
-        with c.if_(is_("chain")):
-            with c.if_(c.call("i1", "@links_apart", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch))):
-                members = c.load("i64", entry, ENTRY["target"])
-                _settle_members(c, entry, members, scratch, buffer, each)
-                number.set(c.op("add", "i64", number.get(), members))
-                given = ("ptr", env), ("ptr", entry), ("ptr", launch), ("ptr", each)
-                status.set(c.call("i32", "@run_chain", *given))
         with c.if_(is_("apart")):
             apart = c.call("i1", "@links_apart", ("ptr", entry), ("ptr", "%table"), ("ptr", scratch))
             with c.if_(c.op("xor", "i1", apart, "true")):
@@ -391,19 +283,8 @@ def _run_entries(c: Code, env: str, scratch: str, status: Var) -> None:
                 into = c.at("%report", REPLAY["state"])
                 c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {into}, ptr {fault}, i64 {FAULT.size}, i1 false)")
             loop.leave()
-
-
-def _settle_members(c: Code, entry: str, count: str, scratch: str, buffer: str, each: str) -> None:
-    """Put the addresses of the members' arguments in ``each``; those that depend on the call lie in ``buffer``."""
-    free = c.var("ptr", buffer)
-    with c.for_(count) as k:
-        member = c.at(entry, c.op("mul", "i64", c.op("add", "i64", k, 1), ENTRY.size))
-        args = c.var("ptr", c.load("ptr", member, ENTRY["args"]))
-        with c.if_(c.op("icmp ne", "i64", c.load("i64", member, ENTRY["nrelocs"]), 0)):
-            here = free.get()
-            args.set(c.call("ptr", "@settle", ("ptr", member), ("ptr", "%table"), ("ptr", scratch), ("ptr", here)))
-            free.set(c.at(here, c.load("i64", member, ENTRY["nbytes"])))
-        c.store("ptr", args.get(), each, c.op("shl", "i64", k, 3))
+    c.ret(status.get())
+    return c.text()
 
 
 def _launch_graph() -> str:

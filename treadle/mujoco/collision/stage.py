@@ -22,6 +22,12 @@ LISTS = ("count", "end", "pair", "dist", "pos", "normal", "tangent")  # what met
 TURNS = 3  # support points of a pair, by MuJoCo's limit of iterations for each of distance and depth
 
 
+@wp.kernel
+def none_found(count: wp.array(dtype=int)):
+    """Nothing has been found yet."""
+    count[wp.tid()] = 0
+
+
 def collision(m: Model, d: Data, **other: Any) -> None:
     """Find all contacts: ``ncon``, ``contact_dist contact_pos contact_frame …``.
 
@@ -29,7 +35,7 @@ def collision(m: Model, d: Data, **other: Any) -> None:
     fixed, the rest is left out and ``ncon_needed`` keeps what was needed.
     """
     _find(m, d, **other)
-    if not wp.get_device().is_capturing:
+    if not d.fixed:
         needed = int(d.field("found_count").numpy().max())
         if needed > d.sizes["nconmax"]:
             d.grow("nconmax", needed)
@@ -44,7 +50,7 @@ def _find(m: Model, d: Data, **other: Any) -> None:
         "turns": TURNS * m.opt.ccd_iterations,
         **other,
     }
-    d.field("found_count").zero_()
+    wp.launch(none_found, dim=d.nworld, inputs=[d.field("found_count")])
     for slot, (name, first, last) in enumerate(m.collision.methods):
         launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
     launch(gather_kernel(d.real), m, d, lists=len(m.collision.methods), **given)
@@ -62,7 +68,7 @@ def measure(m: Model, d: Data, **other: Any) -> None:
         "turns": TURNS * m.opt.ccd_iterations,
         **other,
     }
-    d.field("near_count").zero_()
+    wp.launch(none_found, dim=d.nworld, inputs=[d.field("near_count")])
     for slot, (name, first, last) in enumerate(m.distances.methods):
         launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
 

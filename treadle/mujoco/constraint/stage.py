@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import treadle as wp
 from treadle.mujoco.binding import launch
 from treadle.mujoco.constraint import bounds, contact, equality, impedance
 from treadle.mujoco.constraint.kinds import NO_CONSTRAINT, NO_EQUALITY
@@ -19,7 +18,7 @@ def make_constraint(m: Model, d: Data, **other: Any) -> None:
     whose arrays are fixed, the rest is left out and ``nrow`` keeps what was needed.
     """
     _write(m, d, **other)
-    if not wp.get_device().is_capturing:
+    if not d.fixed:
         needed = int(d.nrow.numpy().max())
         if needed > d.sizes["njmax"]:
             d.grow("njmax", needed)

@@ -1,0 +1,92 @@
+"""A step by stages: all derived fields, then one of the integrators."""
+
+from __future__ import annotations
+
+import mujoco
+
+from treadle.mujoco import history
+from treadle.mujoco.data import Data
+from treadle.mujoco.model import Model
+from treadle.mujoco.stages import TABLE, check_match, run_stage, settle
+
+WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
+
+
+def forward(m: Model, d: Data) -> None:
+    """Every derived field from the present state, without advancing time."""
+    check_match(m, d)
+    d._late = frozenset()
+    for stage in TABLE:
+        run_stage(stage.name, m, d)
+    d.note()
+
+
+def euler(m: Model, d: Data) -> None:
+    """Advance ``qvel qpos act time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
+    check_match(m, d)
+    settle(d)
+    run_stage("euler", m, d)
+    _advance(m, d)
+
+
+def _advance(m: Model, d: Data, given: bool = False) -> None:
+    if m.nhistory:
+        history.remember(m, d)
+    if m.na:
+        run_stage("advance_act", m, d)
+        if m.motors:
+            run_stage("advance_motors", m, d)
+        if m.orients:
+            run_stage("advance_orientation", m, d)
+    run_stage("advance", m, d, given=given)
+    if m.nhistory:
+        history.begin(m, d, lost=True)
+
+
+def rungekutta4(m: Model, d: Data) -> None:
+    """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`."""
+    check_match(m, d)
+    settle(d)
+    run_stage("rk_start", m, d)
+    for part, share in ((0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0)):
+        run_stage("rk_place", m, d, part=part)
+        for name in WITHIN:
+            run_stage(name, m, d)
+        d.note()
+        run_stage("rk_gather", m, d, part=part, share=share)
+    run_stage("rk_end", m, d)
+    _advance(m, d, given=True)
+
+
+def implicit(m: Model, d: Data) -> None:
+    """Advance ``qvel qpos act time`` by one step that is implicit in velocities, after `forward`.
+
+    The integrator ``implicitfast`` leaves out how Coriolis forces change, and then has a symmetric matrix to solve.
+    """
+    check_match(m, d)
+    settle(d)
+    run_stage("deriv_passive", m, d)
+    if m.nactuator and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+        run_stage("deriv_actuators", m, d)
+        if m.motors:
+            run_stage("deriv_motors", m, d)
+        if m.orients:
+            run_stage("deriv_orientation", m, d)
+    full = m.opt.integrator == int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
+    wet = not m.uses.isdisjoint(("density", "viscosity"))
+    if wet:
+        run_stage("deriv_fluid", m, d, symmetric=not full)
+    if full:
+        run_stage("deriv_bias", m, d)
+    run_stage("implicit" if full else "implicitfast", m, d)
+    if m.floats:
+        run_stage("free_bodies_in_fluid" if wet else "free_bodies", m, d)
+    _advance(m, d)
+
+
+INTEGRATORS = {
+    int(mujoco.mjtIntegrator.mjINT_EULER): euler,
+    int(mujoco.mjtIntegrator.mjINT_RK4): rungekutta4,
+    int(mujoco.mjtIntegrator.mjINT_IMPLICIT): implicit,
+    int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST): implicit,
+}

@@ -1,0 +1,291 @@
+"""Plans: the launches of a step, written down once, and then done natively, chunk by chunk.
+
+A plan copies what a step reads of the state and of controls to where the step sets out from (fields ``start_…``), lets
+all stages work on that, and copies the new state back. Between stages nothing is kept: derived fields are transient
+(`runtime.capture.Capture.transient`), so they lie in the scratch of the worker that has a chunk of worlds, and stages
+whose results nobody needs are not done at all. Fields that somebody wants are ordinary arrays.
+
+A plan that does not advance time sets out from the same start, and is for the fields that are wanted and nothing else:
+so a field that a step passed by is computed when it is read, and has the same bits as if the step had kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import treadle as wp
+from treadle.lang.ahead import ahead
+from treadle.lang.tape import recording
+from treadle.mujoco.algebra import COMPONENTS
+from treadle.mujoco.binding import bind, parameters
+from treadle.mujoco.data import WARM, Data, start_of
+from treadle.mujoco.fields import Field, Fields
+from treadle.mujoco.model import Model
+from treadle.mujoco.planes import transient
+from treadle.mujoco.stages import STAGES, check_match, run_stage
+from treadle.mujoco.straight import step_kernel
+from treadle.runtime import capture
+from treadle.runtime.capture import Capture
+from treadle.runtime.transients import Transients
+
+DERIVED = frozenset([row.name for row in Data.rows() if row.role == "derived" and row.stage in STAGES])
+Forward = Callable[[Model, Data], None]
+
+
+@wp.kernel
+def move_numbers(values: wp.array(dtype=Any), into: wp.array(dtype=Any)):
+    """Copy one number of each world."""
+    w = wp.tid()
+    into[w] = values[w]
+
+
+@wp.kernel
+def move_rows(values: wp.array2d(dtype=Any), into: wp.array2d(dtype=Any)):
+    """Copy a row of each world."""
+    w = wp.tid()
+    for i in range(values.shape[1]):
+        into[w, i] = values[w, i]
+
+
+@wp.kernel
+def note_needs(found_count: wp.array(dtype=int), nrow: wp.array(dtype=int), most_needed: wp.array2d(dtype=int)):
+    """Remember the largest numbers of contacts and of rows of constraints."""
+    w = wp.tid()
+    most_needed[w, 0] = wp.max(most_needed[w, 0], found_count[w])
+    most_needed[w, 1] = wp.max(most_needed[w, 1], nrow[w])
+
+
+@wp.kernel
+def count_run(stamp: wp.array(dtype=int)):
+    """A captured step was done once more."""
+    stamp[0] = stamp[0] + 1
+
+
+def move(values: wp.array, into: wp.array) -> None:
+    """Copy an array of worlds to another one."""
+    wp.launch(move_numbers if values.ndim == 1 else move_rows, dim=values.shape[0], inputs=[values, into])
+
+
+class Draft(Data):
+    """Data of a step that is being written down: ``kept`` are real arrays by name, all others transient ones."""
+
+    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture | None):
+        super().__init__(d.real, d.sizes, d.nworld)
+        self.sizes, self.pushed, self.solved = d.sizes, d.pushed, d.solved
+        self.now, self._arrays = now, dict(kept)
+        self.kept = frozenset(kept)
+        self._demanded: tuple[Model, set[str]] | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """There is nothing to be looked at yet."""
+        return True
+
+    def demand(self, m: Model, names: set[str]) -> None:
+        """From now on do each of these stages when a field that it computes is first read."""
+        self._demanded = m, names
+
+    def read(self, row: Field) -> wp.array:
+        """The array of a field, as it is bound to kernels."""
+        if self._demanded is not None and row.stage in self._demanded[1]:
+            self._demanded[1].discard(row.stage)
+            run_stage(row.stage, self._demanded[0], self)
+        return Fields.read(self, row)
+
+    def allocate(self, row: Field) -> wp.array:
+        """A transient array."""
+        shape = self.extent(row)
+        return transient(self.now, shape[0], shape[1:], self.value_type(row), COMPONENTS[row.kind], self.itemsize(row))
+
+    def note(self) -> None:
+        """Let the step remember what room it needed, if anybody will look."""
+        if "most_needed" in self.kept:
+            inputs = [self.field(name) for name in parameters(note_needs)]
+            wp.launch(note_needs, dim=self.nworld, inputs=inputs)
+
+    def late(self, entries: list[Any]) -> frozenset[str]:
+        """The names of fields that ``entries`` compute and do not keep."""
+        names = {a._address: name for name, a in self._arrays.items() if name not in self.kept}
+        return frozenset(
+            [names[address] for address in Transients(self.now.blocks).written(entries) if address in names]
+        )
+
+
+# What a straight-line step keeps of where it set out; the rest of state and control does not change in such models.
+STRAIGHT_STARTS = frozenset(("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied"))
+
+
+def starting(d: Data, straight: bool = False) -> Iterator[tuple[Field, Field]]:
+    """The fields that a step sets out from, each with that in which its values are kept. ``straight``: of a
+    straight-line step."""
+    for row in Data.rows():
+        if row.role in ("state", "control") and 0 not in d.extent(row) and (row is not Data.xfrc_applied or d.pushed):
+            yield row, start_of(row) if not straight or row.name in STRAIGHT_STARTS else row
+
+
+class Plan:
+    """What one model and one data need to step, or (``advances`` False) to compute ``wanted`` fields of the last step.
+
+    Args:
+        m, d: model and data.
+        forward: what computes all derived fields.
+        integrate: what advances the state then.
+        wanted: names of derived fields to be kept.
+        advances: whether the state changes.
+        straight: whether the last step was a straight-line one.
+    """
+
+    def __init__(
+        self, m: Model, d: Data, forward: Forward, integrate: Forward, wanted: frozenset[str], advances: bool = True,
+        straight: bool = False,
+    ):  # fmt: skip
+        check_match(m, d)
+        self.model, self.versions, self.wanted, self.advances = m, versions(m, d), wanted, advances
+        self._does, self._data, self.start = (forward, integrate), d, None
+        self._rows = [*starting(d, straight)]
+        self._given = {row.name: d.read(row) for row, start in self._rows if advances or start is row}
+        with outside_of_captures():
+            self._kept = self._real_arrays(d)
+            compiled = self.versions, self.wanted if straight else None
+            if compiled not in d._compiled:
+                with ahead():  # the kernels of all stages, on several cores; and what they need is allocated
+                    self._write_down(d, Draft(d, self._kept, None))
+                d._compiled.add(compiled)
+        self._most = None
+        now = capture.here() if capture.active else None
+        if now is not None:
+            self._graph = None
+            self.late = self._record(d, now)
+        else:
+            with wp.ScopedCapture() as captured:
+                self.late = self._record(d, capture.here())
+            self._graph = captured.graph
+            self._most = self._kept["most_needed"].numpy() if "most_needed" in self._kept else None
+
+    def _real_arrays(self, d: Data) -> dict[str, wp.array]:
+        names = [start.name for _, start in self._rows] + sorted(self.wanted)
+        if self.advances and self.model.constrained and not capture.recording():
+            names.append("most_needed")
+        return {name: Fields.read(d, getattr(Data, name)) for name in names}
+
+    def _record(self, d: Data, now: Capture) -> frozenset[str]:
+        draft, first = Draft(d, self._kept, now), len(now.body)
+        self._write_down(d, draft)
+        return draft.late(now.body[first:]) - {row.name for row, _ in self._rows}
+
+    def _write_down(self, d: Data, draft: Draft) -> None:
+        forward, integrate = self._does
+        for row, start in self._rows:
+            origin = draft._arrays.pop(start.name)
+            if self.advances:
+                move(d.read(row), origin)
+            if row.role == "control":
+                draft._arrays[row.name] = origin
+                continue
+            move(origin, draft.read(row))
+        forward(self.model, draft)
+        integrate(self.model, draft)
+        for row, _ in self._rows if self.advances else ():
+            if row.role == "state":
+                move(draft.read(row), d.read(row))
+
+    def holds(self, m: Model, d: Data) -> bool:
+        """Whether model, data and settings are still those of the plan."""
+        return m is self.model and versions(m, d) == self.versions and self._graph is not None
+
+    def take(self, name: str, array: wp.array) -> bool:
+        """Use ``array`` as the field ``name`` of the data from now on; False where that needs another plan."""
+        before = self._given.get(name)
+        if before is None:
+            return True
+        if self._graph is None or array.type is not before.type or array.strides != before.strides:
+            return False
+        self._given[name] = array
+        self._graph.use(array, before)
+        return True
+
+    def run(self, times: int = 1) -> None:
+        """Do it; so many steps, if it advances time."""
+        self.start = state_of(self._data) if times > 1 and self._most is not None else None
+        self._graph.launch(times=times)
+
+    def short_of(self, d: Data) -> dict[str, int]:
+        """What the steps needed more room for than there is, and how much."""
+        most = self._most
+        if most is None:
+            return {}
+        rooms = d.sizes["nconmax"], d.sizes["njmax"]
+        needed = most[0].tolist() if len(most) == 1 else [int(most[:, k].max()) for k in range(2)]
+        short = {s: n for s, n, room in zip(("nconmax", "njmax"), needed, rooms, strict=True) if n > room}
+        if short:
+            most[...] = 0
+        return short
+
+
+def versions(m: Model, d: Data) -> tuple[Any, ...]:
+    """What a plan depends on besides model and data."""
+    return id(m), m.version, m.opt.version, d.version, wp.config.gang_width, wp.config.mode
+
+
+@contextmanager
+def outside_of_captures() -> Iterator[None]:
+    """What is allocated in the block belongs to no graph."""
+    paused = wp.capture_pause() if capture.recording() else None
+    try:
+        yield
+    finally:
+        if paused is not None:
+            wp.capture_resume(paused)
+
+
+class StraightPlan:
+    """The straight-line step of one model over one data, ready to launch as long as both keep their versions."""
+
+    def __init__(self, m: Model, d: Data):
+        check_match(m, d)
+        self.kernel = step_kernel(m.structure, m.real, d.pushed)
+        self.single = step_kernel(m.structure, m.real, d.pushed, single=True)
+        self.inputs = bind(self.kernel, m, d, nstep=1)
+        self.places = {name: k for k, name in enumerate(parameters(self.kernel))}
+        self.model, self.versions, self.nworld = m, versions(m, d), d.nworld
+        self.late, self.start = DERIVED | {WARM}, None
+
+    def holds(self, m: Model, d: Data) -> bool:
+        """Whether the model and what the code depends on are still those of the plan."""
+        return m is self.model and versions(m, d) == self.versions
+
+    def take(self, name: str, array: wp.array) -> bool:
+        """Use ``array`` as the field ``name`` of the data from now on."""
+        if name in self.places:
+            self.inputs[self.places[name]] = array
+        return True
+
+    def run(self, nstep: int) -> None:
+        """Step ``nstep`` times: in one launch; while a tape records, in one launch a step, whose adjoint is faster."""
+        if not recording():
+            self.inputs[0] = nstep
+            wp.launch(self.kernel, dim=self.nworld, inputs=self.inputs)
+            return
+        self.inputs[0] = 1
+        for _ in range(nstep):
+            wp.launch(self.single, dim=self.nworld, inputs=self.inputs)
+
+    def short_of(self, d: Data) -> dict[str, int]:
+        """Such models need no room."""
+        return {}
+
+
+def state_of(d: Data) -> dict[str, np.ndarray]:
+    """A copy of the state."""
+    return {row.name: d.read(row).numpy().copy() for row, _ in starting(d) if row.role == "state"}
+
+
+def put_back(d: Data, state: dict[str, np.ndarray] | None) -> None:
+    """The state as it was: ``state``, or None for that from which the last step set out."""
+    for row, start in starting(d):
+        if row.role == "state":
+            d.read(row).numpy()[...] = d.read(start).numpy() if state is None else state[row.name]

@@ -1,0 +1,160 @@
+"""`step`: worlds advance by a plan, and what it did not store is computed when somebody reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import treadle as wp
+from treadle.lang.tape import recording
+from treadle.mujoco.advance import INTEGRATORS, forward
+from treadle.mujoco.data import WARM, Data
+from treadle.mujoco.fields import Field
+from treadle.mujoco.model import Model
+from treadle.mujoco.plan import Plan, StraightPlan, count_run, outside_of_captures, put_back, starting
+from treadle.mujoco.stages import STAGES, run_stage
+from treadle.runtime import capture
+
+STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
+MANY = 3  # kinds of fields that are computed one by one after a step; then all are
+LATELY = 4  # calls of `step`, within which a field is read again that shall be stored
+
+
+def step(m: Model, d: Data, nstep: int = 1) -> None:
+    """Advance all worlds by ``nstep`` steps.
+
+    Args:
+        m: the model.
+        d: the worlds; ``ctrl`` and ``qfrc_applied`` act during all the steps.
+        nstep: beyond MuJoCo Warp: number of steps, at least 1, done in one launch.
+
+    Raises:
+        TypeError: model and data differ in precision.
+        ValueError: the data was made for another model, or ``nstep`` is less than 1.
+
+    Example:
+        >>> import mujoco, treadle.mujoco as mjw
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
+        >>> m = mjw.put_model(mujoco.MjModel.from_xml_string(xml))
+        >>> d = mjw.make_data(m, nworld=2)
+        >>> mjw.step(m, d, nstep=100)
+        >>> print(d.time.numpy().round(3), (d.qpos.numpy() > 0).all())
+        [0.2 0.2] True
+    """
+    plan = d._plan
+    if nstep < 1:
+        raise ValueError(f"nstep is at least 1, not {nstep}")
+    if plan is None or recording() or capture.active or not plan.holds(m, d):
+        plan = _prepared(m, d, nstep)
+        if plan is None:
+            return
+    d._steps += 1
+    while True:
+        plan.run(nstep)
+        d._model, d._late = m, plan.late
+        short = plan.short_of(d)
+        if not short:
+            return
+        put_back(d, plan.start)
+        for symbol, size in short.items():
+            d.grow(symbol, size)
+        plan = _prepared(m, d, nstep)
+
+
+def _straight(m: Model) -> bool:
+    return m.straight and m.nv <= STRAIGHT_DOFS
+
+
+def _prepared(m: Model, d: Data, nstep: int) -> Any:
+    """A plan for this step; None where it was done otherwise, on a tape, or was written down, in a capture."""
+    if WARM in d._late:
+        d.read(Data.qacc_warmstart)
+    if _straight(m):
+        if d._plan is None or not d._plan.holds(m, d):
+            with outside_of_captures():
+                d._plan = StraightPlan(m, d)
+        if not capture.recording():
+            return d._plan
+        d._plan.run(nstep)
+        _captured(m, d, d._plan.late)
+    elif recording():
+        for _ in range(nstep):
+            forward(m, d)
+            INTEGRATORS[m.opt.integrator](m, d)
+    elif capture.recording():
+        for _ in range(nstep):
+            late = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted)).late
+        _captured(m, d, late)
+    elif d._plan is None or not d._plan.holds(m, d):
+        d._plan = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted))
+        return d._plan
+    else:
+        return d._plan
+    return None
+
+
+def _captured(m: Model, d: Data, late: frozenset[str]) -> None:
+    """A step has become part of a graph that the user captures: each run of it leaves these fields late."""
+    if d._stamp is None:
+        with outside_of_captures():
+            d._stamp = wp.zeros(1, dtype=int)
+    wp.launch(count_run, dim=1, inputs=[d._stamp])
+    d._steps += 1
+    d._model, d._late, d._captured = m, late, (m, late)
+
+
+def compute(d: Data, row: Field | None) -> None:
+    """Compute fields that the last step did not store, from the state in which it set out: all of them, or those that
+    the same stage computes as ``row``. A field for which that happens again and again is stored by steps from then on.
+    """
+    m, wanted = d._model, d._late - {WARM}
+    if recording() and _straight(m):
+        _by_stages(m, d, wanted if row is None else {row.name})
+        return
+    if row is not None:
+        if 0 < d._steps - d._asked.get(row.name, -LATELY) < LATELY and not _straight(m):
+            d._wanted.add(row.name)
+            d._plan = None
+        d._asked[row.name] = d._steps
+        step, count = d._computed
+        d._computed = d._steps, count + 1 if step == d._steps else 1
+        if d._computed[1] <= MANY:
+            stage = row.stage
+            wanted = frozenset([n for n in wanted if n == row.name or stage and getattr(Data, n).stage == stage])
+    plan = d._plans.get(wanted)
+    if plan is None or capture.recording() or not plan.holds(m, d):
+        does = (_demanding(wanted), _nothing) if _straight(m) else (forward, INTEGRATORS[m.opt.integrator])
+        plan = Plan(m, d, *does, wanted, advances=False, straight=_straight(m))
+    if not capture.recording():
+        d._plans[wanted] = plan
+        plan.run()
+    d._late -= wanted
+    if d._captured is not None and capture.recording():
+        d._captured = d._captured[0], d._captured[1] - wanted
+
+
+def _by_stages(m: Model, d: Data, names: Collection[str]) -> None:
+    """Compute late fields by launches that a tape takes down. Binding a kernel reads what it needs, so stages before it
+    come first."""
+    start = {row.name: d.field(kept.name) for row, kept in starting(d, straight=True)}
+    for name in names:
+        stage = getattr(Data, name).stage
+        if name in d._late:
+            d._late -= {row.name for row in Data.rows() if row.stage == stage}
+            run_stage(stage, m, d, **start)
+
+
+def _nothing(m: Model, d: Data) -> None:
+    pass
+
+
+def _demanding(wanted: frozenset[str]) -> Any:
+    """What computes ``wanted`` fields in a draft: each stage when somebody needs its results."""
+
+    def compute_wanted(m: Model, draft: Any) -> None:
+        draft.demand(m, set(STAGES))
+        for name in sorted(wanted):
+            draft.field(name)
+
+    return compute_wanted
