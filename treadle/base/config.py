@@ -59,7 +59,8 @@ class LaunchArrayAccessMode(IntEnum):
 
 
 class DeterministicMode(IntEnum):
-    """How far results must repeat. Here they always do, bit by bit, on every machine; see ``docs/decisions``."""
+    """How far results must repeat: without being asked to they do, bit by bit, on every machine. NOT_GUARANTEED lets
+    floats that several threads add up be added in any order; both others mean the same here."""
 
     NOT_GUARANTEED = 0
     RUN_TO_RUN = 1
@@ -79,6 +80,7 @@ SETTINGS: dict[str, Any] = {
     "max_unroll": 16,
     "cache_kernels": True,
     "kernel_cache_dir": None,
+    "deterministic": DeterministicMode.GPU_TO_GPU,
     "gang_width": None,
     "workers": None,
     "compile_workers": None,
@@ -101,9 +103,8 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "enable_graph_capture_module_load_by_default": True,
     },
     "all arrays are on the one device there is": {"launch_array_access_mode": LaunchArrayAccessMode.RELAXED},
-    "results are the same bits on every machine in any case": {
-        "deterministic": DeterministicMode.NOT_GUARANTEED, "deterministic_max_records": 0,
-        "deterministic_debug": False,
+    "results repeat without records of what threads add": {
+        "deterministic_max_records": 0, "deterministic_debug": False,
     },
     "tiles lie where the compiler puts them": {"enable_tiles_in_stack_memory": True},
     "warnings always name their line": {"verbose_warnings": False},
@@ -118,6 +119,9 @@ class Config(types.ModuleType):
     mode: "release" or "debug"; debug checks every index and assertion.
     check_races: check what debug checks, and raise where two threads of a launch use one element that one of them
         writes without an atomic; threads run one after the other then, and each access costs some 50 ns.
+    deterministic: a :class:`DeterministicMode`. Results repeat bit by bit unless it is NOT_GUARANTEED, for kernels that
+        are compiled from then on: then floats that several threads add up may be added in any order, which can be
+        quicker; a module's or kernel's option of the same name goes before it.
     gang_width: logical threads a SIMD gang (1, 2, 4, 8, 16, 32 or 64); None lets the processor decide.
     workers: worker threads of the CPU, the launching one included; None takes every core.
     kernel_cache_dir, cache_kernels: folder of compiled kernels, and whether they are kept there.

@@ -87,7 +87,7 @@ def build(func: Func, target: Target, options: Options | None = None, symbol: st
 def draft(func: Func, target: Target, options: Options | None = None, symbol: str = "kernel") -> Draft:
     """The text of the scalarized kernel ``func``, and what the runtime must know of it."""
     options = options or Options()
-    planned = plan(func, options.order)
+    planned = plan(func, options.order, options.relaxed)
     options = replace(options, order=planned.order)
     many = "+avx512f" in target.features or target.triple.startswith(("aarch64", "arm64"))
     registers = 32 if many else 16

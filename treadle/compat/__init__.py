@@ -11,8 +11,8 @@ import importlib
 from typing import Any
 
 MODULES = (
-    "autograd", "build", "builtins", "codegen", "constants", "context", "dlpack", "jax", "jax.ffi", "lang", "logger",
-    "sparse", "tape", "thirdparty.appdirs", "torch", "types", "utils",
+    "autograd", "build", "builtins", "codegen", "constants", "context", "deterministic", "dlpack", "jax", "jax.ffi",
+    "lang", "logger", "sparse", "tape", "thirdparty.appdirs", "torch", "types", "utils",
 )  # fmt: skip
 
 

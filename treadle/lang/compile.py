@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.binary import Binary
-from ..base.config import config
+from ..base.config import DeterministicMode, config
 from ..base.digest import digest
 from ..base.errors import KernelTypeError, TreadleError
 from ..base.target import Target
@@ -51,8 +51,8 @@ class Options(NamedTuple):
     ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it.
     ``block``: threads in a block. ``races``: look for races between threads, which run in order. ``fill``: what is
     known of the gangs' lanes, where that makes better code: all are needed ("full"), or hardly any ("few"), so that
-    threads go one by one. ``arch``: the GPU that it is for, by its compute capability times ten; 0 is this machine's
-    CPU; ``special``: what only its target knows."""
+    threads go one by one. ``relaxed``: floats that threads add up may be added in any order. ``arch``: the GPU that it
+    is for, by its compute capability times ten; 0 is this machine's CPU; ``special``: what only its target knows."""
 
     max_unroll: int
     checked: bool
@@ -67,6 +67,7 @@ class Options(NamedTuple):
     block: int = 1
     races: bool = False
     fill: str = ""
+    relaxed: bool = False
     arch: int = 0
     special: tuple[tuple[str, Any], ...] = ()
 
@@ -85,6 +86,7 @@ class Options(NamedTuple):
         marks += "" if self.fuse else " unfused"
         marks += " races" if self.races else ""
         marks += f" {self.fill}" if self.fill else ""
+        marks += " relaxed" if self.relaxed else ""
         marks += f" blocks of {self.block}" if self.block > 1 else ""
         marks += f" {self.special}" if self.special else ""
         marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
@@ -132,12 +134,14 @@ class Translation(NamedTuple):
         if options.arch:
             from ..codegen import nvptx
 
-            wanted = nvptx.Options(checked=options.checked, order=order, forced=options.shared, **dict(options.special))
+            wanted = nvptx.Options(checked=options.checked, order=order, forced=options.shared,
+                                   relaxed=options.relaxed, **dict(options.special))  # fmt: skip
             made = nvptx.draft(func, self.target, wanted)
             made.meta["once"] = False
             return made
         full = options.fill == "full"
-        return cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, order, options.races, full))
+        return cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, order, options.races, full,
+                                                             options.relaxed))  # fmt: skip
 
 
 def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Translation:
@@ -350,10 +354,12 @@ class Overload:
         if checked is None:
             checked = (kernel.option("mode") or config.mode) == "debug"
         unroll = config.max_unroll if unroll is None else unroll
+        asked, fuse = kernel.option("deterministic"), bool(kernel.option("fuse_fp"))
+        relaxed = (config.deterministic if asked is None else asked) is DeterministicMode.NOT_GUARANTEED
         if self.device is not None:
-            return self._special(Options(unroll, checked, rows, 1, fuse=bool(kernel.option("fuse_fp"))))
+            return self._special(Options(unroll, checked, rows, 1, fuse=fuse, relaxed=relaxed))
         width = kernel.option("gang_width") or config.gang_width or native_width()
-        return Options(unroll, checked, rows, width, fuse=bool(kernel.option("fuse_fp")), block=kernel.block)
+        return Options(unroll, checked, rows, width, fuse=fuse, block=kernel.block, relaxed=relaxed)
 
     def _special(self, options: Options) -> Options:
         """The same for a GPU, with what only that knows."""

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ..base.config import config
+from ..base.config import DeterministicMode, config
 from ..base.errors import KernelValueError, LaunchError, LaunchTypeError, TreadleError, alone
 from ..base.logs import log_warning
 from .blocks import for_blocks, loaded
@@ -22,6 +22,7 @@ OPTIONS: dict[str, Any] = {
     "enable_backward": None,
     "max_unroll": None,
     "mode": None,
+    "deterministic": None,
     "fuse_fp": True,  # False: no product fuses with a sum
     "block_dim": 256,
     "gang_width": None,  # beyond Warp: logical threads a gang; None lets wp.config and the processor decide
@@ -31,11 +32,12 @@ OPTIONS: dict[str, Any] = {
 ACCEPTED: dict[str, Any] = {
     "fast_math": False, "lineinfo": None, "cuda_output": None, "cpu_compiler_flags": None, "optimization_level": None,
     "compile_time_trace": None, "enable_mathdx_gemm": None, "enable_mathdx_solver": None, "enable_mathdx_fft": None,
-    "strip_hash": False, "line_directives": None, "enable_assertions": None, "deterministic": None,
+    "strip_hash": False, "line_directives": None, "enable_assertions": None,
     "deterministic_max_records": None, "deterministic_debug": None,
 }  # fmt: skip
 _COUNTS = ("max_unroll", "block_dim", "gang_width", "deterministic_max_records")
-_RESOLVED = ("mode", "max_unroll", "enable_backward", "optimization_level", "verify_fp", "gang_width")  # by wp.config
+_RESOLVED = ("mode", "max_unroll", "enable_backward", "deterministic", "deterministic_max_records",
+             "deterministic_debug", "optimization_level", "verify_fp", "gang_width")  # by wp.config  # fmt: skip
 
 
 def check_options(options: Any) -> None:
@@ -56,6 +58,8 @@ def check_options(options: Any) -> None:
                 raise LaunchTypeError(f"module option {name!r} must be an int, not {value!r}")
             if value < 0:
                 raise KernelValueError(f"module option {name!r} must not be negative, not {value}")
+        if name == "deterministic" and value is not None and not isinstance(value, DeterministicMode):
+            raise KernelValueError(f"module option 'deterministic' must be a DeterministicMode, not {value!r}")
 
 
 class Module:
@@ -63,7 +67,7 @@ class Module:
 
     def __init__(self, name: str):
         self.name = name
-        self.options: dict[str, Any] = {**OPTIONS, **ACCEPTED, "deterministic": config.deterministic}
+        self.options: dict[str, Any] = {**OPTIONS, **ACCEPTED}
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Function] = {}
         self.structs: dict[str, type] = {}
@@ -113,11 +117,15 @@ class Module:
         """
         from .identity import module_digest
 
+        return bytes.fromhex(module_digest(self, self.resolve_options(config, block_dim)))
+
+    def resolve_options(self, settings: Any = config, block_dim: int | None = None) -> dict[str, Any]:
+        """The options, those that are left to ``settings`` filled in; ``block_dim`` takes the place of that option."""
         options = {**self.options, **({} if block_dim is None else {"block_dim": block_dim})}
         for name in _RESOLVED:
             if options.get(name) is None:
-                options[name] = getattr(config, name)
-        return bytes.fromhex(module_digest(self, options))
+                options[name] = getattr(settings, name)
+        return options
 
     get_module_hash = hash_module
 

@@ -94,8 +94,9 @@ class Planned:
         return tuple(self.counting) if self.draws else ()
 
 
-def plan(func: Func, order: str) -> Planned:
-    """How the atomic ops of ``func`` are written, which says in what order it can really run."""
+def plan(func: Func, order: str, relaxed: bool = False) -> Planned:
+    """How the atomic ops of ``func`` are written, which says in what order it can really run. ``relaxed``: floats are
+    added up as integers are, so that none need be held."""
     if not any(op.name == "atomic" for f in (func, *callees(func)) for op in ops_of(f.body)):
         return Planned(order)
     found = effects(func)
@@ -108,13 +109,13 @@ def plan(func: Func, order: str) -> Planned:
             made.order = "ordered"
     made.draws = bool(made.counting) and not found.single and _can_draw(found, made.counting)
     made.alone = made.order == "ordered" or (order == "counted" and not found.single and not made.draws)
-    _plan_sites(func, found, made)
+    _plan_sites(func, found, made, relaxed)
     if made.counting:
         made.apart = _apart(func, found, made.counting)
     return made
 
 
-def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
+def _plan_sites(func: Func, found: Effects, made: Planned, relaxed: bool) -> None:
     plans, rounds = made.plans, {k: r for r, numbers in enumerate(found.rounds) for k in numbers}
     always = set(func.body.ops)
     shared: dict[tuple[str, str], int] = {}
@@ -131,6 +132,8 @@ def _plan_sites(func: Func, found: Effects, made: Planned) -> None:
                 one.how, one.counter = "drawn", counters.setdefault(found.counter(site), len(counters))
         elif made.order == "free" or made.counting:
             plans[site.op] = one = _private_plan(func, site, found, made.items, shared)
+            if relaxed and one.how == "noted":
+                one.how = "copy"
             if one.how == "noted":
                 one.number, one.sure = len(waiting), site.op in always
                 waiting.append(one)

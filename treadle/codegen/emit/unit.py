@@ -40,13 +40,14 @@ class Machine:
 class Options:
     """``rows``: gangs along the last grid axis. ``checked``: test every index. ``order``: free, counted or ordered.
     ``races``: look for races between threads, in checked kernels whose order is ordered. ``full``: every gang has all
-    its lanes."""
+    its lanes. ``relaxed``: floats may be added up in any order."""
 
     rows: bool = False
     checked: bool = False
     order: str = "free"
     races: bool = False
     full: bool = False
+    relaxed: bool = False
 
 
 @dataclass(slots=True)
