@@ -24,7 +24,8 @@ from treadle.mujoco.worlds import make_data, value_of
 # What is smaller is compared with this, absolutely: where forces cancel, the rounding of these forces is left.
 FLOOR = {wp.float32: 0.1, wp.float64: 1e-3}
 STATE = ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
-         "qacc_warmstart", "eq_active")  # fmt: skip
+         "qacc_warmstart", "eq_active", "history", "plastic")  # fmt: skip
+STATE = tuple(name for name in STATE if hasattr(mujoco.MjData, name))  # version 3 has less
 
 
 # What comes after a stage that iterates: the convex shapes of a collision, or the solver.

@@ -33,6 +33,7 @@ class Data(Fields):
     qacc_warmstart = state("real", "nworld nv", "acceleration with which the solver starts")
 
     history = state("real", "nworld nhistory", "samples of controls and sensors, for those with delays (`history`)")
+    plastic = state("real", "nworld nplastic", "places of rest of springs that yield (`plastic`)")
     diverged = state("int", "nworld 3", "how often velocities, positions, accelerations were beyond all bounds")
 
     ctrl = control("real", "nworld nu", "actuator controls")
@@ -182,6 +183,8 @@ class Data(Fields):
     ctrl_delayed = scratch("real", "nworld nu", "controls as actuators receive them, if any has a delay")
     sensor_fresh = scratch("real", "nworld nsensordata", "what sensors found, before delays")
     rk_time = scratch("real", "nworld", "time from which a Runge-Kutta step set out")
+    qpos_rest = scratch("real", "nworld nq", "positions at which springs rest, if any yields")
+    length_rest = scratch("vec2", "nworld ntendon", "lengths between which springs of tendons rest, if any yields")
     so3_quat = scratch("quat", "nworld nactuator", "relative orientations of servos of orientations")
     motor_mech = scratch("real", "nworld nout", "friction and torque ripple of motors, which no limit bounds")
     motor_slope = scratch("real", "nworld nout", "how their electric forces change with velocity")

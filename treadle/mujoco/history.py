@@ -45,14 +45,6 @@ def remember(m: Model, d: Data) -> None:
     launch(kernels(d.real)["remember"], m, d, ctrl=d.field("ctrl"))
 
 
-def begin(m: Model, d: Data, lost: bool = False) -> None:
-    """Put back the history of worlds that `reset_data` has marked; ``lost``: of those that a step has just reset."""
-    made = kernels(d.real)
-    if lost:
-        launch(made["lost_worlds"], m, d)
-    launch(made["begin_history"], m, d)
-
-
 @cache
 def ring(real: Any) -> SimpleNamespace:
     """Kernel functions ``read`` and ``insert`` for one precision; a ring begins at ``at`` in a world's history."""
@@ -258,10 +250,4 @@ def _beginning(real: Any) -> dict[str, wp.Kernel]:
                 if n > 0:
                     history[w, at] = wp.where(interval[0] > zero, start, -h)
 
-    @wp.kernel
-    def lost_worlds(time: wp.array(dtype=real), reset_key: ints):
-        """Mark worlds that have just been reset: after a step only these are at time 0."""
-        w = wp.tid()
-        reset_key[w] = wp.where(time[w] == real(0.0), -1, -2)
-
-    return dict(begin_history=begin_history, lost_worlds=lost_worlds)
+    return dict(begin_history=begin_history)

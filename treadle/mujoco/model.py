@@ -31,6 +31,7 @@ SIZES = (
     "nq", "nv", "nu", "na", "nactuator", "nout", "nbody", "njnt", "ngeom", "nsite", "ncam", "nlight", "nmocap", "nkey",
     "ntendon", "nwrap", "nJten", "nC", "nD", "neq", "npair", "nsensor", "nsensordata", "nmesh", "nmeshvert",
     "nmeshface", "nmeshgraph", "nmeshpoly", "nmeshpolyvert", "nmeshpolymap", "nhfield", "nhfielddata", "nhistory",
+    "nplastic",
 )  # fmt: skip
 
 
@@ -142,6 +143,10 @@ class Model(Fields):
     jnt_axis = constant("vec3", "* njnt", "axis in the body's frame, unit length")
     jnt_stiffness = constant("real", "* njnt", "stiffness, N/m or N m/rad")
     jnt_stiffnesspoly = constant("vec2", "* njnt", "how stiffness grows with extension: linearly, quadratically")
+    jnt_plasticadr = constant(
+        "int", "njnt", "where its spring's place of rest begins in plastic, -1 if it never yields"
+    )
+    jnt_springyield = constant("real", "* njnt", "extension beyond which its spring yields, m or rad")
     jnt_range = constant("vec2", "* njnt", "limits of the position, m or rad")
     jnt_actfrcrange = constant("vec2", "* njnt", "range of actuators' force on the joint, N or N m")
     jnt_margin = constant("real", "* njnt", "distance from a limit at which it becomes a constraint")
@@ -233,6 +238,8 @@ class Model(Fields):
     tendon_armature = constant("real", "* ntendon", "inertia that goes with the tendon's velocity")
     tendon_frictionloss = constant("real", "* ntendon", "dry friction, N")
     tendon_lengthspring = constant("vec2", "* ntendon", "lengths between which its spring rests, m")
+    tendon_plasticadr = constant("int", "ntendon", "where its spring's rest begins in plastic, -1 if it never yields")
+    tendon_springyield = constant("real", "* ntendon", "extension beyond which its spring yields, m")
     tendon_length0 = constant("real", "* ntendon", "length in the reference pose, m")
     tendon_invweight0 = constant("real", "* ntendon", "inverse inertia in the reference pose")
     ten_J_rownnz = constant("int", "ntendon", "number of elements in a row of the tendon Jacobian")
@@ -285,6 +292,8 @@ class Model(Fields):
     key_ctrl = constant("real", "nkey nu", "its ctrl")
     key_mpos = constant("vec3", "nkey nmocap", "its mocap_pos")
     key_mquat = constant("quat", "nkey nmocap", "its mocap_quat")
+
+    key_plastic = constant("real", "nkey nplastic", "its plastic")
 
     # contacts: tables of `collision`
     pair_dim = constant("int", "npair", "dimension of the pair's contacts")
@@ -353,8 +362,10 @@ class Model(Fields):
         own["tendon_type"] = tendon_types(mjm)
         own["D_mirror"], own["body_floats"] = mirror(mjm), floating(mjm)
         own["body_swims"] = np.isin(np.arange(mjm.nbody), mjm.geom_bodyid[mjm.geom_fluid[:, 0] > 0])
+        if not self.nplastic:
+            own.update(jnt_plasticadr=np.full(mjm.njnt, -1), tendon_plasticadr=np.full(mjm.ntendon, -1))
         for row in Model.rows():
-            self.fill(row, own[row.name] if row.name in own else getattr(mjm, row.name))
+            self.fill(row, own[row.name] if row.name in own else getattr(mjm, row.name, np.zeros(self.extent(row))))
 
     EXTRAS = (  # 0 in most models, and a step then need not look at them
         "body_gravcomp", "jnt_stiffnesspoly", "dof_dampingpoly", "tendon_armature",
@@ -433,7 +444,7 @@ class Model(Fields):
                 raise ValueError(f"{name} has rows for {values.shape[0]} worlds, not {nworld}")
             owner.vary(row, nworld)
             own = owner.allocate(row)
-            own.numpy()[...] = np.broadcast_to(values, own.numpy().shape)
+            own.assign(np.broadcast_to(values, own.numpy().shape))
             owner._arrays[row.name] = own
             owner.replaced(row, own)
 
@@ -444,7 +455,7 @@ def sizes_of(mjm: mujoco.MjModel) -> dict[str, int]:
     They are ``nJmom``, elements of the actuators' moments as we keep them, ``nwrappoint``, most points of paths, and
     ``nnear``, most points that are found for sensors of distance.
     """
-    sizes = {name: int(getattr(mjm, name)) for name in SIZES}
+    sizes = {name: int(getattr(mjm, name, 0)) for name in SIZES}  # version 3 has fewer
     moments = int(actuator_columns(mjm)["moment_rownnz"].sum())
     return {**sizes, "nJmom": moments, "nwrappoint": 2 * mjm.nwrap, "nnear": measured(mjm).most()}
 

@@ -71,8 +71,6 @@ UNSENSED = tuple(int(getattr(mujoco.mjtSensor, f"mjSENS_{name.upper()}")) for na
 WITHOUT = "set the flag mjDSBL_SENSOR to simulate without sensors"
 
 REFUSALS = (
-    Refusal("joint", "springyield", _nonzero("jnt_springyield")),
-    Refusal("tendon", "springyield", _nonzero("tendon_springyield")),
     Refusal("body", "plugin", lambda m: m.body_plugin >= 0),
     Refusal("geom", "plugin", lambda m: m.geom_plugin >= 0),
     Refusal("geom", "adhesion", _nonzero("geom_adhesion")),

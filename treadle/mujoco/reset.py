@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco import history
+from treadle.mujoco import history, plastic
 from treadle.mujoco.algebra import row, types
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import Data
@@ -64,8 +64,31 @@ def reset_data_keyframe(m: Model, d: Data, key: int | wp.array) -> None:
 
 def _reset(m: Model, d: Data) -> None:
     launch(reset_kernel(d.real), m, d, ctrl=d.field("ctrl"), xfrc_applied=d.read(Data.xfrc_applied))
+    _begin(m, d)
+
+
+def begin_anew(m: Model, d: Data) -> None:
+    """After a step: worlds whose state it has reset begin without a past."""
+    if m.nhistory or m.nplastic:
+        wp.launch(mark_lost, dim=d.nworld, inputs=[d.field("time"), d.field("reset_key")])
+        _begin(m, d)
+
+
+def _begin(m: Model, d: Data) -> None:
+    """Put back what worlds remember besides their state."""
     if m.nhistory:
-        history.begin(m, d)
+        launch(history.kernels(d.real)["begin_history"], m, d)
+    if m.nplastic:
+        launch(plastic.kernels(d.real)["begin_plastic"], m, d, **plastic.given(m))
+
+
+@wp.kernel
+def mark_lost(time: wp.array(dtype=Any), reset_key: ints):
+    """The reference pose where a step has just led to it: after a step only these worlds are at time 0."""
+    w = wp.tid()
+    reset_key[w] = LEFT
+    if time[w] == 0.0:
+        reset_key[w] = REFERENCE
 
 
 @wp.kernel

@@ -23,6 +23,7 @@ from treadle.mujoco import (
     inverse_dynamics,
     orientation,
     passive_forces,
+    plastic,
     position,
     sensor,
     solver,
@@ -122,6 +123,7 @@ TABLE = (
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
     Stage("position", "orientation", orientation.kernels, _drives(TRN_SO3)),
     Stage("position", "adhesion_moment", transmission.kernels, _drives(TRN_BODY)),
+    Stage("position", "plastic_rest", needed=_has("nplastic"), run=plastic.plastic_rest),
     Stage("position", "energy_pos", energy.kernels, _counts_energy),
     Stage("position", "sensor_pos", needed=senses, run=sensor.sensor_pos),
     Stage("velocity", "tendon_vel", tendons.kernels, _has("ntendon")),
@@ -167,6 +169,7 @@ ADVANCE = {
     **dict.fromkeys(("advance_motors", "deriv_motors"), dcmotor.kernels),
     **dict.fromkeys(("advance_orientation", "deriv_orientation"), orientation.kernels),
     **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicit_steps.kernels),
+    "springs_yield": plastic.kernels,
     **dict.fromkeys(("inv_constraint", "inverse"), inverse_dynamics.kernels),
 }
 

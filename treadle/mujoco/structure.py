@@ -84,7 +84,7 @@ def fits(mjm: mujoco.MjModel) -> bool:
         "actuator_gaintype": (gain.mjGAIN_FIXED, gain.mjGAIN_AFFINE),
         "actuator_biastype": (bias.mjBIAS_NONE, bias.mjBIAS_AFFINE),
     }
-    plain = not mjm.nhistory and all(
+    plain = not (mjm.nhistory or getattr(mjm, "nplastic", 0)) and all(
         np.isin(getattr(mjm, name), [int(k) for k in allowed]).all() for name, allowed in kinds.items()
     )
     absent = not (mjm.ntendon or mjm.na or mjm.nmocap or mjm.nsensor)

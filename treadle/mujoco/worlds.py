@@ -69,8 +69,9 @@ def make_data(
         return d
     d.fill(Data.qpos, mjm.qpos0)
     d.fill(Data.eq_active, mjm.eq_active0)
-    if mjm.nhistory:
-        d.fill(Data.history, mujoco.MjData(mjm).history)
+    for row in (Data.history, Data.plastic):
+        if d.extent(row)[1]:
+            d.fill(row, getattr(mujoco.MjData(mjm), row.name))
     mocap = np.argsort(mjm.body_mocapid)[mjm.nbody - mjm.nmocap :]
     d.fill(Data.mocap_pos, mjm.body_pos[mocap])
     d.fill(Data.mocap_quat, mjm.body_quat[mocap])
