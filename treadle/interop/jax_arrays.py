@@ -166,9 +166,9 @@ def to_jax(warp_array: array) -> Any:
     (2, 3)
     """
     e = warp_array._element
-    rows = warp_array._rows()
-    if e.halves:
-        rows = warp_array
+    rows = warp_array if e.halves or warp_array.device.is_cuda else warp_array._rows()
+    if rows is warp_array:
+        rows = rows.contiguous()
     elif not rows.flags.c_contiguous:
         rows = np.ascontiguousarray(rows)
     try:

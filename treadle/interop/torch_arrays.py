@@ -74,15 +74,23 @@ def device_from_torch(torch_device: Any) -> Device:
 
 
 def stream_from_torch(stream_or_device: Any = None) -> Stream:
-    """The stream for one of PyTorch's, or for the current one of a device: on a CPU there is one queue of work."""
-    device = getattr(stream_or_device, "device", stream_or_device)
-    return get_stream("cpu" if device is None else device_from_torch(device))
+    """The stream for one of PyTorch's, or for PyTorch's current one of a device; a CPU has one queue of work."""
+    where = getattr(stream_or_device, "device", stream_or_device)
+    device = get_device("cpu") if where is None else device_from_torch(where)
+    if not device.is_cuda:
+        return get_stream(device)
+    given = hasattr(stream_or_device, "cuda_stream")
+    stream = stream_or_device if given else torch().cuda.current_stream(device.ordinal)
+    return device.external_stream(stream.cuda_stream)
 
 
 def stream_to_torch(stream_or_device: Any = None) -> Any:
     """PyTorch's stream for a stream, or for the current one of a device."""
-    get_device(getattr(stream_or_device, "device", stream_or_device))
-    return torch().cpu.current_stream()
+    device = get_device(getattr(stream_or_device, "device", stream_or_device))
+    if not device.is_cuda:
+        return torch().cpu.current_stream()
+    stream = stream_or_device if isinstance(stream_or_device, Stream) else get_stream(device)
+    return torch().cuda.ExternalStream(stream.cuda_stream, device=str(device))
 
 
 def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, grad: Any = None,
@@ -110,15 +118,14 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     24.0
     """
     scalar = _ELEMENTS.get(t.dtype) or _known(t.dtype)
-    if not t.is_cpu:
-        raise ArrayError(f"the tensor lies on {t.device}; here arrays lie on the CPU")
+    where = _cpu() if t.is_cpu else _home(t)
     shape, size = tuple(t.shape), scalar.size
     if t.is_neg():
         t = t.resolve_neg()
     if len(shape) == 1 and (dtype is None or dtype is scalar.cls) and t.stride(0) == 1:  # the usual one, quickly
-        made = build(scalar, shape, (size,), size, t.data_ptr(), None, 0, _cpu(), t, scalar.dense[1])
+        made = build(scalar, shape, (size,), size, t.data_ptr(), None, 0, where, t, scalar.dense[1])
     else:
-        made = adopt(t.data_ptr(), shape, tuple([n * size for n in t.stride()]), scalar, dtype, t)
+        made = adopt(t.data_ptr(), shape, tuple([n * size for n in t.stride()]), scalar, dtype, t, where)
     if t._is_view():
         made._capacity = t.untyped_storage().nbytes() - t.storage_offset() * size
     if grad is not None:
@@ -130,7 +137,7 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
                 hint="pass t.detach(), or requires_grad=False, or wrap the launch by wp.torch_function",
             )
         if t.grad is None:
-            t.grad = torch().empty_strided(shape, t.stride(), dtype=t.dtype).zero_()
+            t.grad = torch().empty_strided(shape, t.stride(), dtype=t.dtype, device=t.device).zero_()
         made.grad = from_torch(_gradient_like(t), dtype, requires_grad=False)
     if retain_grad:
         made.retain_grad = True
@@ -145,6 +152,13 @@ def _cpu() -> Device:
     return get_device("cpu")
 
 
+def _home(t: Any) -> Device:
+    """The device of a tensor that does not lie on the CPU."""
+    if not t.is_cuda:
+        raise ArrayError(f"the tensor lies on {t.device}; arrays lie on the CPU or on GPUs of NVIDIA")
+    return device_from_torch(t.device)
+
+
 def _known(torch_dtype: Any) -> Element:
     found = _ELEMENTS[torch_dtype] = _element_of(torch_dtype)
     return found
@@ -153,7 +167,7 @@ def _known(torch_dtype: Any) -> Element:
 def _gradient_like(t: Any) -> Any:
     """The gradient of ``t``; where its elements lie otherwise than those of ``t``, it is moved."""
     if t.grad.stride() != t.stride():
-        t.grad = torch().empty_strided(t.shape, t.stride(), dtype=t.dtype).copy_(t.grad)
+        t.grad = torch().empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device).copy_(t.grad)
     return t.grad
 
 
@@ -209,6 +223,8 @@ def _tensor(a: array) -> Any:
     t = a._element.type
     if isinstance(t, Struct):
         raise ArrayError(f"PyTorch has no dtype for the struct {spell(t)}")
+    if a.device.is_cuda:
+        return torch().from_dlpack(a)
     try:
         made = (_FROM_NUMPY[0] if _FROM_NUMPY else _loaded())(a._rows())
     except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from ..base.errors import KernelGradientError, LaunchError, LaunchTypeError
@@ -12,13 +13,14 @@ from ..lang.launch import launch
 from ..lang.tape import Tape
 from ..runtime.array import array
 from ..runtime.elements import Element, element_of
+from ..runtime.streams import ScopedStream
 from ..types.core import Array, Matrix, Scalar, Type, Vector
 from ..types.layout import has_floats
 from ..types.spelling import spell
 from ..types.values import class_of
 from .extras import torch
 from .signature import Signature, declared_of, dims_of, output_shape
-from .torch_arrays import dtype_to_torch, from_torch, to_torch
+from .torch_arrays import dtype_to_torch, from_torch, stream_from_torch, to_torch
 
 _numbers = itertools.count()
 
@@ -118,7 +120,7 @@ class _Operator:
         self.operator.register_autograd(self._backward, setup_context=self._keep)
 
     def _defined(self, label: str, schema: str, run: Any, imagined: Any) -> Any:
-        made = torch().library.custom_op(label, run, mutates_args=(), schema=schema, device_types="cpu")
+        made = torch().library.custom_op(label, run, mutates_args=(), schema=schema, device_types=("cpu", "cuda"))
         made.register_fake(imagined)
         made.register_vmap(self._vmap(made))
         return made
@@ -194,7 +196,8 @@ class _Operator:
         values, _, made = self._split(args)
         both = [values[k] for k in self.tensors if self.inputs[k][0] in self.signature.in_out]
         return [*[torch().empty_like(t) for t in both],
-                *[torch().empty(shape, dtype=dtype_to_torch(_scalar(e))) for e, shape in made]]  # fmt: skip
+                *[torch().empty(shape, dtype=dtype_to_torch(_scalar(e)), device=self._place(values))
+                  for e, shape in made]]  # fmt: skip
 
     def imagined_back(self, cotangents: Any, *args: Any) -> list[Any]:
         """The results of :meth:`go_back` without content."""
@@ -219,9 +222,18 @@ class _Operator:
             elif isinstance(t, Vector | Matrix):
                 values[k] = class_of(t)(*values[k])
         for e, shape in made:
-            results.append(torch().zeros(shape, dtype=dtype_to_torch(_scalar(e))))
+            results.append(torch().zeros(shape, dtype=dtype_to_torch(_scalar(e)), device=self._place(args)))
             values.append(from_torch(results[-1], e.cls, requires_grad=False))
         return dims, values, results
+
+    def _place(self, args: Sequence[Any]) -> Any:
+        """PyTorch's device of the tensors among the inputs; None where there are none."""
+        return args[self.tensors[0]].device if self.tensors else None
+
+    def _within(self, args: Sequence[Any]) -> Any:
+        """In the block work is given to PyTorch's current stream, on a GPU; on the CPU there is nothing to say."""
+        where = self._place(args)
+        return nullcontext() if where is None or where.type == "cpu" else ScopedStream(stream_from_torch(where), False)
 
     def _do(self, dims: tuple[int, ...], values: list[Any]) -> None:
         if self.is_kernel:
@@ -231,13 +243,18 @@ class _Operator:
 
     def run(self, *args: Any) -> list[Any]:
         """The work: tensors to tensors."""
-        dims, values, results = self._arrays(args)
-        self._do(dims, values)
+        with self._within(args):
+            dims, values, results = self._arrays(args)
+            self._do(dims, values)
         return results
 
     def go_back(self, cotangents: Sequence[Any], *args: Any) -> list[Any]:
         """The gradients of the tensors that hold floats."""
-        dims, values, results = self._arrays(args)
+        with self._within(args):
+            return self._gone_back(cotangents, args)
+
+    def _gone_back(self, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        dims, values, _ = self._arrays(args)
         graded: dict[str, array] = {}
         for k in [k for k in self.tensors if self._moves(k)]:
             values[k].requires_grad = True

@@ -92,6 +92,23 @@ class Device:
         """Whether what this device does can use the memory of ``a`` at the time it is done."""
         return a.device.queue is None
 
+    def hand_over(self, stream: Any) -> None:
+        """Let work of another library's ``stream``, as DLPack numbers them, begin after what was given to this device.
+
+        Raises:
+            TypeError: it is a stream that the device does not have.
+        """
+        if stream is not None and stream != -1:
+            raise TypeError(f"DLPack stream must be None or -1 for CPU device, not {stream!r}")
+
+    def external_stream(self, handle: int) -> Any:
+        """The stream for one of another library, by its handle; on a CPU there is one queue of work."""
+        return self.stream
+
+    def stream_number(self) -> int | None:
+        """What DLPack calls the current stream; None where there is nothing to wait for."""
+        return None
+
     def can_peer(self, other: Device) -> bool:
         """Whether its kernels could use memory of ``other``, if they were allowed to: GPUs only."""
         return False
@@ -256,6 +273,15 @@ def get_device(ident: Device | str | None = None) -> Device:
     if isinstance(device, Device):  # a stream
         return device
     raise TypeError(f"a device is named by a string, not {type(ident).__name__}")
+
+
+def exchanged(kind: int, number: int) -> Device | None:
+    """The device that DLPack's words mean, if there can be one: a GPU of NVIDIA.
+
+    Raises:
+        ValueError: it is not here.
+    """
+    return _find(f"cuda:{number}") if kind == 2 else None
 
 
 def set_device(ident: Device | str) -> None:

@@ -18,6 +18,7 @@ from ..types.core import SCALARS, Scalar, Struct, bf16
 from ..types.spelling import spell
 from .adopt import adopt, dense_strides
 from .array import array
+from .device import Device, exchanged
 from .elements import Element, element_of
 
 CPU = 1  # kDLCPU
@@ -25,7 +26,7 @@ HOSTS = frozenset({CPU, 3, 11, 13})  # and host memory that a GPU sees: kDLCUDAH
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}  # DLDataTypeCode
 _BRAIN = 4  # of bfloat16
 _TENSOR = struct.Struct("<QiiiBBHQQQ")  # data, device and its number, ndim, code, bits, lanes, shape, strides, offset
-_TYPE = 20  # where code and bits stand
+_TYPE, _PLACE = 20, 8  # where code and bits stand, and where the device does
 _DELETER, _VERSIONED_DELETER, _VERSIONED_TENSOR = 56, 16, 32
 _USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
 
@@ -71,24 +72,32 @@ def export(a: array, stream: Any = None, max_version: tuple[int, int] | None = N
     """What ``array.__dlpack__`` gives; the arguments are those of Python's array API.
 
     Raises:
-        TypeError: a stream, which a CPU has none of that others know.
-        BufferError: the tensor is wanted on another device.
+        TypeError: a stream, where the array lies on a CPU, which has none that others know.
+        BufferError: the tensor is wanted on another device; the CPU gets a copy, where that is allowed.
         ArrayError: as for :func:`to_dlpack`.
     """
-    if stream is not None and stream != -1:
-        raise TypeError(f"DLPack stream must be None or -1 for CPU device, not {stream!r}")
-    if dl_device is not None and dl_device[0] != CPU:
-        raise BufferError(f"the array lies on the CPU, not on DLPack's device {tuple(dl_device)}")
+    where, own = a.device, a.__dlpack_device__()
+    wanted = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    away = wanted != own and not (wanted[0] == own[0] == CPU)
+    if away and (wanted[0] != CPU or copy is False):
+        raise BufferError(f"the array lies on {where}, not on DLPack's device {wanted}")
+    if not away:
+        where.hand_over(stream)
     if isinstance(a._element.type, Struct):
         raise ArrayError(f"DLPack has no type for the struct {spell(a._element.type)}")
-    rows = a._rows().copy() if copy else a._rows()
+    there = where.queue is not None and not away
+    if there and copy:
+        a = a.__deepcopy__({})
+    rows = a._raw() if there else a._rows().copy() if copy else a._rows()
     options = {} if max_version is None or max_version[0] < 1 else {"max_version": max_version}
     try:
         made = _written(rows, options)
     except BufferError as error:
         raise ArrayError(f"DLPack cannot describe {a!r}: {error}") from None
     if a._element.halves:
-        _declare(made, *_code(bf16))
+        _declare(made, _TYPE, "BB", *_code(bf16))
+    if there:
+        _declare(made, _PLACE, "ii", *own)
     return made
 
 
@@ -100,12 +109,14 @@ def _written(rows: Any, options: dict[str, Any]) -> Any:
         return rows.__dlpack__()
 
 
-def _declare(capsule: Any, code: int, bits: int) -> None:
-    """Let the tensor in ``capsule`` hold scalars of another type."""
+def _declare(capsule: Any, field: int, kinds: str, *values: int) -> None:
+    """Let the tensor in ``capsule`` be something else: other scalars, or memory of another device. NumPy has written
+    it, which knows neither."""
     name, pointer, _ = _capsules()
     kind = name(capsule)
-    at = pointer(capsule, kind) + (_VERSIONED_TENSOR if kind == b"dltensor_versioned" else 0) + _TYPE
-    ctypes.c_uint8.from_address(at).value, ctypes.c_uint8.from_address(at + 1).value = code, bits
+    at = pointer(capsule, kind) + (_VERSIONED_TENSOR if kind == b"dltensor_versioned" else 0) + field
+    packed = struct.pack(f"<{kinds}", *values)
+    ctypes.memmove(at, packed, len(packed))
 
 
 # To arrays -------------------------------------------------------------------------------------------------------
@@ -131,7 +142,8 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
         hint: accepted for compatibility.
 
     Raises:
-        TypeError: no capsule comes of it, or the memory is not on the host.
+        TypeError: no capsule comes of it, or the memory is of a kind of device that is not known.
+        ValueError: that device is not here.
         ArrayError: the tensor holds something else than ``dtype``.
 
     >>> import numpy as np
@@ -143,11 +155,9 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
     """
     capsule = source
     if hasattr(source, "__dlpack__"):
-        if hasattr(source, "__dlpack_device__"):
-            kind, number = source.__dlpack_device__()
-            if kind not in HOSTS:
-                raise TypeError(f"Unsupported source device for DLPack: device_type={int(kind)}, device_id={number}")
-        capsule = source.__dlpack__()
+        where = _device(*source.__dlpack_device__()) if hasattr(source, "__dlpack_device__") else None
+        number = None if where is None else where.stream_number()
+        capsule = source.__dlpack__() if number is None else source.__dlpack__(stream=number)
     name, pointer, rename = _capsules()
     kind = name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if kind not in _USED:
@@ -158,16 +168,26 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
     found = _read(managed + (_VERSIONED_TENSOR if versioned else 0))
     (deleter,) = struct.unpack("<Q", ctypes.string_at(managed + (_VERSIONED_DELETER if versioned else _DELETER), 8))
     rename(capsule, _USED[kind])
-    return adopt(*found, dtype, _Taken(managed, deleter))
+    *facts, where = found
+    return adopt(*facts, dtype, _Taken(managed, deleter), where)
 
 
-def _read(at: int) -> tuple[int, tuple[int, ...], tuple[int, ...], Element]:
-    """Address, shape, strides in bytes and scalar element of the tensor at an address."""
+def _device(kind: int, number: int) -> Device | None:
+    """The device that DLPack's words mean; None: the host."""
+    if kind in HOSTS:
+        return None
+    found = exchanged(int(kind), int(number))
+    if found is None:
+        raise TypeError(f"Unsupported source device for DLPack: device_type={int(kind)}, device_id={number}")
+    return found
+
+
+def _read(at: int) -> tuple[int, tuple[int, ...], tuple[int, ...], Element, Device | None]:
+    """Address, shape, strides in bytes, scalar element and device of the tensor at an address."""
     data, device, number, ndim, code, bits, lanes, shape_at, strides_at, offset = _TENSOR.unpack(
         ctypes.string_at(at, _TENSOR.size)
     )
-    if device not in HOSTS:
-        raise TypeError(f"Unsupported source device for DLPack: device_type={device}, device_id={number}")
+    where = _device(device, number)
     scalar = _ELEMENTS.get((code, bits)) if lanes == 1 else None
     if scalar is None:
         raise ArrayError(f"no scalar type is like DLPack's of code {code} with {bits} bits and {lanes} lanes")
@@ -176,7 +196,7 @@ def _read(at: int) -> tuple[int, tuple[int, ...], tuple[int, ...], Element]:
         strides = tuple([n * scalar.size for n in _numbers(strides_at, ndim)])
     else:
         strides = dense_strides(shape, scalar.size)
-    return (data or 0) + offset, shape, strides, scalar
+    return (data or 0) + offset, shape, strides, scalar, where
 
 
 def _numbers(at: int, count: int) -> tuple[int, ...]:

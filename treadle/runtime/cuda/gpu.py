@@ -71,6 +71,7 @@ class Gpu(Device):
         self._mark: CudaEvent | None = None
         self._building = self._threads_heap = 0
         self._peers: set[int] = set()
+        self._external: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
 
     def _is(self, what: str) -> int:
         return self.driver.cuDeviceGetAttribute(
@@ -108,7 +109,14 @@ class Gpu(Device):
     @property
     def null_stream(self) -> CudaStream:
         """The stream that all of CUDA's older programs share."""
-        return CudaStream(self, cuda_stream=0)
+        return self.external_stream(0)
+
+    def external_stream(self, handle: int) -> CudaStream:
+        """The stream for one of another library, by its handle."""
+        found = self._external.get(handle)
+        if found is None:
+            found = self._external[handle] = CudaStream(self, cuda_stream=handle)
+        return found
 
     @property
     def mark_event(self) -> CudaEvent:
@@ -215,6 +223,16 @@ class Gpu(Device):
         from .exchange import interface
 
         return interface(a)
+
+    def hand_over(self, stream: Any) -> None:
+        from .exchange import hand_over
+
+        hand_over(self, stream)
+
+    def stream_number(self) -> int:
+        from .exchange import number_of
+
+        return number_of(self)
 
     @property
     def is_mempool_enabled(self) -> bool:  # type: ignore[override]
