@@ -426,6 +426,10 @@ class Driver:
         self._forbidden()
         return self.arenas[self._current()].take(bytesize)
 
+    def cuMemAllocManaged(self, bytesize, flags):
+        self._forbidden()
+        return self.arenas[self._current()].take(bytesize)
+
     def cuMemFree(self, dptr):
         self._forbidden()
         self._run_all()
@@ -448,6 +452,9 @@ class Driver:
         )
 
     def cuMemcpyAsync(self, dst, src, ByteCount, hStream):
+        self._copy(dst, src, ByteCount, hStream)
+
+    def _copy(self, dst: int, src: int, ByteCount: int, hStream: int) -> None:
         stream = self._stream(hStream)
         self._check((dst, 0), (src, 0))
         from_host, to_host = self._is_pageable(src), self._is_pageable(dst)
@@ -467,7 +474,7 @@ class Driver:
     def cuMemcpyPeerAsync(self, dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream):
         assert self._arena(dstDevice) is self.arenas[int(dstContext) - 1]
         assert self._arena(srcDevice) is self.arenas[int(srcContext) - 1]
-        self.cuMemcpyAsync(dstDevice, srcDevice, ByteCount, hStream)
+        self._copy(dstDevice, srcDevice, ByteCount, hStream)
 
     def _set(self, address: int, value: int, size: int, count: int, stream: int) -> None:
         def work() -> None:
