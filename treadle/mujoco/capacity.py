@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from treadle.mujoco.collision.distances import measured
 from treadle.mujoco.collision.pairs import Pairs
 
 SMALL = 64  # contacts for which there is room in any case, if pairs can make them
@@ -21,11 +22,16 @@ class Capacity:
             each geom; a world that has more is marked, and the list grows.
         fixed: rows of equality constraints, dry friction and limits.
         of_contact: rows of a contact.
+        pairs, slots: pairs of geoms, and places for contacts of all of them.
+        measured: pairs that sensors of distance ask for.
     """
 
     contacts: int
     fixed: int
     of_contact: int
+    pairs: int
+    slots: int
+    measured: int
 
     @classmethod
     def of(cls, mjm: mujoco.MjModel, pairs: Pairs | None = None) -> Capacity:
@@ -35,7 +41,8 @@ class Capacity:
         most = int(max(dims))
         elliptic = mjm.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
         contacts = min(pairs.most(), SMALL + 16 * mjm.ngeom)
-        return cls(contacts, _fixed_rows(mjm), most if elliptic else max(1, 2 * (most - 1)))
+        rows = most if elliptic else max(1, 2 * (most - 1))
+        return cls(contacts, _fixed_rows(mjm), rows, len(pairs), pairs.most(), len(measured(mjm)))
 
     def sizes(self, nconmax: int | None = None, njmax: int | None = None) -> dict[str, int]:
         """Sizes of arrays for contacts and rows; what the user says goes before what was computed."""
@@ -43,7 +50,8 @@ class Capacity:
         rows = self.fixed + self.of_contact * contacts if njmax is None else int(njmax)
         if min(contacts, rows) < 0:
             raise ValueError(f"nconmax and njmax are at least 0, not {nconmax} and {njmax}")
-        return {"nconmax": contacts, "njmax": rows}
+        places = {"npairs": self.pairs, "nslot": self.slots, "nnearpair": self.measured}
+        return {"nconmax": contacts, "njmax": rows, **places}
 
 
 def _fixed_rows(mjm: mujoco.MjModel) -> int:

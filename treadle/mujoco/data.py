@@ -9,7 +9,6 @@ import numpy as np
 
 import treadle as wp
 from treadle.base.errors import CapacityError
-from treadle.mujoco.collision.pairs import METHODS
 from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
@@ -113,16 +112,15 @@ class Data(Fields):
     contact_geom1 = derived("collision", "int", "nworld nconmax", "first geom")
     contact_geom2 = derived("collision", "int", "nworld nconmax", "second geom")
     contact_pair = derived("collision", "int", "nworld nconmax", "number of the pair in the list of pairs")
+    contact_slot = scratch("int", "nworld nconmax", "place of the contact among the slots")
     found_count = scratch("int", "nworld", "number of contacts that were found, with those for which there was no room")
-    found_end = scratch("int", f"nworld {len(METHODS)}", "their number after each method")
-    found_pair = scratch("int", "nworld nconmax", "contacts in the order in which they are found: number of the pair")
-    found_dist = scratch("real", "nworld nconmax", "distance")
-    found_pos = scratch("vec3", "nworld nconmax", "point")
-    found_normal = scratch("vec3", "nworld nconmax", "normal")
-    found_tangent = scratch("vec3", "nworld nconmax", "direction of the first tangent, 0 for any")
-    near_count = scratch("int", "nworld", "what was found for sensors of distance, in the form of contacts: its number")
-    near_end = scratch("int", f"nworld {len(METHODS)}", "number after each method")
-    near_pair = scratch("int", "nworld nnear", "number of the pair")
+    slot_count = scratch("int", "nworld npairs", "number of contacts of each pair")
+    slot_dist = scratch("real", "nworld nslot", "contacts in the slots of their pairs (`Tables.pairs_slot`): distance")
+    slot_pos = scratch("vec3", "nworld nslot", "point")
+    slot_normal = scratch("vec3", "nworld nslot", "normal")
+    slot_tangent = scratch("vec3", "nworld nslot", "direction of the first tangent, 0 for any")
+    near_count = scratch("int", "nworld nnearpair", "what was found for sensors of distance, in the form of contacts: "
+                         "number of each pair")  # fmt: skip
     near_dist = scratch("real", "nworld nnear", "distance")
     near_pos = scratch("vec3", "nworld nnear", "the middle between the nearest points")
     near_normal = scratch("vec3", "nworld nnear", "direction from the first geom to the second")

@@ -244,10 +244,10 @@ def _face(real: Any) -> wp.Function:
         for c in range(MOST):
             dists[c] = real(NEVER)
         for c in range(n):
-            fresh = polygon[c, 2] <= reach
+            fresh = polygon[c, 2] < reach
             for e in range(c):
                 dx, dy = polygon[e, 0] - polygon[c, 0], polygon[e, 1] - polygon[c, 1]
-                if polygon[e, 2] <= reach and dx * dx + dy * dy < near:
+                if polygon[e, 2] < reach and dx * dx + dy * dy < near:
                     fresh = False
             if fresh:
                 dists[found] = polygon[c, 2]

@@ -1,4 +1,4 @@
-"""Pairs of geoms whose distance sensors ask for: they are found like contacts, in lists of their own."""
+"""Pairs of geoms whose distance sensors ask for: they are found like contacts, in slots of their own."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Distances(Fields):
     pairs_geom1 = constant("int", "pairs", "first geom of each pair")
     pairs_geom2 = constant("int", "pairs", "second geom")
     pairs_explicit = constant("int", "pairs", "number of the sensor")
+    pairs_slot = constant("int", "pairs", "first slot of what is found")
     pairs_of_method = constant("int", "pairs", "numbers of pairs, method after method")
     pair_gap = constant("real", "* nsensor", "nothing is listed beyond the cutoff")
 
@@ -35,6 +36,7 @@ class Distances(Fields):
             (Distances.pairs_geom1, pairs.geom1),
             (Distances.pairs_geom2, pairs.geom2),
             (Distances.pairs_explicit, pairs.explicit),
+            (Distances.pairs_slot, pairs.places()),
             (Distances.pairs_of_method, order),
         ):
             self.fill(row, values)

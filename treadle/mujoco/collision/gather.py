@@ -1,7 +1,7 @@
 """The contacts of a world, in the order of the list of pairs, with their parameters and frames.
 
-Each method has left its contacts in that order, one method after the other; so the lists are merged. How parameters of
-two geoms are mixed is in MuJoCo's documentation ("Computation", Contact parameters).
+Each pair has left its contacts in its slots. How parameters of two geoms are mixed is in MuJoCo's documentation
+("Computation", Contact parameters).
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import row, types
 from treadle.mujoco.collision.contacts import listing
-from treadle.mujoco.collision.pairs import METHODS
 from treadle.mujoco.collision.shapes import TINY
 
 ints, ints2 = wp.array(dtype=int), wp.array2d(dtype=int)
 
-LISTS = len(METHODS)
 LEAST_FRICTION = 1e-5  # mjMINMU
-LAST = 2**30
 
 
 @cache
 def gather_kernel(real: Any) -> wp.Kernel:
-    """The kernel that fills ``ncon`` and the fields ``contact_…`` from what the methods found."""
+    """The kernel that fills ``ncon`` and the fields ``contact_…`` from what lies in the slots."""
     t, f, mix = types(real), listing(real), mixing(real)
     vec2, vec3, vec5, mat33 = t.vec2, t.vec3, t.vec5, t.mat33
     reals, vectors = wp.array2d(dtype=real), wp.array2d(dtype=vec3)
@@ -34,13 +31,13 @@ def gather_kernel(real: Any) -> wp.Kernel:
 
     @wp.kernel
     def gather(
-        lists: int, overridden: int, pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints,
+        overridden: int, pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints, pairs_slot: ints,
         opt_o_margin: wp.array(dtype=real), opt_o_solref: wp.array(dtype=vec2), opt_o_solimp: wp.array(dtype=vec5),
         opt_o_friction: wp.array(dtype=vec5), geom_condim: ints, geom_priority: ints,
         geom_solmix: reals, geom_solref: pairs2, geom_solimp: fives, geom_friction: vectors, geom_margin: reals,
         pair_dim: ints, pair_solref: pairs2, pair_solreffriction: pairs2, pair_solimp: fives, pair_margin: reals,
-        pair_friction: fives, found_end: ints2, found_pair: ints2, found_dist: reals, found_pos: vectors,
-        found_normal: vectors, found_tangent: vectors,
+        pair_friction: fives, slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
+        slot_tangent: vectors, contact_slot: ints2, found_count: ints,
         ncon: ints, contact_dist: reals, contact_pos: vectors, contact_frame: wp.array2d(dtype=mat33),
         contact_includemargin: reals, contact_friction: fives, contact_solref: pairs2,
         contact_solreffriction: pairs2, contact_solimp: fives, contact_dim: ints2, contact_geom1: ints2,
@@ -48,31 +45,27 @@ def gather_kernel(real: Any) -> wp.Kernel:
     ):  # fmt: skip
         w = wp.tid()
         room = contact_dist.shape[1]
-        head, end = wp.zeros(shape=(LISTS,), dtype=int), wp.zeros(shape=(LISTS,), dtype=int)
-        start = int(0)
-        for s in range(lists):
-            head[s] = start
-            start = wp.min(found_end[w, s], room)
-            end[s] = start
-        ncon[w] = start
-        for c in range(start):
-            p, chosen = int(LAST), int(0)
-            for s in range(lists):
-                if head[s] < end[s]:
-                    number = found_pair[w, head[s]]
-                    if number < p:
-                        p, chosen = number, s
-            k = head[chosen]
-            head[chosen] = k + 1
+        count = int(0)
+        for p in range(slot_count.shape[1]):
+            if wp.any_lane(slot_count[w, p] > 0):
+                for k in range(slot_count[w, p]):
+                    if count < room:
+                        contact_pair[w, count] = p
+                        contact_slot[w, count] = pairs_slot[p] + k
+                    count += 1
+        found_count[w] = count
+        ncon[w] = wp.min(count, room)
+        for c in range(wp.min(count, room)):
+            p, slot = contact_pair[w, c], contact_slot[w, c]
             g1, g2, number = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
             dim, friction, solref, solreffriction, solimp = parameters(
                 w, g1, g2, number, overridden, opt_o_solref, opt_o_solimp, opt_o_friction, geom_condim, geom_priority,
                 geom_solmix, geom_solref, geom_solimp, geom_friction, pair_dim, pair_solref, pair_solreffriction,
                 pair_solimp, pair_friction,
             )  # fmt: skip
-            contact_dist[w, c] = found_dist[w, k]
-            contact_pos[w, c] = found_pos[w, k]
-            contact_frame[w, c] = frame(found_normal[w, k], found_tangent[w, k])
+            contact_dist[w, c] = slot_dist[w, slot]
+            contact_pos[w, c] = slot_pos[w, slot]
+            contact_frame[w, c] = frame(slot_normal[w, slot], slot_tangent[w, slot])
             contact_includemargin[w, c] = margin_of(
                 w, g1, g2, number, overridden, opt_o_margin, geom_margin, pair_margin
             )  # fmt: skip
@@ -83,7 +76,6 @@ def gather_kernel(real: Any) -> wp.Kernel:
             contact_dim[w, c] = dim
             contact_geom1[w, c] = g1
             contact_geom2[w, c] = g2
-            contact_pair[w, c] = p
 
     return gather
 

@@ -17,7 +17,7 @@ from treadle.mujoco.collision.polish import PLACES
 from treadle.mujoco.collision.polytope import FACES, POINTS
 from treadle.mujoco.collision.solids import solids
 
-ints = wp.array(dtype=int)
+ints, ints2 = wp.array(dtype=int), wp.array2d(dtype=int)
 
 MOST_OF_PAIR = 50  # mjMAXCONPAIR
 
@@ -28,38 +28,38 @@ def heights_kernel(real: Any) -> wp.Kernel:
     t, f, s = types(real), listing(real), solids(real)
     vec3, vec4, mat33 = t.vec3, t.vec4, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
-    append, margin_of, gap_of = f.append, f.margin_of, f.gap_of
+    pair_at, put, reach_of = f.pair_at, f.put, f.reach_of
     Solid, support, radius, between = s.Solid, s.support, s.radius, convex(real).between
 
     @wp.kernel
     def collide(
-        first: int, last: int, slot: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints,
-        pairs_explicit: ints, overridden: int, turns: int, opt_ccd_tolerance: wp.array(dtype=real),
+        first: int, last: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints,
+        pairs_slot: ints, overridden: int, turns: int, opt_ccd_tolerance: wp.array(dtype=real),
         opt_o_margin: wp.array(dtype=real), geom_type: ints, geom_dataid: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hfield_size: wp.array(dtype=vec4), hfield_nrow: ints, hfield_ncol: ints, hfield_adr: ints,
         hfield_data: wp.array(dtype=real),
-        found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
-        found_pos: vectors, found_normal: vectors, found_tangent: vectors,
+        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
     ):  # fmt: skip
         w = wp.tid()
-        x, xa = wp.zeros(shape=(POINTS,), dtype=vec3), wp.zeros(shape=(POINTS,), dtype=vec3)
-        number_a, number_b = wp.zeros(shape=(POINTS,), dtype=int), wp.zeros(shape=(POINTS,), dtype=int)
-        normals, dists = wp.zeros(shape=(FACES,), dtype=vec3), wp.zeros(shape=(FACES,), dtype=real)
-        corner, seen = wp.zeros(shape=(FACES,), dtype=int), wp.zeros(shape=(FACES,), dtype=int)
-        freed = wp.zeros(shape=(FACES,), dtype=int)
-        into, out_of = wp.zeros(shape=(POINTS,), dtype=wp.uint64), wp.zeros(shape=(POINTS,), dtype=wp.uint64)
-        prism = wp.zeros(shape=(6,), dtype=vec3)
-        low, high = wp.zeros(shape=(3,), dtype=real), wp.zeros(shape=(3,), dtype=real)
-        bent = wp.zeros(shape=(PLACES,), dtype=vec3)
+        x, xa = wp.empty(shape=(POINTS,), dtype=vec3), wp.empty(shape=(POINTS,), dtype=vec3)
+        number_a, number_b = wp.empty(shape=(POINTS,), dtype=int), wp.empty(shape=(POINTS,), dtype=int)
+        normals, dists = wp.empty(shape=(FACES,), dtype=vec3), wp.empty(shape=(FACES,), dtype=real)
+        corner, seen = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES,), dtype=int)
+        freed = wp.empty(shape=(FACES,), dtype=int)
+        into, out_of = wp.empty(shape=(POINTS,), dtype=wp.uint64), wp.empty(shape=(POINTS,), dtype=wp.uint64)
+        prism = wp.empty(shape=(6,), dtype=vec3)
+        low, high = wp.empty(shape=(3,), dtype=real), wp.empty(shape=(3,), dtype=real)
+        bent = wp.empty(shape=(PLACES,), dtype=vec3)
         tolerance = opt_ccd_tolerance[row(w, opt_ccd_tolerance)]
         for i in range(first, last):
-            p = pairs_of_method[i]
-            g1, g2, explicit = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
-            reach = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
-            reach += gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
+            p, g1, g2 = pair_at(i, pairs_of_method, pairs_geom1, pairs_geom2)
+            found_here = int(0)
+            reach = reach_of(
+                w, g1, g2, pairs_explicit[p], overridden, opt_o_margin, geom_margin, pair_margin, geom_gap, pair_gap
+            )  # fmt: skip
             field = geom_dataid[g1]
             size, rows, columns = hfield_size[field], hfield_nrow[field], hfield_ncol[field]
             origin, frame = geom_xpos[w, g1], geom_xmat[w, g1]
@@ -87,7 +87,6 @@ def heights_kernel(real: Any) -> wp.Kernel:
                 r0 = wp.max(0, int(wp.floor((low[1] + size[1]) / dy)))
                 r1 = wp.min(rows - 1, int(wp.ceil((high[1] + size[1]) / dy)))
                 wide = 2 * wp.max(c1 - c0, 0)
-                found_here = int(0)
                 if low[2] > size[2] or high[2] < -size[3]:
                     wide = 0
                 for part in range(wide * wp.max(r1 - r0, 0)):
@@ -117,11 +116,11 @@ def heights_kernel(real: Any) -> wp.Kernel:
                         dist -= swell
                         if touches and dist < reach:
                             spot = middle + point + normal * (real(0.5) * dist)
-                            append(
-                                w, p, dist, origin + frame * spot, frame * normal, vec3(), found_count, found_pair,
-                                found_dist, found_pos, found_normal, found_tangent,
+                            put(
+                                w, pairs_slot[p] + found_here, dist, origin + frame * spot, frame * normal, slot_dist,
+                                slot_pos, slot_normal,
                             )  # fmt: skip
                             found_here += 1
-        found_end[w, slot] = found_count[w]
+            slot_count[w, p] = found_here
 
     return collide

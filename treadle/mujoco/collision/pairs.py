@@ -94,6 +94,11 @@ class Pairs:
             order += [int(k) for k in numbers]
         return runs, np.array(order, np.int32)
 
+    def places(self) -> np.ndarray:
+        """The first of each pair's slots, of which it has as many as its method can make contacts."""
+        rooms = np.array([MOST[name] for name in self.methods], np.int32)
+        return np.cumsum(rooms, dtype=np.int32) - rooms
+
     def most(self) -> int:
         """The most contacts that all pairs can make together."""
         return sum(MOST[name] for name in self.methods)

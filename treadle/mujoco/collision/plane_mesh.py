@@ -10,20 +10,24 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row, types
-from treadle.mujoco.collision.contacts import listing
-from treadle.mujoco.collision.shapes import shapes
+from treadle.mujoco.collision.broad import broad
+from treadle.mujoco.collision.contacts import listing, ordered
+from treadle.mujoco.collision.shapes import NEVER, results, shapes
 from treadle.mujoco.collision.solids import solids
 
-ints = wp.array(dtype=int)
+ints, ints2 = wp.array(dtype=int), wp.array2d(dtype=int)
+
+MOST = 4  # contacts of a pair
 
 
 @cache
 def plane_mesh_kernel(real: Any) -> wp.Kernel:
     """The kernel that finds the contacts of all planes with meshes."""
-    t, f, s = types(real), listing(real), solids(real)
+    t, f, s, four = types(real), listing(real), solids(real), results(real, MOST)
     vec3, mat33 = t.vec3, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
-    append, margin_of, gap_of, near, column = f.append, f.margin_of, f.gap_of, f.near, shapes(real).column
+    pair_at, put, reach_of, to_the_front = f.pair_at, f.put, f.reach_of, ordered(real, MOST)
+    column, over_plane, d4, r4 = shapes(real).column, broad(real).over_plane, four.dists, four.rows
     Solid, support = s.Solid, s.support
 
     @wp.func
@@ -75,35 +79,37 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
 
     @wp.kernel
     def collide(
-        first: int, last: int, slot: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints,
-        pairs_explicit: ints, overridden: int, opt_o_margin: wp.array(dtype=real), geom_type: ints,
+        first: int, last: int, pairs_of_method: ints, pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints,
+        pairs_slot: ints, overridden: int, opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
-        found_count: ints, found_end: wp.array2d(dtype=int), found_pair: wp.array2d(dtype=int), found_dist: reals,
-        found_pos: vectors, found_normal: vectors, found_tangent: vectors,
+        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
     ):  # fmt: skip
         w = wp.tid()
         for i in range(first, last):
-            p = pairs_of_method[i]
-            g1, g2, explicit = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
-            reach = margin_of(w, g1, g2, explicit, overridden, opt_o_margin, geom_margin, pair_margin)
-            reach += gap_of(w, g1, g2, explicit, geom_gap, pair_gap)
-            origin, mat, pos, turn = geom_xpos[w, g1], geom_xmat[w, g1], geom_xpos[w, g2], geom_xmat[w, g2]
-            if near(origin, mat, real(0.0), pos, geom_rbound[row(w, geom_rbound), g2], reach):
-                n = column(mat, 2)
+            p, g1, g2 = pair_at(i, pairs_of_method, pairs_geom1, pairs_geom2)
+            reach = reach_of(
+                w, g1, g2, pairs_explicit[p], overridden, opt_o_margin, geom_margin, pair_margin, geom_gap, pair_gap
+            )  # fmt: skip
+            origin, pos = geom_xpos[w, g1], geom_xpos[w, g2]
+            mat, count = geom_xmat[w, g1], int(0)
+            near = over_plane(pos - origin, mat, geom_rbound[row(w, geom_rbound), g2] + reach)
+            if wp.any_lane(near):
+                n, turn = column(mat, 2), geom_xmat[w, g2]
                 mesh = Solid(
                     geom_type[g2], geom_size[row(w, geom_size), g2], pos, turn, hull_first[g2], hull_count[g2],
                     hull_cells[g2],
                 )  # fmt: skip
+                depths, spots, way = d4(), r4(), r4()
+                for k in range(MOST):
+                    depths[k] = real(NEVER)
+                    way[k] = n
                 x, vertex = support(mesh, -n, hull_vert, hull_celladr, hull_cell, hull_vert)
                 dist = wp.dot(n, x - origin)
-                if dist < reach:
-                    append(
-                        w, p, dist, x - n * (real(0.5) * dist), n, vec3(), found_count, found_pair, found_dist,
-                        found_pos, found_normal, found_tangent,
-                    )  # fmt: skip
+                if near and dist < reach:
+                    depths[0], spots[0] = dist, x - n * (real(0.5) * dist)
                     local, flattest, face = n * turn, real(1.0), int(-1)
                     base = hull_first[g2]
                     for k in range(hull_mapadr[base + vertex], hull_mapadr[base + vertex + 1]):
@@ -112,21 +118,26 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                             flattest, face = lean, hull_map[k]
                     if face >= 0:
                         corners = hull_polyadr[face]
-                        count = hull_polyadr[face + 1] - corners
+                        sides = hull_polyadr[face + 1] - corners
                         at = int(0)
-                        for k in range(count):
+                        for k in range(sides):
                             if hull_polyvert[corners + k] == vertex:
                                 at = k
-                        b, c, d = quadrilateral(face, at, count, base, hull_vert, hull_polyadr, hull_polyvert)
+                        b, c, d = quadrilateral(face, at, sides, base, hull_vert, hull_polyadr, hull_polyvert)
                         for k in range(3):
                             number = wp.where(k == 0, b, wp.where(k == 1, c, d))
                             x = pos + turn * corner(face, number, base, hull_vert, hull_polyadr, hull_polyvert)
                             dist = wp.dot(n, x - origin)
-                            if k + 1 < count and dist < reach and wp.dot(n, x - pos) <= real(0.0):
-                                append(
-                                    w, p, dist, x - n * (real(0.5) * dist), n, vec3(), found_count, found_pair,
-                                    found_dist, found_pos, found_normal, found_tangent,
-                                )  # fmt: skip
-        found_end[w, slot] = found_count[w]
+                            if k + 1 < sides and dist < reach and wp.dot(n, x - pos) <= real(0.0):
+                                depths[k + 1], spots[k + 1] = dist, x - n * (real(0.5) * dist)
+                if wp.any_lane(depths[0] < reach):
+                    depths, spots, way = to_the_front(depths, spots, way, reach)
+                    for k in range(MOST):
+                        if depths[k] < reach:
+                            count += 1
+                    for k in range(MOST):
+                        if wp.any_lane(k < count):
+                            put(w, pairs_slot[p] + k, depths[k], spots[k], way[k], slot_dist, slot_pos, slot_normal)
+            slot_count[w, p] = count
 
     return collide

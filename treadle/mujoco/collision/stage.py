@@ -18,14 +18,8 @@ from treadle.mujoco.model import Model
 
 OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
 NO_MULTICCD = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
-LISTS = ("count", "end", "pair", "dist", "pos", "normal", "tangent")  # what methods write of what they find
+SLOTS = ("count", "dist", "pos", "normal", "tangent")  # what methods write of what they find
 TURNS = 3  # support points of a pair, by MuJoCo's limit of iterations for each of distance and depth
-
-
-@wp.kernel
-def none_found(count: wp.array(dtype=int)):
-    """Nothing has been found yet."""
-    count[wp.tid()] = 0
 
 
 def collision(m: Model, d: Data, **other: Any) -> None:
@@ -34,43 +28,37 @@ def collision(m: Model, d: Data, **other: Any) -> None:
     Where a world has more than there is room for, the lists grow and are found again; in a capture, whose arrays are
     fixed, the rest is left out and ``ncon_needed`` keeps what was needed.
     """
-    _find(m, d, **other)
+    given = {
+        **m.collision.arrays(),
+        "overridden": m.opt.enableflags & OVERRIDE,
+        "multiple": int(not m.opt.disableflags & NO_MULTICCD),
+        "turns": TURNS * m.opt.ccd_iterations,
+        **other,
+    }
+    for name, first, last in m.collision.methods:
+        launch(_kernel(name, m), m, d, first=first, last=last, **given)
+    launch(gather_kernel(d.real), m, d, **given)
     if not d.fixed:
         needed = int(d.field("found_count").numpy().max())
         if needed > d.sizes["nconmax"]:
             d.grow("nconmax", needed)
-            _find(m, d, **other)
-
-
-def _find(m: Model, d: Data, **other: Any) -> None:
-    given = {
-        **m.collision.arrays(),
-        "overridden": m.opt.enableflags & OVERRIDE,
-        "multiple": not m.opt.disableflags & NO_MULTICCD,
-        "turns": TURNS * m.opt.ccd_iterations,
-        **other,
-    }
-    wp.launch(none_found, dim=d.nworld, inputs=[d.field("found_count")])
-    for slot, (name, first, last) in enumerate(m.collision.methods):
-        launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
-    launch(gather_kernel(d.real), m, d, lists=len(m.collision.methods), **given)
+            launch(gather_kernel(d.real), m, d, **given)
 
 
 def measure(m: Model, d: Data, **other: Any) -> None:
-    """Find what sensors of distance ask for: the lists ``near_…``, in which a sensor's cutoff is its pairs' margin."""
+    """Find what sensors of distance ask for: the slots ``near_…``, in which a sensor's cutoff is its pairs' margin."""
     given = {
         **m.collision.arrays(),
         **m.distances.arrays(),
-        **{f"found_{name}": d.field(f"near_{name}") for name in LISTS},
+        **{f"slot_{name}": d.field(f"near_{name}") for name in SLOTS},
         "pair_margin": m.field("sensor_cutoff"),
         "overridden": 0,
-        "multiple": False,
+        "multiple": 0,
         "turns": TURNS * m.opt.ccd_iterations,
         **other,
     }
-    wp.launch(none_found, dim=d.nworld, inputs=[d.field("near_count")])
-    for slot, (name, first, last) in enumerate(m.distances.methods):
-        launch(_kernel(name, m), m, d, first=first, last=last, slot=slot, **given)
+    for name, first, last in m.distances.methods:
+        launch(_kernel(name, m), m, d, first=first, last=last, **given)
 
 
 def _kernel(name: str, m: Model) -> wp.Kernel:

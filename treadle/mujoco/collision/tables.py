@@ -20,6 +20,7 @@ class Tables(Fields):
     pairs_geom1 = constant("int", "pairs", "first geom of each pair")
     pairs_geom2 = constant("int", "pairs", "second geom")
     pairs_explicit = constant("int", "pairs", "number of the explicit pair, -1 if the geoms' own numbers are mixed")
+    pairs_slot = constant("int", "pairs", "first slot of its contacts (`Pairs.places`)")
     pairs_of_method = constant("int", "pairs", "numbers of pairs, method after method")
     hull_first = constant("int", "ngeom", "first vertex of the hull of the geom's mesh")
     hull_count = constant("int", "ngeom", "number of vertices")
@@ -43,6 +44,7 @@ class Tables(Fields):
             "pairs_geom1": pairs.geom1,
             "pairs_geom2": pairs.geom2,
             "pairs_explicit": pairs.explicit,
+            "pairs_slot": pairs.places(),
             "pairs_of_method": order,
             **{f"hull_{name}": table for name, table in vars(hulls).items()},
         }

@@ -21,23 +21,24 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
     def sensor_distance(
         sensor_type: ints, sensor_objtype: ints, sensor_objid: ints, sensor_adr: ints,
         sensor_cutoff: wp.array2d(dtype=real), geom_bodyid: ints, pairs_geom1: ints, pairs_explicit: ints,
-        near_count: ints, near_pair: wp.array2d(dtype=int), near_dist: wp.array2d(dtype=real),
+        pairs_slot: ints, near_count: wp.array2d(dtype=int), near_dist: wp.array2d(dtype=real),
         near_pos: wp.array2d(dtype=vec3), near_normal: wp.array2d(dtype=vec3), sensordata: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Of what was found for a sensor the nearest; beyond the cutoff there is nothing, and no direction."""
         w = wp.tid()
-        count = wp.min(near_count[w], near_pair.shape[1])
         for s in range(sensor_type.shape[0]):
             kind, at = sensor_type[s], sensor_adr[s]
             if kind == GEOMDIST or kind == GEOMNORMAL or kind == GEOMFROMTO:
-                dist, best = sensor_cutoff[row(w, sensor_cutoff), s], int(-1)
-                for k in range(count):
-                    if pairs_explicit[near_pair[w, k]] == s and near_dist[w, k] < dist:
-                        dist, best = near_dist[w, k], k
+                dist, best, pair = sensor_cutoff[row(w, sensor_cutoff), s], int(-1), int(0)
+                for p in range(near_count.shape[1]):
+                    if pairs_explicit[p] == s:
+                        for k in range(pairs_slot[p], pairs_slot[p] + near_count[w, p]):
+                            if near_dist[w, k] < dist:
+                                dist, best, pair = near_dist[w, k], k, p
                 way, place = vec3(), vec3()
                 if best >= 0:
                     place = near_pos[w, best]
-                    g = pairs_geom1[near_pair[w, best]]
+                    g = pairs_geom1[pair]
                     first = g
                     if sensor_objtype[s] != GEOM:
                         first = geom_bodyid[g]
