@@ -111,7 +111,8 @@ def _passive(real: Any) -> dict[str, wp.Kernel]:
 def _actuators(real: Any) -> dict[str, wp.Kernel]:
     t, add_outer = types(real), pattern(real).add_outer
     vec2 = t.vec2
-    next_act, active_slope = servo(real).next_act, muscle(real).active_slope
+    laws, active_slope = servo(real), muscle(real).active_slope
+    next_act, clamped, is_off = laws.next_act, laws.clamped, laws.is_off
     close = real(1e-5 if real is wp.float32 else 1e-12)
 
     @wp.func
@@ -123,7 +124,8 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), actuator_trntype: ints, actuator_trnid: ints2,
         actuator_outadr: ints,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints, actuator_ctrladr: ints,
-        actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints,
+        actuator_ctrllimited: ints, actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_group: ints,
+        opt_disableactuator: int, actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints,
         actuator_forcelimited: ints, tendon_actfrclimited: ints, jnt_actfrclimited: ints, jnt_dofadr: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_actrange: wp.array2d(dtype=vec2),
@@ -136,7 +138,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
         actuator_force: wp.array2d(dtype=real), motor_mech: wp.array2d(dtype=real),
         qfrc_actuator: wp.array2d(dtype=real), actuator_moment: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Actuators: ``moment' (d force / d velocity) moment``, nothing where the force is at a limit."""
+        """Actuators: ``moment' (d force / d velocity) moment``, nothing where a force is at a limit or switched off."""
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
             slope = real(0.0)
@@ -148,9 +150,9 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
                 slope = active_slope(actuator_length[w, out], actuator_velocity[w, out],
                                      actuator_lengthrange[row(w, actuator_lengthrange), out],
                                      actuator_acc0[row(w, actuator_acc0), out], actuator_gainprm, g, u)  # fmt: skip
-            signal = real(0.0)
-            if actuator_ctrladr[u] < ctrl.shape[1]:
-                signal = ctrl[w, actuator_ctrladr[u]]
+            signal = clamped(
+                w, actuator_ctrladr[u], opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl
+            )  # fmt: skip
             a = actuator_actadr[u]
             if actuator_dyntype[u] != DYN_NONE and a >= 0:
                 signal = act[w, a]
@@ -165,6 +167,8 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
             if actuator_forcelimited[u] != 0:
                 if outside(actuator_force[w, out], actuator_forcerange[row(w, actuator_forcerange), u]):
                     slope = real(0.0)
+            if is_off(actuator_group[u], opt_disableactuator):
+                slope = real(0.0)
             target = actuator_trnid[u, 0]
             kind = actuator_trntype[u]
             if kind == TRN_JOINT or kind == TRN_JOINTINPARENT:
