@@ -7,6 +7,7 @@ import mujoco
 from treadle.mujoco import history
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
+from treadle.mujoco.reset import begin_anew
 from treadle.mujoco.stages import TABLE, check_match, run_stage, settle
 
 WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
@@ -39,8 +40,9 @@ def _advance(m: Model, d: Data, given: bool = False) -> None:
         if m.orients:
             run_stage("advance_orientation", m, d)
     run_stage("advance", m, d, given=given)
-    if m.nhistory:
-        history.begin(m, d, lost=True)
+    if m.nplastic:
+        run_stage("springs_yield", m, d)
+    begin_anew(m, d)
 
 
 def rungekutta4(m: Model, d: Data) -> None:
