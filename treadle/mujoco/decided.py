@@ -25,6 +25,7 @@ from treadle.mujoco.worlds import make_data
 GEOM = mujoco.mjtGeom
 CONVEX = [int(kind) for kind in (GEOM.mjGEOM_SPHERE, GEOM.mjGEOM_CAPSULE, GEOM.mjGEOM_ELLIPSOID, GEOM.mjGEOM_CYLINDER,
                                  GEOM.mjGEOM_BOX, GEOM.mjGEOM_MESH)]  # fmt: skip
+ROUND = [int(kind) for kind in (GEOM.mjGEOM_SPHERE, GEOM.mjGEOM_ELLIPSOID)]
 SAME = 1e-9  # m, and of a unit vector: contacts that differ by less are not asked about
 LITTLE = 1e-4  # ... and where an edge begins, by less than this
 BESIDE = 1e-8  # rad: how far the directions beside a normal are from it
@@ -45,6 +46,10 @@ class Contact:
         """The largest difference in any number."""
         far = max(np.abs(self.pos - other.pos).max(), np.abs(self.frame - other.frame).max())
         return float(max(far, abs(self.dist - other.dist)))
+
+    def leans(self, other: Contact) -> float:
+        """The largest difference in the distance and the normal."""
+        return float(max(abs(self.dist - other.dist), np.abs(self.frame[0] - other.frame[0]).max()))
 
     def ends(self) -> np.ndarray:
         """The points of the first and the second solid."""
@@ -200,7 +205,7 @@ class _Judge:
         chosen = {}
         for pair in dict.fromkeys(c.geoms for c in theirs):
             a, b = ([c for c in side if c.geoms == pair] for side in (ours, theirs))
-            if self.convex(pair) and _differ(a, b) and self.right(pair, a, b):
+            if _differ(a, b) and (self.on_field(pair, a, b) or self.convex(pair) and self.right(pair, a, b)):
                 chosen[pair] = a
         if chosen:
             self.replace(chosen)
@@ -210,11 +215,20 @@ class _Judge:
         """Whether both geoms have support functions here."""
         return all(kind in CONVEX for kind in self.mjm.geom_type[list(pair)])
 
+    def on_field(self, pair: tuple[int, int], a: list[Contact], b: list[Contact]) -> bool:
+        """Whether a round geom touches a height field along MuJoCo's normals, and where it is farthest along these."""
+        if self.mjm.geom_type[pair[0]] != GEOM.mjGEOM_HFIELD or self.mjm.geom_type[pair[1]] not in ROUND:
+            return False
+        solid = Solid.of(self.mjm, self.mjd, pair[1])
+        exact = all(np.abs(c.ends()[1] - solid.support(-c.frame[:1].astype(np.longdouble))[0]).max() < SAME for c in a)
+        alike = all(min(x.leans(y) for x in a) < SAME for y in b)
+        return exact and alike and _differ(a, b) < LITTLE
+
     def right(self, pair: tuple[int, int], a: list[Contact], b: list[Contact]) -> bool:
         """Whether our contacts ``a`` of a pair are right, and MuJoCo's ``b`` are not."""
         between = Difference(*(Solid.of(self.mjm, self.mjd, g) for g in pair))
-        if len(a) == len(b) == 1:
-            return between.decides(a[0], b[0])
+        if len(a) == len(b) == 1 and between.decides(a[0], b[0]):
+            return True
         one, other = self.single(pair)
         if not (one and other and between.decides(one, other)):
             return False
