@@ -30,7 +30,8 @@ def for_host(text: str) -> tuple[str, dict[str, bool]]:
     """The text for this processor; its entries, and whether each has barriers.
 
     For an entry E there is ``void @E__one(ptr parameters)``, which runs one hardware thread, and ``void @E__all(ptr
-    parameters, i32 blocks, i32 threads)``, which runs all. ``parameters`` are pointers to each, as the driver gets them.
+    parameters, i32 blocks, i32 threads)``, which runs all. ``parameters`` are pointers to each, as the driver gets
+    them.
     """
     text = re.sub(r'target triple = ".*"', f'target triple = "{llvm.get_process_triple()}"', text)
     text = re.sub(r"declare .*@llvm\.nvvm\..*\n", "", text).replace('syncscope("device") ', "")

@@ -31,8 +31,8 @@ TRIPLE = "nvptx64-nvidia-cuda"
 BLOCK = 256  # threads of a block where nothing else is asked for
 FOLDERS = 1024  # blocks that round exact accumulators
 
-# Architectures that are made code for, each with the first version of PTX that knows it, 7.8 at least. Text for one runs
-# on all later ones too.
+# Architectures that code is made for, each with the first version of PTX that knows it, 7.8 at least. Text for one
+# runs on all later ones too.
 VERSIONS = {75: 78, 80: 78, 86: 78, 87: 78, 89: 78, 90: 78, 100: 86, 103: 88, 110: 90, 120: 87, 121: 88}
 
 
@@ -118,7 +118,8 @@ class _Draft(Draft):
 
 def compile_text(text: str, target: Target) -> bytes:
     """PTX text of LLVM text. Its assembler schedules, shares and hoists all over again, so LLVM need not."""
-    module, machine = parse(text), target_machine(target.triple, target.cpu, target.features, level=1)
+    machine = target_machine(target.triple, target.cpu, target.features, level=1)
+    module = parse(f'target datalayout = "{machine.target_data}"\n{text}')  # by which memory is aligned
     optimise(module, machine, inline="alwaysinline" in text, combine=text.count("\n") <= LARGE)
     return emitted(machine.emit_assembly, module, plain=True).encode()
 

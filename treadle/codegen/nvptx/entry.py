@@ -15,8 +15,7 @@ from ...types.layout import pack
 from ...types.records import LAUNCH, identity
 from ..emit import kernel
 from ..emit.emitter import Emitter
-from ..emit.text import PTR, Text, constant, memory
-from ..emit.values import ViewX, X
+from ..emit.text import Text, constant, memory
 from . import tape
 from .parts import hardware, item
 
@@ -46,9 +45,6 @@ def begin(unit: ThreadUnit, func: Func) -> Emitter:
     e.t.start("entry")
     e.entry = e.t.slot()
     kernel.parameters(e, func, "%args")
-    for thing in e.env.values():
-        if isinstance(thing, ViewX):
-            thing.data, thing.grad = _in_global(e, thing.data), _in_global(e, thing.grad)
     e.place["priv"] = e.t.ins(f"load ptr, ptr {_launch_at(e, 'priv_targets')}, align 8, !invariant.load !0")
     e.after_parameters = e.t.slot()
     return e
@@ -56,12 +52,6 @@ def begin(unit: ThreadUnit, func: Func) -> Emitter:
 
 def _launch_at(e: Emitter, name: str) -> str:
     return e.t.ins(f"getelementptr i8, ptr %launch, i64 {LAUNCH[name]}")
-
-
-def _in_global(e: Emitter, x: X) -> X:
-    """An argument's address is one of global memory, which accesses to a known kind of memory need not find out."""
-    known = e.t.ins(f"addrspacecast ptr {x.text} to ptr addrspace(1)")
-    return X(PTR, e.t.ins(f"addrspacecast ptr addrspace(1) {known} to ptr"))
 
 
 def write_threads(unit: ThreadUnit, func: Func, symbol: str, counting: int | None = None) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ...types.core import Scalar, f32
 from ..emit.text import register
 from ..native.text import Code
+from .parts import in_global
 from .way import LIMBS
 
 LOW = (1 << 32) - 1
@@ -68,7 +69,7 @@ def add(t: Scalar) -> str:
     with c.if_(c.op("icmp eq", f.bits, exponent, f.exponents)):
         signed = c.select(negative, "i64", NEGATIVE, POSITIVE)
         flag = c.select(c.op("icmp ne", f.bits, fraction, 0), "i64", NAN, signed)
-        c.line(f"atomicrmw or ptr {c.at('%at', 8 * limbs)}, i64 {flag} {_ATOMIC}")
+        c.line(f"atomicrmw or ptr addrspace(1) {in_global(c.value, c.at('%at', 8 * limbs))}, i64 {flag} {_ATOMIC}")
         c.ret()
     subnormal = c.op("icmp eq", f.bits, exponent, 0)
     whole = c.op("or", f.bits, fraction, c.select(subnormal, f.bits, 0, 1 << f.digits))
@@ -83,7 +84,7 @@ def add(t: Scalar) -> str:
         part = _resized(c, wide, part, "i64")
         with c.if_(c.op("icmp ne", "i64", part, 0)):
             amount = c.select(negative, "i64", c.op("sub", "i64", 0, part), part)
-            c.line(f"atomicrmw add ptr {c.at(first, 8 * k)}, i64 {amount} {_ATOMIC}")
+            c.line(f"atomicrmw add ptr addrspace(1) {in_global(c.value, c.at(first, 8 * k))}, i64 {amount} {_ATOMIC}")
     return c.text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..emit.values import ViewX
@@ -21,6 +22,11 @@ def item(e: Emitter, number: int, field: int = 0) -> str:
         at = e.t.into(e.after_parameters, f"getelementptr i8, ptr {e.place['priv']}, i64 {ROW * number + 8 * field}")
         e.place[key] = e.t.into(e.after_parameters, f"load {kind}, ptr {at}, align 8, !invariant.load !0")
     return e.place[key]
+
+
+def in_global(ins: Callable[[str], str], pointer: str) -> str:
+    """``pointer`` as one of global memory, which accesses then need not find out. ``ins`` writes an instruction."""
+    return ins(f"addrspacecast ptr {pointer} to ptr addrspace(1)")
 
 
 def register(e: Emitter, name: str) -> str:

@@ -18,7 +18,7 @@ from ..emit.merge import Thing, part_steps
 from ..emit.scalar import from_memory
 from ..emit.text import memory
 from ..emit.values import ViewX, X
-from .parts import item
+from .parts import in_global, item
 
 if TYPE_CHECKING:
     from ..emit.emitter import Emitter
@@ -186,17 +186,17 @@ def _read(e: Emitter, kinds: list[Scalar], at: str, step: str) -> list[X]:
 
 
 def _pointer(e: Emitter, at: str, step: str, place: int) -> str:
-    if place == 0:
-        return at
-    return e.t.ins(f"getelementptr i8, ptr {at}, i64 {e.t.ins(f'mul i64 {step}, {place}')}")
+    if place:
+        at = e.t.ins(f"getelementptr i8, ptr {at}, i64 {e.t.ins(f'mul i64 {step}, {place}')}")
+    return f"ptr addrspace(1) {in_global(e.t.ins, at)}"
 
 
 def _put_word(e: Emitter, word: str, at: str, step: str, place: int) -> None:
-    e.t.do(f"store i32 {word}, ptr {_pointer(e, at, step, place)}, align 4")
+    e.t.do(f"store i32 {word}, {_pointer(e, at, step, place)}, align 4")
 
 
 def _get_word(e: Emitter, at: str, step: str, place: int) -> str:
-    return e.t.ins(f"load i32, ptr {_pointer(e, at, step, place)}, align 4")
+    return e.t.ins(f"load i32, {_pointer(e, at, step, place)}, align 4")
 
 
 def _to_words(e: Emitter, x: X) -> list[str]:
