@@ -28,8 +28,8 @@ APPROACH, FILL, EXPAND, NEAR, DEEP, POLISH, RESUME, APART, DONE = (wp.constant(k
 
 
 @cache
-def convex(real: Any) -> SimpleNamespace:
-    """The kernel function ``between`` for one precision."""
+def convex(real: Any, bends: bool) -> SimpleNamespace:
+    """The kernel function ``between`` for one precision, and for curved surfaces only if something ``bends``."""
     t, s, p, q = types(real), solids(real), polytopes(real), polish(real)
     vec3 = t.vec3
     Solid, support = s.Solid, s.support
@@ -57,7 +57,9 @@ def convex(real: Any) -> SimpleNamespace:
         slack = real(digits) * scale
         fine = wp.max(tolerance, slack + slack)
         enough = fine
-        curved = a.kind == ELLIPSOID or a.kind == CYLINDER or b.kind == ELLIPSOID or b.kind == CYLINDER
+        curved = False
+        if bends:
+            curved = a.kind == ELLIPSOID or a.kind == CYLINDER or b.kind == ELLIPSOID or b.kind == CYLINDER
         if curved:
             enough = wp.max(fine, real(coarse) * scale)
         stage, n, faces, face, corner, tries, turn = int(APPROACH), int(0), int(0), int(-1), int(0), int(0), int(0)
@@ -75,7 +77,7 @@ def convex(real: Any) -> SimpleNamespace:
             yb, kb = support(b, -d, hull_vert, hull_celladr, hull_cell, prism)
             y = ya - yb
             fresh = False
-            if stage == POLISH:
+            if bends and stage == POLISH:
                 candidate, asked, rounds, d = settle(candidate, asked, rounds, y, ya, scale, bent)
                 if candidate == END:
                     stage = DONE
@@ -132,7 +134,7 @@ def convex(real: Any) -> SimpleNamespace:
                 normal = -v / wp.max(dist, real(TINY))
             if stage == NEAR or stage == DEEP:
                 stage = DONE
-                if curved:
+                if bends and curved:
                     candidate, d = refine(a, b, x, xa, i, j, k, normal, bent)
                     stage, asked, rounds = POLISH, int(TRY), int(0)
             if stage == RESUME:

@@ -23,14 +23,14 @@ MOST = 4  # contacts of a pair
 
 
 @cache
-def convex_kernel(real: Any, corners: int) -> wp.Kernel:
-    """The kernel for one precision, with room for polygons of ``corners`` corners."""
+def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
+    """The kernel for one precision, with room for polygons of ``corners`` corners, and for curved surfaces or not."""
     t, f, s, b, four = types(real), listing(real), solids(real), broad(real), results(real, MOST)
     vec3, mat33 = t.vec3, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     pair_at, put, reach_of, to_the_front = f.pair_at, f.put, f.reach_of, ordered(real, MOST)
     spheres, boxes, half_of, d4, r4 = b.spheres, b.boxes, b.half_of, four.dists, four.rows
-    Solid, radius, between, contacts = s.Solid, s.radius, convex(real).between, manifolds(real).contacts
+    Solid, radius, between, contacts = s.Solid, s.radius, convex(real, bends).between, manifolds(real).contacts
     many = 2 * corners
 
     @wp.func

@@ -32,6 +32,7 @@ class Distances(Fields):
         pairs = measured(mjm)
         super().__init__(real, {"pairs": len(pairs), "nsensor": mjm.nsensor})
         self.methods, order = pairs.in_runs()
+        self.bent = pairs.bent(mjm)
         for row, values in (
             (Distances.pairs_geom1, pairs.geom1),
             (Distances.pairs_geom2, pairs.geom2),

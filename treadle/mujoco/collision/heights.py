@@ -23,13 +23,13 @@ MOST_OF_PAIR = 50  # mjMAXCONPAIR
 
 
 @cache
-def heights_kernel(real: Any) -> wp.Kernel:
-    """The kernel that finds the contacts of all height fields."""
+def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
+    """The kernel that finds the contacts of all height fields, with curved surfaces or not."""
     t, f, s = types(real), listing(real), solids(real)
     vec3, vec4, mat33 = t.vec3, t.vec4, t.mat33
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     pair_at, put, reach_of = f.pair_at, f.put, f.reach_of
-    Solid, support, radius, between = s.Solid, s.support, s.radius, convex(real).between
+    Solid, support, radius, between = s.Solid, s.support, s.radius, convex(real, bends).between
 
     @wp.kernel
     def collide(

@@ -94,6 +94,12 @@ class Pairs:
             order += [int(k) for k in numbers]
         return runs, np.array(order, np.int32)
 
+    def bent(self, mjm: mujoco.MjModel) -> frozenset[str]:
+        """The methods that find ellipsoids or cylinders among their pairs."""
+        kinds = mjm.geom_type[np.stack([self.geom1, self.geom2])] if len(self) else np.zeros((2, 0))
+        curved = np.isin(kinds, (ELLIPSOID, CYLINDER)).any(axis=0)
+        return frozenset(name for name, numbers in self.by_method().items() if curved[numbers].any())
+
     def places(self) -> np.ndarray:
         """The first of each pair's slots, of which it has as many as its method can make contacts."""
         rooms = np.array([MOST[name] for name in self.methods], np.int32)

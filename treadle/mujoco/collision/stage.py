@@ -36,7 +36,7 @@ def collision(m: Model, d: Data, **other: Any) -> None:
         **other,
     }
     for name, first, last in m.collision.methods:
-        launch(_kernel(name, m), m, d, first=first, last=last, **given)
+        launch(_kernel(name, m, name in m.collision.bent), m, d, first=first, last=last, **given)
     launch(gather_kernel(d.real), m, d, **given)
     if not d.fixed:
         needed = int(d.field("found_count").numpy().max())
@@ -58,14 +58,15 @@ def measure(m: Model, d: Data, **other: Any) -> None:
         **other,
     }
     for name, first, last in m.distances.methods:
-        launch(_kernel(name, m), m, d, first=first, last=last, **given)
+        launch(_kernel(name, m, name in m.distances.bent), m, d, first=first, last=last, **given)
 
 
-def _kernel(name: str, m: Model) -> wp.Kernel:
+def _kernel(name: str, m: Model, bends: bool) -> wp.Kernel:
+    """The kernel of a method; ``bends``: with what curved surfaces need."""
     if name == "convex":
-        return convex_kernel(m.real, m.collision.corners)
+        return convex_kernel(m.real, m.collision.corners, bends)
     if name == "heights":
-        return heights_kernel(m.real)
+        return heights_kernel(m.real, bends)
     if name == "plane_mesh":
         return plane_mesh_kernel(m.real)
     return formula_kernel(name, m.real)

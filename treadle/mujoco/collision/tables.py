@@ -40,6 +40,7 @@ class Tables(Fields):
         hulls = Hulls.of(mjm)
         self.pairs = pairs
         self.methods, order = pairs.in_runs()
+        self.bent = pairs.bent(mjm)
         values = {
             "pairs_geom1": pairs.geom1,
             "pairs_geom2": pairs.geom2,
