@@ -76,6 +76,34 @@ def test_inverse_dynamics_are_mujocos(name):
         assert check.error(d.qfrc_inverse.numpy()[world], mjd.qfrc_inverse) < 1e-10
 
 
+@pytest.mark.parametrize("name", ["joints", "fluid", "shadow_hand", "half_cheetah"])
+def test_inverse_dynamics_of_steps_are_mujocos(name):
+    mjm = scenes.smooth(name)
+    mjm.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_INVDISCRETE)
+    for integrator in (0, 2, 3):
+        mjm.opt.integrator = integrator
+        states = check.random_states(mjm, 2)
+        for mjd in states:
+            mjd.ctrl[:] = 0
+        m = mjw.put_model(mjm, dtype=wp.float64)
+        d = check.put_states(m, states)
+        for world, mjd in enumerate(states):
+            start = mjd.qvel.copy()
+            mujoco.mj_forward(mjm, mjd)
+            position = mjd.qpos.copy()
+            mujoco.mj_step(mjm, mjd)
+            step = (mjd.qvel - start) / mjm.opt.timestep
+            mjd.qpos[:], mjd.qvel[:], mjd.qacc[:] = position, start, step
+            d.qacc.numpy()[world] = step
+        mjw.inverse(m, d)
+        for world, mjd in enumerate(states):
+            mujoco.mj_inverse(mjm, mjd)
+            assert check.error(d.qfrc_inverse.numpy()[world], mjd.qfrc_inverse) < 1e-9, integrator
+    mjm.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    with pytest.raises(ValueError, match="invdiscrete"):
+        mjw.inverse(mjw.put_model(mjm, dtype=wp.float64), d)
+
+
 @pytest.mark.parametrize("flag", ["SPRING", "DAMPER", "GRAVITY", "CLAMPCTRL", "ACTUATION"])
 def test_flags_switch_off_what_they_name(flag):
     mjm = scenes.smooth("joints")

@@ -67,6 +67,15 @@ def implicit(m: Model, d: Data) -> None:
     """
     check_match(m, d)
     settle(d)
+    full, wet = derivatives(m, d)
+    run_stage("implicit" if full else "implicitfast", m, d)
+    if m.floats:
+        run_stage("free_bodies_in_fluid" if wet else "free_bodies", m, d)
+    _advance(m, d)
+
+
+def derivatives(m: Model, d: Data) -> tuple[bool, bool]:
+    """How smooth forces change with velocities, ``qDeriv``; whether those of Coriolis count, and whether a medium's."""
     run_stage("deriv_passive", m, d)
     if m.nactuator and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
         run_stage("deriv_actuators", m, d)
@@ -80,10 +89,7 @@ def implicit(m: Model, d: Data) -> None:
         run_stage("deriv_fluid", m, d, symmetric=not full)
     if full:
         run_stage("deriv_bias", m, d)
-    run_stage("implicit" if full else "implicitfast", m, d)
-    if m.floats:
-        run_stage("free_bodies_in_fluid" if wet else "free_bodies", m, d)
-    _advance(m, d)
+    return full, wet
 
 
 INTEGRATORS = {

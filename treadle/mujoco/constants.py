@@ -74,6 +74,9 @@ EULERDAMP = _number(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 AUTORESET = _number(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
 
 ENERGY = _number(mujoco.mjtEnableBit.mjENBL_ENERGY)
+INVDISCRETE = _number(mujoco.mjtEnableBit.mjENBL_INVDISCRETE)
+
+INT_EULER = _number(mujoco.mjtIntegrator.mjINT_EULER)
 
 SENS_E_POTENTIAL = _number(mujoco.mjtSensor.mjSENS_E_POTENTIAL)
 SENS_E_KINETIC = _number(mujoco.mjtSensor.mjSENS_E_KINETIC)

@@ -204,6 +204,7 @@ class Data(Fields):
     deriv_vel = scratch("spatial", "nworld nbody", "how velocities of bodies change with one of qvel")
     deriv_acc = scratch("spatial", "nworld nbody", "how their accelerations at qacc = 0 change")
     deriv_frc = scratch("spatial", "nworld nbody", "how the forces for these change")
+    qacc_continuous = scratch("real", "nworld nv", "what qacc stands for, as the difference of velocities over a step")
     qvel_integrated = scratch("real", "nworld nv", "velocity over the step, by the integrator")
     rk_qpos = scratch("real", "nworld nq", "qpos from which a Runge-Kutta step set out")
     rk_qvel = scratch("real", "nworld nv", "its qvel")

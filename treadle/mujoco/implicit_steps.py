@@ -20,6 +20,8 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         **_general(real),
         "free_bodies": _free_bodies(real, wet=False),
         "free_bodies_in_fluid": _free_bodies(real, wet=True),
+        "undo_free_bodies": _free_bodies(real, wet=False, undo=True),
+        "undo_free_bodies_in_fluid": _free_bodies(real, wet=True, undo=True),
     }
 
 
@@ -160,7 +162,8 @@ def _gyroscopic(real: Any) -> wp.Function:
     return gyroscopic
 
 
-def _free_bodies(real: Any, wet: bool) -> wp.Kernel:
+def _free_bodies(real: Any, wet: bool, undo: bool = False) -> wp.Kernel:
+    """Steps of bodies that float; ``undo``: the force for a known acceleration over the step (`discrete`)."""
     t, small = types(real), _small(real)
     vec3, mat33, spatial, inertia = t.vec3, t.mat33, t.spatial, t.inertia
     vec6 = wp.types.vector(length=6, dtype=real)
@@ -179,7 +182,7 @@ def _free_bodies(real: Any, wet: bool) -> wp.Kernel:
         xpos: wp.array2d(dtype=vec3), xmat: wp.array2d(dtype=mat33),
         subtree_com: wp.array2d(dtype=vec3), crb: wp.array2d(dtype=inertia),
         qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
-        qacc_integrated: wp.array2d(dtype=real),
+        qacc: wp.array2d(dtype=real), qacc_continuous: wp.array2d(dtype=real), qacc_integrated: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Bodies that float freely are solved by themselves, with the derivatives of their gyroscopic forces."""
         w = wp.tid()
@@ -210,8 +213,15 @@ def _free_bodies(real: Any, wet: bool) -> wp.Kernel:
                         c = D_colind[e] - first
                         A[r, c] = A[r, c] - h * qDeriv[w, e]
                     rhs[r] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
-                x = solve(A, rhs)
-                for r in range(6):
-                    qacc_integrated[w, first + r] = x[r]
+                if wp.static(undo):
+                    for r in range(6):
+                        y = real(0.0)
+                        for c in range(6):
+                            y = y + A[r, c] * qacc[w, first + c]
+                        qacc_continuous[w, first + r] = y
+                else:
+                    x = solve(A, rhs)
+                    for r in range(6):
+                        qacc_integrated[w, first + r] = x[r]
 
     return free_bodies

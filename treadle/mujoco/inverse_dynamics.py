@@ -4,6 +4,8 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import row
+from treadle.mujoco.factor import factorisation
 from treadle.mujoco.solver.cost import costs
 from treadle.mujoco.solver.products import products
 
@@ -14,7 +16,38 @@ ints2 = wp.array2d(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_constraint(real), **_inverse(real)}
+    return {**_constraint(real), **_inverse(real), **_undo(real)}
+
+
+def _undo(real: Any) -> dict[str, wp.Kernel]:
+    mul_m, solve = products(real).mul_m, factorisation(real).solve
+
+    @wp.kernel
+    def undo_product(
+        opt_timestep: wp.array(dtype=real), M_rownnz: ints, M_rowadr: ints, M_colind: ints, M: wp.array2d(dtype=real),
+        D_rownnz: ints, D_rowadr: ints, D_colind: ints, qDeriv: wp.array2d(dtype=real), qacc: wp.array2d(dtype=real),
+        qacc_continuous: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """``(M - h D) qacc`` (`discrete`)."""
+        w = wp.tid()
+        h = opt_timestep[row(w, opt_timestep)]
+        mul_m(w, M_rownnz, M_rowadr, M_colind, M, qacc, qacc_continuous)
+        for i in range(qacc.shape[1]):
+            y = real(0.0)
+            for e in range(D_rowadr[i], D_rowadr[i] + D_rownnz[i]):
+                y = y + qDeriv[w, e] * qacc[w, D_colind[e]]
+            qacc_continuous[w, i] = qacc_continuous[w, i] - h * y
+
+    @wp.kernel
+    def undo_solve(
+        M_rownnz: ints, M_rowadr: ints, M_colind: ints, qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
+        qacc_continuous: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """The acceleration to that force."""
+        w = wp.tid()
+        solve(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv, qacc_continuous)
+
+    return dict(undo_product=undo_product, undo_solve=undo_solve)
 
 
 def _constraint(real: Any) -> dict[str, wp.Kernel]:

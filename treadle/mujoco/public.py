@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from treadle.mujoco import sensor
 from treadle.mujoco.advance import INTEGRATORS, euler, forward, implicit, rungekutta4
+from treadle.mujoco.constants import INVDISCRETE
 from treadle.mujoco.data import Data
+from treadle.mujoco.discrete import continuous_acceleration
 from treadle.mujoco.model import Model
 from treadle.mujoco.stages import ACTUATION, PASSIVE, check_match, group, run_stage, settle
 from treadle.mujoco.stepping import step
@@ -158,17 +160,28 @@ def rne_postconstraint(m: Model, d: Data) -> None:
 
 
 def inverse(m: Model, d: Data) -> None:
-    """``qfrc_inverse``: the forces, of actuators and applied ones, that give the present ``qacc``."""
+    """``qfrc_inverse``: the forces, of actuators and applied ones, that give the present ``qacc``.
+
+    With the flag ``invdiscrete`` ``qacc`` is a difference of velocities over a step; not so for Runge-Kutta steps.
+
+    Raises:
+        ValueError: the flag is set, and the integrator is Runge-Kutta.
+    """
     check_match(m, d)
     settle(d)
     for name in (*group("position"), *group("velocity")):
         run_stage(name, m, d)
+    given = {}
+    if m.opt.enableflags & INVDISCRETE:
+        if INTEGRATORS[m.opt.integrator] is rungekutta4:
+            raise ValueError("inverse: the flag invdiscrete has no meaning for Runge-Kutta steps")
+        given["qacc"] = continuous_acceleration(m, d)
     if m.constrained:
-        run_stage("inv_constraint", m, d)
+        run_stage("inv_constraint", m, d, **given)
     else:
         d.field("qfrc_constraint").zero_()
-    run_stage("sensor_acc", m, d)
-    run_stage("inverse", m, d)
+    run_stage("sensor_acc", m, d, **given)
+    run_stage("inverse", m, d, **given)
 
 
 def step1(m: Model, d: Data) -> None:

@@ -156,7 +156,8 @@ def check_option(name: str, value: int, disabled: int) -> None:
 
 def _flags() -> Iterator[Any]:
     """The bits of optional features that are refused."""
-    known = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE) | int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    names = ("OVERRIDE", "ENERGY", "INVDISCRETE")
+    known = sum(int(getattr(mujoco.mjtEnableBit, f"mjENBL_{name}")) for name in names)
     for bit in {int(bit): bit for bit in mujoco.mjtEnableBit.__members__.values()}.values():
         if bit.name != "mjNENABLE" and not int(bit) & known:
             yield bit

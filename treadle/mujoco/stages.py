@@ -170,7 +170,8 @@ ADVANCE = {
     **dict.fromkeys(("advance_orientation", "deriv_orientation"), orientation.kernels),
     **dict.fromkeys(("implicitfast", "implicit", "free_bodies", "free_bodies_in_fluid"), implicit_steps.kernels),
     "springs_yield": plastic.kernels,
-    **dict.fromkeys(("inv_constraint", "inverse"), inverse_dynamics.kernels),
+    **dict.fromkeys(("inv_constraint", "inverse", "undo_product", "undo_solve"), inverse_dynamics.kernels),
+    **dict.fromkeys(("undo_free_bodies", "undo_free_bodies_in_fluid"), implicit_steps.kernels),
 }
 
 
