@@ -1,6 +1,7 @@
 """Compare the physics with MuJoCo's C engine on many models: every field of every stage, steps, random models.
 
     python benchmarks/mujoco_fidelity.py [--models so101,ant] [--states 50] [--seeds 500] [--steps 100] [--json]
+        [--precisions float64,float32]
 
 Three tables. `stages`: each model in random states, in both precisions, both engines iterating until rounding ends it:
 the field that differs most among those that nothing iterated comes before (`exact`), among contacts, among what
@@ -61,6 +62,7 @@ REASONS = {
         "tendon_pulley_site_fixed", "tendon/pulley_site", "tendon/site_fixed", "myoarm",
     )},
     **{(name, "float64", "contacts"): CURVED for name in ("primitives", "myoarm")},
+    ("humanoid_mjw", "float32", "100 steps"): "rounding moves contacts by a step; MuJoCo Warp ends within 6e-2 so",
     **{("actuation/adhesion", p, kind): "a contact that nothing can move has a force of 1e17, which cancels"
        for p in ("float64", "float32") for kind in ("iterated", "step")},
 }  # fmt: skip
@@ -145,10 +147,10 @@ def largest(table: str, model: str, precision: str, lines: Iterable[check.Line])
         yield Row(table, model, precision, kind, line.error, f"{line.field} in state {line.world}", limit)
 
 
-def stages(name: str, mjm: mujoco.MjModel, states: int) -> Iterator[Row]:
+def stages(name: str, mjm: mujoco.MjModel, states: int, precisions: dict[str, type]) -> Iterator[Row]:
     """Every field of every stage, and the state after one step."""
     constrained.sharp(mjm)
-    for precision, dtype in PRECISIONS.items():
+    for precision, dtype in precisions.items():
         lines = [x for x in check.compare(mjm, check.random_states(mjm, states), dtype) if kind_of(x) != "iterated"]
         given = constrained.compare(mjm, check.random_states(mjm, states), dtype)
         lines += [x for x in given if kind_of(x) == "iterated"]
@@ -156,10 +158,10 @@ def stages(name: str, mjm: mujoco.MjModel, states: int) -> Iterator[Row]:
         yield from largest("stages", name, precision, lines)
 
 
-def steps(name: str, mjm: mujoco.MjModel, count: int, worlds: int = 16) -> Iterator[Row]:
+def steps(name: str, mjm: mujoco.MjModel, count: int, precisions: dict[str, type], worlds: int = 16) -> Iterator[Row]:
     """Several worlds from rest, at the first keyframe if there is one, under fresh random controls, beside MuJoCo."""
     low, high = np.where(np.reshape(mjm.actuator_ctrllimited, (-1, 1)), mjm.actuator_ctrlrange, [-1.0, 1.0]).T
-    for precision, dtype in PRECISIONS.items():
+    for precision, dtype in precisions.items():
         rng = np.random.default_rng(0)
         m = mjw.put_model(mjm, dtype=dtype)
         d, theirs = mjw.make_data(m, worlds), [mujoco.MjData(mjm) for _ in range(worlds)]
@@ -207,12 +209,14 @@ def main() -> int:
     known = [*FILES, *scenes.OWN, "boxes"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(known), help="names with commas between; none: ''")
+    parser.add_argument("--precisions", default=",".join(PRECISIONS), help="float64, float32 or both")
     parser.add_argument("--states", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--json", action="store_true", help="one JSON line a row")
     given = parser.parse_args()
+    precisions = {name: PRECISIONS[name] for name in given.precisions.split(",")}
     fine = True
 
     def show(rows: Iterable[Row]) -> None:
@@ -230,9 +234,9 @@ def main() -> int:
             print(f"{name} is refused: {reason[:300]}", file=sys.stderr)
         try:
             if given.states:
-                show(stages(name, mjm, given.states))
+                show(stages(name, mjm, given.states, precisions))
             if given.steps and name in STEPPED:
-                show(steps(name, load(name), given.steps))
+                show(steps(name, load(name), given.steps, precisions))
         except UnsupportedModelError:
             continue
         print(f"{name}: {time.process_time() - start:.1f} s", file=sys.stderr, flush=True)
