@@ -45,6 +45,21 @@ def collect(x: wp.array(dtype=float), total: wp.array(dtype=float), last: wp.arr
     wp.launch(scaled, dim=x.shape, inputs=[x, 1.0], outputs=[total])
 
 
+def own_graph(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    with wp.ScopedCapture() as capture:
+        between = wp.zeros_like(x)
+        wp.launch(scaled, dim=x.shape, inputs=[x, 1.0], outputs=[between])
+    wp.capture_launch(capture.graph)
+    wp.launch(scaled, dim=x.shape, inputs=[between, 2.0], outputs=[y])
+
+
+def keeps(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    wp.launch(scaled, dim=x.shape, inputs=[x, 1.0], outputs=[y])
+    kept[:] = [x, y]
+
+
+kept = []
+
 X = jnp.arange(5.0)
 
 
@@ -75,6 +90,50 @@ def test_every_mode_does_the_same():
     for _ in range(3):
         f(X, 2.0)
     assert calls == ["twice"] * 3
+
+
+def test_functions_may_capture_graphs_of_their_own():
+    for mode in Mode:
+        f = wp.jax_callable(own_graph, graph_mode=mode)
+        assert np.allclose(jax.jit(f)(X)[0], 2 * X**4) and f.graph_cache_size == (mode != Mode.NONE)
+    gradient = jax.jit(jax.grad(lambda x: wp.jax_callable(own_graph)(x)[0].sum()))
+    assert np.allclose(gradient(X), 8 * X**3)
+
+
+def test_arrays_that_a_function_keeps_stay():
+    jax.jit(wp.jax_callable(keeps, graph_mode=Mode.NONE))(X)
+    others = [jnp.full(5, k) for k in range(50)]
+    assert kept[0].list() == X.tolist() and kept[1].list() == (X**2).tolist() and len(others) == 50
+
+
+def test_a_batch_may_be_a_longer_first_axis():
+    f = wp.jax_callable(twice, vmap_method="merge")
+    rows = jnp.arange(12.0).reshape(3, 4)
+    calls.clear()
+    assert np.allclose(jax.jit(jax.vmap(lambda x: f(x, 2.0)[0]))(rows), 8 * rows**4) and calls == ["twice"]
+    gradient = jax.vmap(jax.vmap(jax.grad(lambda x: f(x, 1.0)[0].sum())), in_axes=1, out_axes=1)
+    assert np.allclose(gradient(rows[..., None]), 4 * rows[..., None] ** 3)
+
+    def without(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        wp.copy(y, x)
+
+    with pytest.raises(ValueError, match="vmap_method is one of"):
+        wp.jax_callable(without, vmap_method="mixed")
+
+
+def many(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    a = wp.clone(x)
+    for _ in range(9):
+        wp.launch(scaled, dim=x.shape, inputs=[a, 0.9], outputs=[a])
+    wp.copy(y, a)
+
+
+def test_schedules_keep_the_bits_of_gradients():
+    rates = [wp.jax_callable(many, checkpoint=schedule) for schedule in ("all", 2, "sqrt", "64B")]
+    found = [jax.jit(jax.grad(lambda x, f=f: f(x)[0].sum()))(X / 5) for f in rates]
+    assert all(np.array_equal(found[0], other) for other in found[1:])
+    with pytest.raises(ValueError, match="checkpoint is"):
+        wp.jax_callable(many, checkpoint=-1)
 
 
 def test_what_reads_on_the_host_is_called_each_time():

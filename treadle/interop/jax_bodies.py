@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ..base.digest import digest
 from ..base.errors import CaptureError, KernelGradientError, KernelValueError, LaunchTypeError
 from ..base.logs import log_warning
-from ..lang.contents import copied
+from ..lang.contents import copied, put_value
 from ..lang.graph import ScopedCapture
 from ..lang.natives import install
 from ..lang.tape import Tape
 from ..runtime.adopt import dense_strides
 from ..runtime.array import allocate, array, build
-from ..runtime.capture import Launch, every
+from ..runtime.capture import Launch, every, here
 from ..runtime.chains import writes_elsewhere, written_by
 from ..runtime.device import get_device
 from ..runtime.elements import element_of
@@ -211,6 +211,7 @@ class Task:
         arrays = [_array(slot, None) for slot in self.slots]
         try:
             with ScopedCapture() as capture:
+                here().nests = True  # type: ignore[union-attr]  # the function may capture graphs of its own
                 self.do(arrays)
         except CaptureError as error:
             self.plain = True
@@ -253,13 +254,14 @@ class Task:
                     for target in self.targets:
                         target.does(work)
                     return _Function(work.address)(work.context, buffers, words)
-            arrays = [_array(slot, buffers[k]) for k, slot in enumerate(self.slots)]
-            for k, use in enumerate(self.uses()):
-                if use == "unused":  # there is no buffer
-                    arrays[k] = _array(self.slots[k], None)
-                elif k in self.inputs or use == "read":  # JAX's values: who changes or keeps them does so with a copy
-                    arrays[k] = copied(arrays[k])
+            arrays = []
+            for k, use in enumerate(self.uses()):  # arrays that own their memory, as the function may keep them
+                there = _array(self.slots[k], buffers[k]) if use != "unused" else None
+                arrays.append(_array(self.slots[k], None) if there is None else copied(there))
             self.do(arrays)
+            for k, use in enumerate(self.uses()):
+                if use == "written" and k not in self.inputs:
+                    put_value(_array(self.slots[k], buffers[k]), arrays[k])
         except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
             self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error
             return 1

@@ -6,6 +6,7 @@ before they run. So arrays may be overwritten at will, and hold after the backwa
 
 from __future__ import annotations
 
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +29,14 @@ from .recorder import Recorder
 from .reverse import add_back, copy_struct, gradients_of
 from .undo import grid
 
-_current: Tape | None = None  # the tape that records now
+
+class _Here(threading.local):
+    """What each thread has of its own: ``tape``, the one that records its operations now."""
+
+    tape: Tape | None = None
+
+
+_here = _Here()
 _warned: weakref.WeakSet = weakref.WeakSet()  # gradients of which it was said that they were not zero
 
 
@@ -70,20 +78,19 @@ class Tape:
         self._functions: list[array] = []  # arrays of record_func
         self._used = False  # whether a backward pass ran since the last reset
         self._capture: Any = None  # the capture in which it records
+        self._thread: int | None = None  # whose operations it records now
 
     def __enter__(self) -> Tape:
-        global _current
-        if _current is not None:
+        if _here.tape is not None:
             raise KernelGradientError("a tape is recording already; tapes do not nest",
                                       hint="leave its with block first, or pass record_tape=False")  # fmt: skip
-        _current = self
+        _here.tape, self._thread = self, threading.get_ident()
         self._capture = capture.here() if capture.active else None
         watch.watch(self)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        global _current
-        _current = None
+        _here.tape, self._thread = None, None
 
     @property
     def saved_bytes(self) -> int:
@@ -158,16 +165,15 @@ class Tape:
         if loss is not None and not self._recorder.writes_to(loss):
             was = "it was reset" if self._used and not self.launches else "nothing recorded on it writes the loss"
             raise KernelGradientError(f"this tape cannot tell the gradient of the loss: {was}")
-        global _current
         self.loss = loss
         watching = watch.leave(self)  # adjoints write to gradients, and to arrays that are put back
-        recording, _current = _current, None
+        recording, _here.tape = _here.tape, None
         try:
             with changing(self.gradients.values() if watch.watchers else ()):
                 self._back(self._recorder.prepare(), loss, grads or {})
             self._recorder.passed = len(self.launches)
         finally:
-            _current = recording
+            _here.tape = recording
             if watching:
                 watch.watch(self)
 
@@ -234,7 +240,7 @@ class Tape:
         self.zero()
         self._recorder = recorder_for(self.checkpoint)
         self._functions, self.scopes, self.loss = [], [], None
-        if _current is not self:
+        if _here.tape is not self:
             watch.leave(self)
 
     def visualize(
@@ -311,13 +317,13 @@ def _take(grad: array) -> array:
 
 def recording() -> bool:
     """Whether a tape records what is launched now."""
-    return _current is not None
+    return _here.tape is not None
 
 
 def step_begins() -> None:
     """Tell the tape that records, if there is one, that a step of the program begins: schedules count them."""
-    if _current is not None:
-        _current.step()
+    if _here.tape is not None:
+        _here.tape.step()
 
 
 # ---- what launches and array methods call
@@ -333,6 +339,8 @@ def _others(tape: Tape | None) -> list[Recorder]:
 
 def _concerns(tape: Tape, now: Any) -> bool:
     """Whether ``tape`` looks at what happens in the capture ``now``, or outside of captures."""
+    if tape._thread not in (None, threading.get_ident()):
+        return False  # each thread has tapes of its own while they record
     own = tape._capture
     return own is now or (now is None and own.ended)
 
@@ -369,7 +377,7 @@ def changing(arrays: Iterable[array]) -> Iterator[None]:
 
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
     """A write from the host, on its way through the tapes that watch."""
-    tape = _current
+    tape = _here.tape
     if config.verify_autograd_array_access:
         warn_of_write(_others(None), dest, source)
     near = () if _alone(tape) else [r for r in _others(tape) if not r.apart(dest)]
@@ -395,7 +403,7 @@ def _far(plan: Plan, args: Sequence[Any]) -> bool:
     """Whether it is plain that a launch destroys nothing that any tape looks at."""
     for each in watch.watchers:
         tape = each()
-        if tape is not None and not tape._recorder.far(plan, args):
+        if tape is not None and tape._thread in (None, threading.get_ident()) and not tape._recorder.far(plan, args):
             return False
     return True
 
@@ -407,7 +415,7 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     plan = kernel.plan or plan_for(kernel, args)
     if plan is None or capture.active:
         return NotImplemented
-    tape = _current if record else None
+    tape = _here.tape if record else None
     recorder = tape._recorder if tape is not None else None
     others: Any = ()
     if recorder is not None and not plan.plain:
@@ -444,7 +452,7 @@ def _kept(args: Sequence[Any]) -> list[Any]:
 
 def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], None], record: bool) -> None:
     """``run()``, a launch with ``args``, while tapes watch."""
-    tape = _current if record else None
+    tape = _here.tape if record else None
     recorder = tape._recorder if tape is not None else None
     if config.verify_autograd_array_access:
         _verify(recorder, plan, args)

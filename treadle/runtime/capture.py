@@ -111,7 +111,8 @@ class Block:
 
 @dataclass(eq=False)
 class Capture:
-    """One capture under way. ``body`` is what entries go to now."""
+    """One capture under way. ``body`` is what entries go to now. ``outer``: the capture inside which it is, which then
+    was open to that (``nests``), as those of functions that may capture graphs of their own."""
 
     device: Any
     entries: list[Any] = field(default_factory=list)
@@ -119,6 +120,9 @@ class Capture:
     blocks: list[Block] = field(default_factory=list)
     paused: bool = False
     ended: bool = False
+    writes_down = True  # what it takes is not done yet
+    nests: bool = False
+    outer: Capture | None = None
 
     def __post_init__(self) -> None:
         self.body = self.entries
@@ -154,7 +158,9 @@ class Capture:
     def include(self, graph: Any) -> None:
         """Write down all that another graph has."""
         self.body += graph.entries
-        self.blocks += [block for block in graph.blocks if block.plane]
+        known = {id(block) for block in self.blocks}
+        ours = self.device.queue is None
+        self.blocks += [block for block in graph.blocks if (block.plane or ours) and id(block) not in known]
         self.hold(graph)
 
     @contextmanager
@@ -300,9 +306,10 @@ def begin(device: Any) -> Capture:
     Raises:
         CaptureError: they are already.
     """
-    if here() is not None:
+    now = here()
+    if now is not None and not now.nests:
         raise CaptureError("a graph is being captured already", hint="call wp.capture_end first")
-    made = _captures[threading.get_ident()] = Capture(device)
+    made = _captures[threading.get_ident()] = Capture(device, outer=now)
     _count(1)
     return made
 
@@ -317,6 +324,8 @@ def end() -> Capture:
     if found is None:
         raise CaptureError("no graph is being captured", hint="call wp.capture_begin first")
     found.ended = True
+    if found.outer is not None:
+        _captures[threading.get_ident()] = found.outer
     _count(-1)
     return found
 
