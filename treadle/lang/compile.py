@@ -28,6 +28,7 @@ from ..runtime.system import machine
 from ..types.core import Type
 from ..types.layout import has_tangent
 from ..types.records import MAX_THREADS
+from .blocks import LONE
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
 from .told import axes, own_index, own_places, places, places_of
@@ -371,7 +372,8 @@ class Overload:
             "bounds": (bounds,) if isinstance(bounds, int) else tuple(bounds or ()),
             "registers": kernel.option("cuda_max_registers"),
         }  # fmt: skip
-        return options._replace(arch=self.device.arch, block=block, special=tuple(special.items()))
+        size = 1 if kernel.block == LONE else block
+        return options._replace(arch=self.device.arch, block=size, special=tuple(special.items()))
 
     def variant(
         self, dims: tuple[int, ...], checked: bool | None = None, shared: bool = False, begin: bool = False

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ..base.errors import KernelError, LaunchError
 from ..types.tile_annotations import StackAnnotation, TileAnnotation, tile_spelt
-from .blocks import effective
+from .blocks import effective, lone
 from .host import Builtin
 from .kernel import Kernel
 from .launch import launch
@@ -47,6 +47,8 @@ def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = 
     threads = effective(kwargs["block_dim"])
     asked = indices(kernel) if threads == 1 and isinstance(kernel, Kernel) else None
     lanes = () if asked is not None and asked <= len(grid) else (threads,)  # in a block of one nobody needs its number
+    if threads == 1 and isinstance(kernel, Kernel):
+        kernel, kwargs = lone(kernel, kwargs.get("device")), {**kwargs, "block_dim": None}
     try:
         return launch(kernel, (*grid, *lanes), inputs, *args, **kwargs)
     except KernelError:
