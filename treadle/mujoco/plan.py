@@ -19,6 +19,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.lang.ahead import ahead
+from treadle.lang.graph import capture_pause, capture_resume
 from treadle.lang.tape import recording
 from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
@@ -234,12 +235,12 @@ def versions(m: Model, d: Data) -> tuple[Any, ...]:
 @contextmanager
 def outside_of_captures() -> Iterator[None]:
     """What is allocated in the block belongs to no graph."""
-    paused = wp.capture_pause() if capture.recording() else None
+    paused = capture_pause() if capture.recording() else None
     try:
         yield
     finally:
         if paused is not None:
-            wp.capture_resume(paused)
+            capture_resume(paused)
 
 
 class StraightPlan:
