@@ -117,10 +117,12 @@ class _Draft(Draft):
 
 
 def compile_text(text: str, target: Target) -> bytes:
-    """PTX text of LLVM text. Its assembler schedules, shares and hoists all over again, so LLVM need not."""
-    machine = target_machine(target.triple, target.cpu, target.features, level=1)
+    """PTX text of LLVM text. Its assembler schedules, shares and hoists all over again, so LLVM need not; in long code
+    it does nothing at all that it could leave out."""
+    large = text.count("\n") > LARGE
+    machine = target_machine(target.triple, target.cpu, target.features, level=0 if large else 1)
     module = parse(f'target datalayout = "{machine.target_data}"\n{text}')  # by which memory is aligned
-    optimise(module, machine, inline="alwaysinline" in text, combine=text.count("\n") <= LARGE)
+    optimise(module, machine, inline="alwaysinline" in text, combine=not large)
     return emitted(machine.emit_assembly, module, plain=True).encode()
 
 

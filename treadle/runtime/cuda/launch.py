@@ -28,6 +28,8 @@ MOST_RECORDS = 4096  # fault records, after which they are used again
 COMPLETE = 2  # the state of a fault record that is written
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _ALIGN = 256
+_LEAST = 32  # threads of a block: those that run in step
+_SHARE = 8  # of a device's memory tapes may take this part
 
 
 class GpuCommand(Command):
@@ -85,9 +87,13 @@ class Launch:
     def _step(self, one: dict[str, Any]) -> tuple[int, int, int, int]:
         """Function, blocks, threads a block and shared memory of a pass."""
         size, block, grid = product(self.dims), one.get("block", 256), one["grid"]
-        if grid == "threads":
-            most = one.get("most") or max(self.device.threads * WAVES // block, 1)
-            blocks = min(-(-size // block), most)
+        if grid == "threads" and "most" in one:  # what is computed depends on the grid
+            blocks = min(-(-size // block), one["most"])
+        elif grid == "threads":
+            while block > _LEAST and block % 2 == 0 and -(-size // block) < self.device.sm_count:
+                block //= 2  # few threads go to as many multiprocessors as there are
+            waves = 1 if self.entry.taped else WAVES
+            blocks = min(-(-size // block), max(self.device.threads * waves // block, 1))
         elif grid == "thread":
             blocks = block = 1
         else:
@@ -188,6 +194,8 @@ class Scratch:
         slots = item.get("slots")
         if slots is None:
             slots = max(item["first"], launch.entry.kept(item["needs"]))
+            most = launch.device.total_memory // _SHARE // (item["bytes"] * max(launch.threads(), 1))
+            slots = max(min(slots, most), 1)  # threads that need more take it from the heap
         each = {"launch": 1, "thread": launch.threads(), "block": launch.blocks()}[item["per"]]
         return item["bytes"] * slots * each, slots
 

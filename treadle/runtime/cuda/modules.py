@@ -88,6 +88,11 @@ class GpuEntry(Entry):
             if each.get("shared"):
                 library.allow_shared(each["entry"], each["shared"])
 
+    @property
+    def taped(self) -> bool:
+        """Whether each of its threads keeps a tape."""
+        return any([item.get("slots", 1) is None for item in self.scratch])
+
     def kept(self, number: int) -> int:
         """What a number that stays from launch to launch is now."""
         return ctypes.c_uint64.from_address(self.lasting[number]).value
