@@ -44,7 +44,7 @@ def box_box(real: Any) -> wp.Function:
             dists[k] = real(NEVER)
         if apart <= most and code >= 6:
             dist, middle, axis = edges(turn, to2, size1, size2, axis, (code - 6) // 3, (code - 6) % 3)
-            dists[0] = wp.where(dist > most, real(NEVER), wp.min(dist, reach - real(TINY)))
+            dists[0] = wp.where(dist > most, real(NEVER), wp.min(dist, reach))
             rows[0] = pos1 + mat1 * middle
             normals[0] = mat1 * axis
         elif apart <= most and code < 3:
@@ -244,10 +244,10 @@ def _face(real: Any) -> wp.Function:
         for c in range(MOST):
             dists[c] = real(NEVER)
         for c in range(n):
-            fresh = polygon[c, 2] < reach
+            fresh = polygon[c, 2] <= reach
             for e in range(c):
                 dx, dy = polygon[e, 0] - polygon[c, 0], polygon[e, 1] - polygon[c, 1]
-                if polygon[e, 2] < reach and dx * dx + dy * dy < near:
+                if polygon[e, 2] <= reach and dx * dx + dy * dy < near:
                     fresh = False
             if fresh:
                 dists[found] = polygon[c, 2]

@@ -112,7 +112,7 @@ def formula_kernel(name: str, real: Any) -> wp.Kernel:
                     dists, points, normals, tangent = narrow(pos1, mat1, size1, pos2, mat2, size2, reach)
                     dists, points, normals = in_order(dists, points, normals, reach)
                     for k in range(most):
-                        if near and dists[k] < reach:
+                        if near and dists[k] <= reach:
                             count += 1
                     start = wp.max(pairs_slot[p], 0)
                     for k in range(most):
@@ -166,7 +166,7 @@ def ordered(real: Any, most: int) -> wp.Function:
     def to_the_front(dists: numbers, points: rows, normals: rows, reach: real):
         for turn in range(most - 1):
             for k in range(most - 1 - turn):
-                if dists[k] >= reach and dists[k + 1] < reach:
+                if dists[k] > reach and dists[k + 1] <= reach:
                     dist, point, normal = dists[k], points[k], normals[k]
                     dists[k], points[k], normals[k] = dists[k + 1], points[k + 1], normals[k + 1]
                     dists[k + 1], points[k + 1], normals[k + 1] = dist, point, normal

@@ -108,7 +108,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                     way[k] = n
                 x, vertex = support(mesh, -n, hull_vert, hull_celladr, hull_cell, hull_vert)
                 dist = wp.dot(n, x - origin)
-                if near and dist < reach:
+                if near and dist <= reach:
                     depths[0], spots[0] = dist, x - n * (real(0.5) * dist)
                     local, flattest, face = n * turn, real(1.0), int(-1)
                     base = hull_first[g2]
@@ -128,12 +128,12 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                             number = wp.where(k == 0, b, wp.where(k == 1, c, d))
                             x = pos + turn * corner(face, number, base, hull_vert, hull_polyadr, hull_polyvert)
                             dist = wp.dot(n, x - origin)
-                            if k + 1 < sides and dist < reach and wp.dot(n, x - pos) <= real(0.0):
+                            if k + 1 < sides and dist <= reach and wp.dot(n, x - pos) <= real(0.0):
                                 depths[k + 1], spots[k + 1] = dist, x - n * (real(0.5) * dist)
-                if wp.any_lane(depths[0] < reach):
+                if wp.any_lane(depths[0] <= reach):
                     depths, spots, way = to_the_front(depths, spots, way, reach)
                     for k in range(MOST):
-                        if depths[k] < reach:
+                        if depths[k] <= reach:
                             count += 1
                     for k in range(MOST):
                         if wp.any_lane(k < count):

@@ -106,7 +106,7 @@ def with_plane(real: Any) -> SimpleNamespace:
             corner += z * wp.where(k & 4 != 0, real(1.0), real(-1.0))
             rise = wp.dot(n, corner)
             dist = height + rise
-            if dist < reach and rise <= real(0.0) and found < 4:
+            if dist <= reach and rise <= real(0.0) and found < 4:
                 dists[found] = dist
                 rows[found] = pos2 + corner - n * (real(0.5) * dist)
                 found += 1
