@@ -6,7 +6,8 @@ can be checked for any n: in extended precision, support points of directions ju
 origin between them. If our contact is one and h is no more than in MuJoCo's, ours takes its place in MuJoCo's data, and
 what follows from contacts can be compared. Where there are several contacts on faces, which faces they are, and where
 the edge of a cylinder begins, may be chance in MuJoCo: ours stand if the single contact that begins them is decided so.
-Everything else is left to the comparison.
+They also stand where rounding alone puts one engine's contact beyond its margin. Everything else is left to the
+comparison.
 """
 
 from __future__ import annotations
@@ -205,11 +206,19 @@ class _Judge:
         chosen = {}
         for pair in dict.fromkeys(c.geoms for c in theirs):
             a, b = ([c for c in side if c.geoms == pair] for side in (ours, theirs))
-            if _differ(a, b) and (self.on_field(pair, a, b) or self.convex(pair) and self.right(pair, a, b)):
+            apart = _differ(a, b)
+            if apart and (self.on_field(pair, a, b) or self.convex(pair) and self.right(pair, a, b)):
+                chosen[pair] = a
+            elif not apart and self.at_margin(pair, a, b):
                 chosen[pair] = a
         if chosen:
             self.replace(chosen)
         return len(chosen)
+
+    def at_margin(self, pair: tuple[int, int], a: list[Contact], b: list[Contact]) -> bool:
+        """Whether rounding decides which contacts are nearer than their margin and push."""
+        margin = next(c.includemargin for c in self.mjd.contact if tuple(c.geom) == pair)
+        return sum(c.dist < margin for c in a) != sum(c.dist < margin for c in b)
 
     def convex(self, pair: tuple[int, int]) -> bool:
         """Whether both geoms have support functions here."""
@@ -264,6 +273,8 @@ class _Judge:
                 kept.append(c)
             for new in left.pop(pair, ()):
                 c.dist, c.pos[:], c.frame[:] = new.dist, new.pos, new.frame.ravel()
+                if c.exclude < 2:  # 1: in the gap
+                    c.exclude = int(c.dist >= c.includemargin)
                 kept.append(copy.copy(c))
         flags = self.mjm.opt.disableflags
         self.mjm.opt.disableflags = flags | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
