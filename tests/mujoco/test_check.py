@@ -41,4 +41,4 @@ def test_the_command_prints_a_table_and_its_status_says_whether_all_is_well(tmp_
     assert done.returncode == 0, done.stderr
     assert "kinematics" in done.stdout and "float32, 2 states" in done.stdout
     refused = subprocess.run([*command, str(bad)], capture_output=True, text=True, timeout=300)
-    assert refused.returncode == 1 and "option integrator: DISCRETE" in refused.stdout
+    assert refused.returncode == 1 and "option integrator: DISCRETE" in refused.stdout + refused.stderr
