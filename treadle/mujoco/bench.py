@@ -271,7 +271,7 @@ def bench(
     found.ratio = theirs / ours
     if race.m.constrained:
         found.contacts, found.rows = (float(getattr(race.d, x).numpy().mean()) for x in ("ncon", "nefc"))
-    found.bytes_per_world = sum(a.numpy().nbytes for a in race.d._arrays.values()) // nworld
+    found.bytes_per_world = race.d.nbytes // nworld
     if stages:
         found.stages = race.stages()
     return found
