@@ -8,6 +8,7 @@ import numpy as np
 import treadle as wp
 import treadle.mujoco as mjw
 from treadle.mujoco import check, stages, worlds
+from treadle.mujoco.collision.pairs import MOST
 
 # Constraints of every kind, some of them active and some not: contacts of all dimensions, softness in all its forms,
 # limits within their margin on both sides, connects and welds of bodies and sites, coupled joints and tendons.
@@ -185,12 +186,25 @@ def put(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype=wp.float64, **si
             values[...] = np.reshape(getattr(mjd, name), values.shape)
     for mjd in states:
         mujoco.mj_forward(mjm, mjd)
-    put_contacts(mjm, d, states)
+    put_contacts(m, mjm, d, states)
     return m, d
 
 
-def put_contacts(mjm: mujoco.MjModel, d: mjw.Data, states: list[mujoco.MjData]) -> None:
+def put_contacts(m: mjw.Model, mjm: mujoco.MjModel, d: mjw.Data, states: list[mujoco.MjData]) -> None:
     """Set the contacts of ``d`` to those of MuJoCo's data."""
+    pairs = {frozenset(ends): p for p, ends in enumerate(zip(m.collision.pairs.geom1, m.collision.pairs.geom2))}
+    slots, count = m.collision.pairs_slot.numpy(), d.field("slot_count").numpy()
+    for world, mjd in enumerate(states):
+        count[world] = 0
+        for contact in mjd.contact:
+            p = pairs[frozenset(contact.geom)]
+            assert count[world, p] < MOST[m.collision.pairs.methods[p]]
+            slot = slots[p] + count[world, p]
+            count[world, p] += 1
+            d.field("slot_dist").numpy()[world, slot] = contact.dist
+            d.field("slot_pos").numpy()[world, slot] = contact.pos
+            d.field("slot_normal").numpy()[world, slot] = contact.frame[:3]
+            d.field("slot_tangent").numpy()[world, slot] = contact.frame[3:6]
     for row in mjw.Data.rows():
         if row.stage == "collision" and (values := worlds.value_of(mjm, states[0], row.name)) is not None:
             target = d.field(row.name).numpy()

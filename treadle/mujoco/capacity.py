@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.mujoco.collision.distances import measured
 from treadle.mujoco.collision.pairs import Pairs
+from treadle.mujoco.constraint.bonds import Room, of_model
 
 SMALL = 64  # contacts for which there is room in any case, if pairs can make them
 
@@ -24,6 +25,7 @@ class Capacity:
         of_contact: rows of a contact.
         pairs, slots: pairs of geoms, and places for contacts of all of them.
         measured: pairs that sensors of distance ask for.
+        room: what the bonds of a gang of worlds have room for.
     """
 
     contacts: int
@@ -32,6 +34,7 @@ class Capacity:
     pairs: int
     slots: int
     measured: int
+    room: Room
 
     @classmethod
     def of(cls, mjm: mujoco.MjModel, pairs: Pairs | None = None) -> Capacity:
@@ -41,8 +44,9 @@ class Capacity:
         most = int(max(dims))
         elliptic = mjm.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
         contacts = min(pairs.most(), SMALL + 16 * mjm.ngeom)
+        room = Room.of(list(of_model(mjm, pairs)), contacts)
         rows = most if elliptic else max(1, 2 * (most - 1))
-        return cls(contacts, _fixed_rows(mjm), rows, len(pairs), pairs.most(), len(measured(mjm)))
+        return cls(contacts, _fixed_rows(mjm), rows, len(pairs), pairs.most(), len(measured(mjm)), room)
 
     def sizes(self, nconmax: int | None = None, njmax: int | None = None) -> dict[str, int]:
         """Sizes of arrays for contacts and rows; what the user says goes before what was computed."""
@@ -50,8 +54,17 @@ class Capacity:
         rows = self.fixed + self.of_contact * contacts if njmax is None else int(njmax)
         if min(contacts, rows) < 0:
             raise ValueError(f"nconmax and njmax are at least 0, not {nconmax} and {njmax}")
-        places = {"npairs": self.pairs, "nslot": self.slots, "nnearpair": self.measured}
-        return {"nconmax": contacts, "njmax": rows, **places}
+        return {
+            "nconmax": contacts,
+            "njmax": rows,
+            "npairs": self.pairs,
+            "nslot": self.slots,
+            "nnearpair": self.measured,
+            "nlive": self.room.bonds,
+            "nliverow": self.room.rows,
+            "nlivenumber": self.room.numbers,
+            "nliveweight": self.room.weights,
+        }
 
 
 def _fixed_rows(mjm: mujoco.MjModel) -> int:

@@ -15,6 +15,8 @@ from treadle.mujoco.fields import Field, Fields, control, derived, scratch, stat
 from treadle.mujoco.model import Model
 
 WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
+LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")  # room for what `live_need` counts
+ROOM = ("nconmax", "njmax", *LIVE)  # what grows where worlds need more, in the order of `most_needed`
 
 
 class Data(Fields):
@@ -171,6 +173,24 @@ class Data(Fields):
     solver_H = scratch("real", "nworld nH", "Hessian and its factor: rows up to the diagonal (Newton)")
     solver_jar = scratch("real", "nworld njmax", "accelerations of constraints, less the reference")
     solver_jv = scratch("real", "nworld njmax", "how they change along the direction")
+    # bonds that some world of a gang has, one after the other (`constraint.live`), and their basis rows
+    live_need = scratch("int", "nworld 4", "bonds, basis rows, numbers of Jacobians and weights that were needed")
+    live_bond = scratch("int", "nworld nlive", "number of the bond")
+    live_state = scratch("int", "nworld nlive", "in which piece of the cost it is")
+    live_quad = scratch("vec3", "nworld nlive", "friction of an elliptic contact along a line: a polynomial")
+    live_J = scratch("real", "nworld nlivenumber", "Jacobian: for each of the bond's degrees of freedom a column")
+    live_C = scratch("real", "nworld nliveweight", "weights of basis rows in the Hessian: rows up to the diagonal")
+    live_dC = scratch("real", "nworld nliveweight", "their changes")
+    live_Z = scratch("real", "nworld nlivecolumn", "weights times Jacobian, of one bond")
+    row_D = scratch("real", "nworld nliverow", "1 / regularisation; 0 where a world does not have the bond")
+    row_mu = scratch("real", "nworld nliverow", "coefficient of friction, or bound of dry friction")
+    row_damp = scratch("real", "nworld nliverow", "damping")
+    row_b = scratch("real", "nworld nliverow", "acceleration without constraints, less the reference")
+    row_jar = scratch("real", "nworld nliverow", "acceleration less the reference")
+    row_jv = scratch("real", "nworld nliverow", "how that changes along the direction")
+    row_force = scratch("real", "nworld nliverow", "force")
+    dof_low = scratch("int", "nworld nv", "where the dense part of a row of the Hessian begins (`solver.hessian`)")
+    solver_L = scratch("real", "nworld nH", "factor of the Hessian: rows up to the diagonal")
     eq_active = control("int", "nworld neq", "whether equality constraints are on")
 
     # sensors: results of `sensor`
@@ -216,13 +236,14 @@ class Data(Fields):
 
     reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
 
-    most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows of constraints, of plans' steps")
+    most_needed = scratch("int", "nworld 6", "largest numbers of contacts, rows, and of `live_need`, of plans' steps")
 
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         if nworld < 1:
             raise ValueError(f"nworld is at least 1, not {nworld}")
         nv = sizes["nv"]
-        super().__init__(real, {"nconmax": 0, "njmax": 0, **sizes, "nworld": nworld, "nH": nv * (nv + 1) // 2})
+        made = {"nworld": nworld, "nH": nv * (nv + 1) // 2, "nlivecolumn": 3 * nv}
+        super().__init__(real, {**dict.fromkeys(ROOM, 0), **sizes, **made})
         self.nworld = nworld
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
         self.solved = False  # whether the last model had constraints, whose forces stand here

@@ -14,6 +14,7 @@ from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.collision.distances import Distances, measured
 from treadle.mujoco.collision.pairs import Pairs
 from treadle.mujoco.collision.tables import Tables
+from treadle.mujoco.constraint.bonds import Bonds
 from treadle.mujoco.fields import Field, Fields, constant
 from treadle.mujoco.structure import (
     Structure,
@@ -346,6 +347,7 @@ class Model(Fields):
         self.opt = Option(real, mjm.opt)
         self.collision = Tables(real, mjm, Pairs.of(mjm))
         self.distances = Distances(real, mjm)
+        self.bonds = Bonds(real, mjm, self.collision.pairs)
         self.capacity = Capacity.of(mjm, self.collision.pairs)
         self._kinds = sum({bit for used, bit in constraint_kinds(mjm).values() if used})
         self.meaninertia = float(mjm.stat.meaninertia)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import mujoco
 import numpy as np
 
 import treadle as wp
@@ -23,10 +24,12 @@ from treadle.lang.graph import capture_pause, capture_resume
 from treadle.lang.tape import recording
 from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
-from treadle.mujoco.data import WARM, Data, start_of
+from treadle.mujoco.data import ROOM, WARM, Data, start_of
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import transient
+from treadle.mujoco.sensor.stage import senses
+from treadle.mujoco.solver.stage import is_dual
 from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
 from treadle.runtime import capture
@@ -53,11 +56,19 @@ def move_rows(values: wp.array2d(dtype=Any), into: wp.array2d(dtype=Any)):
 
 
 @wp.kernel
-def note_needs(found_count: wp.array(dtype=int), nrow: wp.array(dtype=int), most_needed: wp.array2d(dtype=int)):
-    """Remember the largest numbers of contacts and of rows of constraints."""
+def note_lists(found_count: wp.array(dtype=int), nrow: wp.array(dtype=int), most_needed: wp.array2d(dtype=int)):
+    """Remember the largest numbers of contacts and of rows of constraints, where they are listed."""
     w = wp.tid()
     most_needed[w, 0] = wp.max(most_needed[w, 0], found_count[w])
     most_needed[w, 1] = wp.max(most_needed[w, 1], nrow[w])
+
+
+@wp.kernel
+def note_needs(live_need: wp.array2d(dtype=int), most_needed: wp.array2d(dtype=int)):
+    """Remember how much of the room for bonds was needed."""
+    w = wp.tid()
+    for k in range(4):
+        most_needed[w, 2 + k] = wp.max(most_needed[w, 2 + k], live_need[w, k])
 
 
 @wp.kernel
@@ -74,8 +85,9 @@ def move(values: wp.array, into: wp.array) -> None:
 class Draft(Data):
     """Data of a step that is being written down: ``kept`` are real arrays by name, all others transient ones."""
 
-    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture | None):
+    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture | None, lists: bool):
         super().__init__(d.real, d.sizes, d.nworld)
+        self.lists = lists  # whether contacts and rows that are listed matter
         self.sizes, self.pushed, self.solved = d.sizes, d.pushed, d.solved
         self.now, self._arrays = now, dict(kept)
         self.kept = frozenset(kept)
@@ -105,8 +117,9 @@ class Draft(Data):
     def note(self) -> None:
         """Let the step remember what room it needed, if anybody will look."""
         if "most_needed" in self.kept:
-            inputs = [self.field(name) for name in parameters(note_needs)]
-            wp.launch(note_needs, dim=self.nworld, inputs=inputs)
+            for kernel in (note_needs, note_lists) if self.lists else (note_needs,):
+                inputs = [self.field(name) for name in parameters(kernel)]
+                wp.launch(kernel, dim=self.nworld, inputs=inputs)
 
     def late(self, entries: list[Any]) -> frozenset[str]:
         """The names of fields that ``entries`` compute and do not keep."""
@@ -148,13 +161,14 @@ class Plan:
         self.model, self.versions, self.wanted, self.advances = m, versions(m, d), wanted, advances
         self._does, self._data, self.start = (forward, integrate), d, None
         self._rows = [*starting(d, straight)]
+        self._lists = reads_lists(m) or any(not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted)
         self._given = {row.name: d.read(row) for row, start in self._rows if advances or start is row}
         with outside_of_captures():
             self._kept = self._real_arrays(d)
             compiled = self.versions, self.wanted if straight else None
             if compiled not in d._compiled:
                 with ahead():  # the kernels of all stages, on several cores; and what they need is allocated
-                    self._write_down(d, Draft(d, self._kept, None))
+                    self._write_down(d, Draft(d, self._kept, None, self._lists))
                 d._compiled.add(compiled)
         self._most = None
         now = capture.here() if capture.active else None
@@ -169,12 +183,12 @@ class Plan:
 
     def _real_arrays(self, d: Data) -> dict[str, wp.array]:
         names = [start.name for _, start in self._rows] + sorted(self.wanted)
-        if self.advances and self.model.constrained and not capture.recording():
+        if (self.advances or self._lists) and self.model.constrained and not capture.recording():
             names.append("most_needed")
         return {name: Fields.read(d, getattr(Data, name)) for name in names}
 
     def _record(self, d: Data, now: Capture) -> frozenset[str]:
-        draft, first = Draft(d, self._kept, now), len(now.body)
+        draft, first = Draft(d, self._kept, now, self._lists), len(now.body)
         self._write_down(d, draft)
         return draft.late(now.body[first:]) - {row.name for row, _ in self._rows}
 
@@ -219,12 +233,17 @@ class Plan:
         most = self._most
         if most is None:
             return {}
-        rooms = d.sizes["nconmax"], d.sizes["njmax"]
-        needed = most[0].tolist() if len(most) == 1 else [int(most[:, k].max()) for k in range(2)]
-        short = {s: n for s, n, room in zip(("nconmax", "njmax"), needed, rooms, strict=True) if n > room}
+        needed = most[0].tolist() if len(most) == 1 else most.max(axis=0).tolist()
+        short = {symbol: n for symbol, n in zip(ROOM, needed, strict=True) if n > d.sizes[symbol]}
         if short:
             most[...] = 0
         return short
+
+
+def reads_lists(m: Model) -> bool:
+    """Whether stages read contacts and rows from their lists: solvers of the dual problem, actuators that adhere, and
+    sensors."""
+    return is_dual(m) or int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions or senses(m)
 
 
 def versions(m: Model, d: Data) -> tuple[Any, ...]:

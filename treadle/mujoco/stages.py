@@ -11,7 +11,6 @@ import treadle as wp
 from treadle.mujoco import (
     acceleration,
     actuation,
-    constraint,
     dcmotor,
     derivative,
     energy,
@@ -26,7 +25,6 @@ from treadle.mujoco import (
     plastic,
     position,
     sensor,
-    solver,
     tendons,
     transmission,
     velocity,
@@ -44,9 +42,11 @@ from treadle.mujoco.constants import (
     TRN_SLIDERCRANK,
     TRN_SO3,
 )
+from treadle.mujoco.constraint.stage import make_constraint, reference_constraint
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
 from treadle.mujoco.sensor.stage import senses
+from treadle.mujoco.solver.stage import solve
 
 
 def _always(m: Model) -> bool:
@@ -118,7 +118,7 @@ TABLE = (
     Stage("position", "tendon_armature", position.kernels, _carries_rotors),
     Stage("position", "factor_m", position.kernels),
     Stage("position", "collision", needed=_collides, run=collision),
-    Stage("position", "make_constraint", needed=_constrained, run=constraint.make_constraint),
+    Stage("position", "make_constraint", needed=_constrained, run=make_constraint),
     Stage("position", "transmission", transmission.kernels),
     Stage("position", "site_transmission", transmission.kernels, _drives(TRN_SITE, TRN_SLIDERCRANK)),
     Stage("position", "orientation", orientation.kernels, _drives(TRN_SO3)),
@@ -138,7 +138,7 @@ TABLE = (
     Stage("velocity", "rne", velocity.kernels),
     Stage("velocity", "tendon_bias", tendons.kernels, _carries_rotors),
     Stage("velocity", "subtree_vel", energy.kernels, _senses(SENS_SUBTREELINVEL, SENS_SUBTREEANGMOM)),
-    Stage("velocity", "reference_constraint", needed=_constrained, run=constraint.reference_constraint),
+    Stage("velocity", "reference_constraint", needed=_constrained, run=reference_constraint),
     Stage("velocity", "energy_vel", energy.kernels, _counts_energy),
     Stage("velocity", "sensor_vel", needed=senses, run=sensor.sensor_vel),
     Stage("acceleration", "delayed_controls", needed=_has("nhistory"), run=history.delay_controls),
@@ -151,7 +151,7 @@ TABLE = (
     Stage("acceleration", "motor_friction", dcmotor.kernels, _has_motors),
     Stage("acceleration", "actuator_forces_on_joints", actuation.kernels),
     Stage("acceleration", "fwd_acceleration", acceleration.kernels),
-    Stage("acceleration", "solve", needed=_constrained, run=solver.solve),
+    Stage("acceleration", "solve", needed=_constrained, run=solve),
     Stage("acceleration", "sensor_acc", needed=senses, run=sensor.sensor_acc),
 )
 STAGES = {stage.name: stage for stage in TABLE}

@@ -122,13 +122,20 @@ def compute(d: Data, row: Field | None) -> None:
         if d._computed[1] <= MANY:
             stage = row.stage
             wanted = frozenset([n for n in wanted if n == row.name or stage and getattr(Data, n).stage == stage])
-    plan = d._plans.get(wanted)
-    if plan is None or capture.recording() or not plan.holds(m, d):
-        does = (_demanding(wanted), _nothing) if _straight(m) else (forward, INTEGRATORS[m.opt.integrator])
-        plan = Plan(m, d, *does, wanted, advances=False, straight=_straight(m))
-    if not capture.recording():
+    while True:
+        plan = d._plans.get(wanted)
+        if plan is None or capture.recording() or not plan.holds(m, d):
+            does = (_demanding(wanted), _nothing) if _straight(m) else (forward, INTEGRATORS[m.opt.integrator])
+            plan = Plan(m, d, *does, wanted, advances=False, straight=_straight(m))
+        if capture.recording():
+            break
         d._plans[wanted] = plan
         plan.run()
+        short = plan.short_of(d)
+        for symbol, size in short.items():
+            d.grow(symbol, size)
+        if not short:
+            break
     d._late -= wanted
     if d._captured is not None and capture.recording():
         d._captured = d._captured[0], d._captured[1] - wanted

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from .emitter import Emitter
 
 
+DEEPEST = 4  # sums within sums that are made anew
+
+
 class Address:
     """A byte offset under construction, as the sum ``const + Σ scalars + lane·step + Σ vectors``."""
 
@@ -61,13 +64,18 @@ class Address:
             elif index.step:
                 self.vectors.append(self._ramp(index.step, stride))
 
-    def _long(self, index: X) -> str:
+    def _long(self, index: X, depth: int = 0) -> str:
+        """An index in 64 bits. Sums are made anew there (indices fit, `passes.ends`): the part that a loop counts up
+        then becomes a pointer that it moves."""
         if index.const is not None:
             return str(index.const)
         if index.type.bits == 64:
             return index.text
         if index.text in self.e.longs:
             return self.e.longs[index.text]
+        if index.text in self.e.sums and depth < DEEPEST:
+            name, parts = self.e.sums[index.text]
+            return self.e.t.ins(f"{name} i64 {', '.join([self._long(part, depth + 1) for part in parts])}")
         return self.e.t.ins(f"{'sext' if index.type.is_signed else 'zext'} i{index.type.bits} {index.text} to i64")
 
     def _scalar_product(self, index: str, stride: X) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.node import Block, Op, Value
 from ...passes.lanes import Lanes
-from ...types.core import STR, Scalar, View, b1
+from ...types.core import STR, Scalar, View, b1, i32
 from . import atomics, calls, control, faults, memory, tape, views
 from .alike import ALIKE
 from .scalar import Lower, cast, lowering
@@ -40,6 +40,7 @@ class Emitter:
         self.place: dict[str, str] = {}  # registers: launch, thread, axis numbers, stop …
         self.axes: list[X] = []
         self.longs: dict[str, str] = {}  # 32-bit operands whose 64-bit form is known
+        self.sums: dict[str, tuple[str, list[X]]] = {}  # how uniform int32 operands are made: op and operands
         self.packed: dict[str, str] = {}  # masks of which the travelling form is known
         self.after_parameters: list = []  # lines behind the parameters' loads
         self.entry: list = []  # lines at the top of the function: allocas, pointers of the launch record
@@ -280,6 +281,8 @@ def primitive(e: Emitter, op: Op) -> None:
     x = lowering(op.name)(low, *xs)
     if not scalar and op.name in ALIKE:
         x.made = op.name, xs
+    elif scalar and op.name in ("add", "sub", "mul") and result.type is i32 and x.step == 0 and x.const is None:
+        e.sums[x.text] = op.name, xs
     e.settle(result, x)
 
 

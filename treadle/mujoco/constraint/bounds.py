@@ -100,13 +100,13 @@ def _friction(real: Any) -> dict[str, wp.Kernel]:
     return dict(friction=friction)
 
 
-def _limits(real: Any) -> dict[str, wp.Kernel]:
-    t, write = types(real), writers(real)
-    vec2, vec3, vec5, numbers, spec, put = t.vec2, t.vec3, t.vec5, t.spec, write.spec, write.put
-    of_dof, of_tendon = _jacobian(real)
+@cache
+def ball_turn(real: Any) -> wp.Function:
+    """The kernel function ``turn_of`` for one precision."""
+    vec3 = types(real).vec3
 
     @wp.func
-    def ball_turn(w: int, q: int, qpos: wp.array2d(dtype=real)):
+    def turn_of(w: int, q: int, qpos: wp.array2d(dtype=real)):
         """Axis and angle, at most pi, of the rotation of a ball joint."""
         v = vec3(qpos[w, q + 1], qpos[w, q + 2], qpos[w, q + 3])
         sine = wp.length(v)
@@ -118,6 +118,15 @@ def _limits(real: Any) -> dict[str, wp.Kernel]:
             angle = real(2.0 * wp.pi) - angle
             axis = -axis
         return axis, angle
+
+    return turn_of
+
+
+def _limits(real: Any) -> dict[str, wp.Kernel]:
+    t, write = types(real), writers(real)
+    vec2, vec5, numbers, spec, put = t.vec2, t.vec5, t.spec, write.spec, write.put
+    of_dof, of_tendon = _jacobian(real)
+    turn_of = ball_turn(real)
 
     @wp.kernel
     def limits(
@@ -143,7 +152,7 @@ def _limits(real: Any) -> dict[str, wp.Kernel]:
                     solref, solimp = jnt_solref[row(w, jnt_solref), j], jnt_solimp[row(w, jnt_solimp), j]
                     weight = dof_invweight0[row(w, dof_invweight0), i]
                     if jnt_type[j] == BALL:
-                        axis, angle = ball_turn(w, jnt_qposadr[j], qpos)
+                        axis, angle = turn_of(w, jnt_qposadr[j], qpos)
                         dist = wp.max(bounds[0], bounds[1]) - angle
                         if dist < margin:
                             of_dof(w, n, i, -axis[0], efc_J)

@@ -275,6 +275,44 @@ def _equality(real: Any) -> wp.Kernel:
     return equality
 
 
+@cache
+def drift_of(real: Any) -> wp.Function:
+    """The kernel function ``drift``, for one precision."""
+    t, jac = types(real), jacobians(real)
+    vec3, quat, spatial, rotation = t.vec3, t.quat, t.spatial, algebra(real).rotation
+    at_point, motion_rate, rate_at_point = jac.at_point, jac.motion_rate, jac.rate_at_point
+    shift = turning(real).shift
+
+    @wp.func
+    def drift(
+        w: int, e: int, num: int, first: int, b1: int, b2: int, offset1: vec3, offset2: vec3, weld: bool, torque: real,
+        quat1: quat, quat2: quat, dofs: ints, body_isdofancestor: ints2, jnt_type: ints, jnt_dofadr: ints,
+        dof_jntid: ints, dof_bodyid: ints, cdof: wp.array2d(dtype=spatial), cdof_dot: wp.array2d(dtype=spatial),
+        cvel: wp.array2d(dtype=spatial), qvel: wp.array2d(dtype=real),
+    ):  # fmt: skip
+        """What velocities alone do: the rate of change of the Jacobian times qvel, of the gap and of the twist.
+
+        The degrees of freedom are ``num`` of the list ``dofs`` from ``first`` on.
+        """
+        v1, v2 = at_point(cvel[w, b1], offset1), at_point(cvel[w, b2], offset2)
+        gone, spin, turn = vec3(), vec3(), vec3()
+        for m in range(num):
+            k = dofs[first + m]
+            motion, speed = cdof[w, k], qvel[w, k]
+            rate = motion_rate(w, k, jnt_type, jnt_dofadr, dof_jntid, dof_bodyid, cdof, cdof_dot, cvel)
+            if body_isdofancestor[b1, k] != 0:
+                gone = gone + speed * rate_at_point(motion, rate, offset1, v1)
+                spin = spin + speed * rotation(rate)
+            if body_isdofancestor[b2, k] != 0:
+                gone = gone - speed * rate_at_point(motion, rate, offset2, v2)
+                spin = spin - speed * rotation(rate)
+        if weld:
+            turn = torque * shift(quat1, quat2, rotation(cvel[w, b1]), rotation(cvel[w, b2]), spin)
+        return gone, turn
+
+    return drift
+
+
 def _drift(real: Any) -> wp.Kernel:
     t, jac, frames = types(real), jacobians(real), frames_of(real)
     vec3, quat, mat33, spatial, rotation = t.vec3, t.quat, t.mat33, t.spatial, algebra(real).rotation

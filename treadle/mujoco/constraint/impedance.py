@@ -37,7 +37,7 @@ ints2 = wp.array2d(dtype=int)
 
 
 @cache
-def _softness(real: Any) -> tuple[wp.Function, wp.Function]:
+def softness(real: Any) -> tuple[wp.Function, wp.Function]:
     """Kernel functions for impedance with its derivative, and for stiffness and damping, from a row's parameters."""
     numbers = types(real).spec
 
@@ -106,7 +106,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
     t = types(real)
     vec4, numbers = t.vec4, t.spec
-    impedance, stiffness = _softness(real)
+    impedance, stiffness = softness(real)
 
     @wp.kernel
     def begin_rows(nrow: ints, eq_efc_address: ints2):

@@ -18,7 +18,7 @@ def products(real: Any) -> SimpleNamespace:
     """
     matrix, cube = wp.array2d(dtype=real), wp.array3d(dtype=real)
 
-    @wp.func
+    @wp.func(inline=True)
     def mul_m(w: int, rownnz: ints, rowadr: ints, colind: ints, M: matrix, x: matrix, out: matrix):
         """``out = M x``, from the rows of M up to the diagonal."""
         for i in range(rownnz.shape[0]):
@@ -30,7 +30,7 @@ def products(real: Any) -> SimpleNamespace:
                 out[w, k] = out[w, k] + M[w, e] * x[w, i]
             out[w, i] = y
 
-    @wp.func
+    @wp.func(inline=True)
     def mul_j(w: int, n: int, J: cube, x: matrix, out: matrix):
         """``out = J x``, of n rows."""
         i = int(0)
@@ -41,7 +41,7 @@ def products(real: Any) -> SimpleNamespace:
             out[w, i] = y
             i = i + 1
 
-    @wp.func
+    @wp.func(inline=True)
     def add_jt(w: int, n: int, J: cube, force: matrix, sign: real, out: matrix):
         """``out += sign J' force``, of n rows."""
         i = int(0)
@@ -55,7 +55,7 @@ def products(real: Any) -> SimpleNamespace:
                     out[w, k] = out[w, k] + wp.where(acts, J[w, i, k] * f, real(0.0))
             i = i + 1
 
-    @wp.func
+    @wp.func(inline=True)
     def dot(w: int, a: matrix, b: matrix):
         """The inner product of two vectors."""
         y = real(0.0)

@@ -6,31 +6,57 @@ from typing import Any
 
 import mujoco
 
+from treadle.mujoco import inverse_dynamics
 from treadle.mujoco.binding import launch
-from treadle.mujoco.data import Data
+from treadle.mujoco.data import LIVE, Data
 from treadle.mujoco.model import Model
-from treadle.mujoco.solver import cg, dual, ends, newton
+from treadle.mujoco.solver import cg, dual, ends, newton, primal
 
+OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
 PGS, CG, NEWTON = (int(getattr(mujoco.mjtSolver, f"mjSOL_{name}")) for name in ("PGS", "CG", "NEWTON"))
+
+
+def is_dual(m: Model) -> bool:
+    """Whether forces are sought for row by row, in whole or, to do without slip, afterwards."""
+    return m.opt.solver == PGS or m.opt.noslip_iterations > 0
 
 
 def solve(m: Model, d: Data, **other: Any) -> None:
     """``qacc qfrc_constraint efc_force efc_state`` by the solver that the model names."""
     real, solver = d.real, m.opt.solver
 
-    def run(kernels: Any, name: str) -> None:
-        launch(kernels.kernels(real)[name], m, d, **other)
+    def run(kernels: Any, name: str, **more: Any) -> None:
+        launch(kernels.kernels(real)[name], m, d, **more, **other)
 
+    if not is_dual(m):
+        _primal(m, d, **other)
+        run(inverse_dynamics, "inv_constraint", qfrc_constraint=d.field("solver_grad"))
+        return
     run(ends, "warm_start")
     if solver == NEWTON:
         run(newton, "newton")
     elif solver == CG:
         run(cg, "cg")
-    if solver == PGS or m.opt.noslip_iterations > 0:
-        run(dual, "dual_rows")
-        if solver == PGS:
-            run(dual, "pgs")
-        if m.opt.noslip_iterations > 0:
-            run(dual, "noslip")
-        run(dual, "dual_states")
+    run(dual, "dual_rows")
+    if solver == PGS:
+        run(dual, "pgs")
+    if m.opt.noslip_iterations > 0:
+        run(dual, "noslip")
+    run(dual, "dual_states")
     run(ends, "finish")
+
+
+def _primal(m: Model, d: Data, **other: Any) -> None:
+    """The acceleration, from bonds; in a capture those for which there is no room are left out (`Data.check`)."""
+    given = {**m.collision.arrays(), **m.bonds.arrays(), **other}
+    given.update(newton=int(m.opt.solver == NEWTON), overridden=m.opt.enableflags & OVERRIDE)
+    while True:
+        launch(primal.kernels(d.real)["primal"], m, d, **given)
+        if d.fixed:
+            break
+        needed = zip(LIVE, d.field("live_need").numpy().max(axis=0, initial=0).tolist())
+        short = {symbol: n for symbol, n in needed if n > d.sizes[symbol]}
+        if not short:
+            break
+        for symbol, size in short.items():
+            d.grow(symbol, size)

@@ -1,0 +1,145 @@
+"""Live bonds of contacts: their basis rows are the directions of the contact's frame."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.collision.contacts import listing
+from treadle.mujoco.collision.gather import mixing
+from treadle.mujoco.constraint.jacobian import jacobians
+from treadle.mujoco.constraint.kinds import CONE_ELLIPTIC, NO_CONTACT
+from treadle.mujoco.constraint.live import NUMBERS, ROWS, living, places
+from treadle.mujoco.constraint.rows import writers
+
+ints = wp.array(dtype=int)
+ints2 = wp.array2d(dtype=int)
+
+
+@cache
+def live_contacts(real: Any) -> SimpleNamespace:
+    """The kernel function ``contacts`` for one precision."""
+    t, a, spec, rotation = types(real), living(real), writers(real).spec, algebra(real).rotation
+    vec2, vec3, vec5, mat33, spatial = t.vec2, t.vec3, t.vec5, t.mat33, t.spatial
+    matrix, pairs2, fives, vectors = (wp.array2d(dtype=kind) for kind in (real, vec2, vec5, vec3))
+    fits, put, soften, at_point = a.fits, a.put, a.soften, jacobians(real).at_point
+    margin_of, frame_of, parameters = listing(real).margin_of, mixing(real).frame, mixing(real).parameters
+
+    @wp.func(inline=True)
+    def directions(
+        w: int, place: int, dim: int, num: int, first: int, on: bool, frame: mat33, offset1: vec3, offset2: vec3,
+        bond_dof: ints, bond_sign: ints, cdof: wp.array2d(dtype=spatial), J: matrix,
+    ):  # fmt: skip
+        """The relative motion of two bodies along the axes of the frame, and about them, per degree of freedom."""
+        for m in range(num):
+            sign = bond_sign[first + m]
+            motion = cdof[w, bond_dof[first + m]]
+            offset = offset2
+            if sign < 0:
+                offset = offset1
+            factor = wp.where(on, real(sign), real(0.0))
+            slide = frame * (factor * at_point(motion, offset))
+            if dim > 3:
+                turn = frame * (factor * rotation(motion))
+                for s in range(3):
+                    J[w, place + s * num + m] = wp.where(on, slide[s], real(0.0))
+                    if s < dim - 3:
+                        J[w, place + (3 + s) * num + m] = wp.where(on, turn[s], real(0.0))
+            else:
+                for s in range(3):
+                    if s < dim:
+                        J[w, place + s * num + m] = wp.where(on, slide[s], real(0.0))
+
+    @wp.func(inline=True)
+    def softness_of(
+        w: int, r: int, dim: int, on: bool, elliptic: bool, dist: real, margin: real, weight: real, friction: vec5,
+        solref: vec2, sliding: vec2, solimp: vec5, timestep: real, impratio: real, flags: int, row_D: matrix,
+        row_mu: matrix, row_damp: matrix, row_b: matrix,
+    ):  # fmt: skip
+        """Stiffness of the rows of a contact.
+
+        Friction is softer than the normal by ``impratio``. All edges of a pyramid share one number (that of the first
+        row); in an ellipse R times the square of the friction coefficient is the same in all directions of friction.
+        """
+        zero, one = real(0.0), real(1.0)
+        mu = friction[0]
+        known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
+        if dim > 1 and not elliptic:
+            known = spec(dist, dist, margin, weight + mu * mu * weight, zero, zero, solref, solimp)
+        r0, damp, pull = soften(known, True, timestep, flags)
+        shared, damp_sliding, lead = r0, damp, zero
+        if dim > 1:
+            if elliptic:
+                shared = r0 / impratio * mu * mu
+                lead = mu / wp.sqrt(impratio)
+                if wp.any_lane(sliding[0] != zero or sliding[1] != zero):
+                    known = spec(zero, dist - margin, zero, weight, zero, zero, sliding, solimp)
+                    r_sliding, b_sliding, none = soften(known, False, timestep, flags)
+                    if sliding[0] != zero or sliding[1] != zero:
+                        damp_sliding = b_sliding
+            else:
+                r0 = real(2.0) * mu * mu / impratio * r0
+        row_D[w, r] = wp.where(on, one / r0, zero)
+        row_mu[w, r] = wp.where(on, lead, zero)
+        row_damp[w, r] = wp.where(on, damp, zero)
+        row_b[w, r] = wp.where(on, pull, zero)
+        for s in range(1, 6):
+            if s < dim:
+                f = friction[s - 1]
+                row_D[w, r + s] = wp.where(on, f * f / shared, zero)
+                row_mu[w, r + s] = wp.where(on, f, zero)
+                row_damp[w, r + s] = wp.where(on, damp_sliding, zero)
+                row_b[w, r + s] = zero
+
+    @wp.func(inline=True)
+    def contacts(
+        w: int, at: places, flags: int, cone: int, overridden: int, timestep: real, impratio: real, pairs_geom1: ints,
+        pairs_geom2: ints, pairs_explicit: ints, pairs_slot: ints, pair_first: ints, pair_most: ints, bond_dim: ints,
+        bond_num: ints, bond_adr: ints, bond_dof: ints, bond_sign: ints, geom_bodyid: ints, body_rootid: ints,
+        body_invweight0: pairs2, opt_o_margin: wp.array(dtype=real), opt_o_solref: wp.array(dtype=vec2),
+        opt_o_solimp: wp.array(dtype=vec5), opt_o_friction: wp.array(dtype=vec5), geom_condim: ints,
+        geom_priority: ints, geom_solmix: matrix, geom_solref: pairs2, geom_solimp: fives, geom_friction: vectors,
+        geom_margin: matrix, pair_dim: ints, pair_solref: pairs2, pair_solreffriction: pairs2, pair_solimp: fives,
+        pair_margin: matrix, pair_friction: fives, slot_count: ints2, slot_dist: matrix, slot_pos: vectors,
+        slot_normal: vectors, slot_tangent: vectors, subtree_com: vectors, cdof: wp.array2d(dtype=spatial),
+        live: ints2, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix,
+        row_b: matrix,
+    ):  # fmt: skip
+        if (flags & NO_CONTACT) == 0:
+            for p in range(pairs_geom1.shape[0]):
+                count = slot_count[w, p]
+                if wp.any_lane(count > 0):
+                    g1, g2, number = pairs_geom1[p], pairs_geom2[p], pairs_explicit[p]
+                    b1, b2 = geom_bodyid[g1], geom_bodyid[g2]
+                    margin = margin_of(w, g1, g2, number, overridden, opt_o_margin, geom_margin, pair_margin)
+                    for k in range(pair_most[p]):
+                        slot, bond = pairs_slot[p] + k, pair_first[p] + k
+                        dim, num = bond_dim[bond], bond_num[bond]
+                        dist = slot_dist[w, slot]
+                        on = k < count and dist < margin
+                        if num > 0 and wp.any_lane(on):
+                            good = fits(at, dim, num, live, row_D, J, C)
+                            if good:
+                                ranks, friction, solref, sliding, solimp = parameters(
+                                    w, g1, g2, number, overridden, opt_o_solref, opt_o_solimp, opt_o_friction,
+                                    geom_condim, geom_priority, geom_solmix, geom_solref, geom_solimp, geom_friction,
+                                    pair_dim, pair_solref, pair_solreffriction, pair_solimp, pair_friction,
+                                )  # fmt: skip
+                                weights = row(w, body_invweight0)
+                                weight = body_invweight0[weights, b1][0] + body_invweight0[weights, b2][0]
+                                softness_of(
+                                    w, at[ROWS], dim, on, cone == CONE_ELLIPTIC, dist, margin, weight, friction, solref,
+                                    sliding, solimp, timestep, impratio, flags, row_D, row_mu, row_damp, row_b,
+                                )  # fmt: skip
+                                pos = slot_pos[w, slot]
+                                directions(
+                                    w, at[NUMBERS], dim, num, bond_adr[bond], on,
+                                    frame_of(slot_normal[w, slot], slot_tangent[w, slot]),
+                                    pos - subtree_com[w, body_rootid[b1]], pos - subtree_com[w, body_rootid[b2]],
+                                    bond_dof, bond_sign, cdof, J,
+                                )  # fmt: skip
+                            at = put(w, bond, at, dim, num, good, live, state, C)
+        return at
+
+    return SimpleNamespace(contacts=contacts)

@@ -1,0 +1,208 @@
+"""The exact minimum of the cost along a line, over live bonds, and the way there."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
+from treadle.mujoco.constraint.live import index
+from treadle.mujoco.solver.bond_products import bond_products
+from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
+from treadle.mujoco.solver.products import products
+
+ints = wp.array(dtype=int)
+ints2 = wp.array2d(dtype=int)
+
+
+@cache
+def lines(real: Any) -> SimpleNamespace:
+    """The kernel function ``descend`` for one precision."""
+    matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
+    zone, mul_m, dot, mul_b = costs(real).zone, products(real).mul_m, products(real).dot, bond_products(real).mul_b
+    close = 1e-13 if real is wp.float64 else 1e-5  # of the slope at the start: as flat as rounding lets it be
+
+    @wp.func(inline=True)
+    def lone(w: int, r: int, dim: int, kind: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix):
+        """Slope, curvature and piece of rows that stand alone."""
+        slope, bend, piece = real(0.0), real(0.0), int(0)
+        for s in range(dim):
+            d, v = D[w, r + s], jv[w, r + s]
+            now = jar[w, r + s] + a * v
+            f, second, code = -d * now, d * v * v, int(1)
+            if kind == FRICTION_DOF or kind == FRICTION_TENDON:
+                bound = mu[w, r + s]
+                if wp.abs(f) >= bound:
+                    code = wp.where(f > real(0.0), 3, 2)
+                    f, second = wp.where(f > real(0.0), bound, -bound), real(0.0)
+            elif kind != EQUALITY:
+                if now >= real(0.0):
+                    f, second, code = real(0.0), real(0.0), int(2)
+            slope = slope - f * v
+            bend = bend + second
+            piece = piece * 4 + code
+        return slope, bend, piece
+
+    @wp.func(inline=True)
+    def pyramid(w: int, r: int, dim: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix):
+        """Slope, curvature and piece of the edges of a pyramid."""
+        zero = real(0.0)
+        d, v0 = D[w, r], jv[w, r]
+        x0 = jar[w, r] + a * v0
+        slope, bend, piece = zero, zero, int(0)
+        for s in range(1, dim):
+            f = mu[w, r + s]
+            vs = f * jv[w, r + s]
+            xs = f * jar[w, r + s] + a * vs
+            up, down = x0 + xs, x0 - xs
+            v_up, v_down = wp.where(up < zero, v0 + vs, zero), wp.where(down < zero, v0 - vs, zero)
+            slope = slope + (up * v_up + down * v_down)
+            bend = bend + (v_up * v_up + v_down * v_down)
+            piece = piece * 4 + wp.where(up < zero, 1, 0) + wp.where(down < zero, 2, 0)
+        return d * slope, d * bend, piece
+
+    @wp.func(inline=True)
+    def cone(
+        w: int, i: int, r: int, dim: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix,
+        quads: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        """Slope, curvature and zone of an elliptic cone, whose friction is a polynomial along the line (`prepare`)."""
+        slope, bend = real(0.0), real(0.0)
+        f, d, quad, v = mu[w, r], D[w, r], quads[w, i], jv[w, r]
+        now = jar[w, r] + a * v
+        t = wp.sqrt(wp.max(quad[0] + a * (real(2.0) * quad[1] + a * quad[2]), real(0.0)))
+        where = zone(f * now, t, f)
+        if d == real(0.0):
+            where = TOP
+        if where == MIDDLE:
+            dm = d / (f * f * (real(1.0) + f * f))
+            gap, t1 = f * (now - t), (quad[1] + a * quad[2]) / t
+            gap1 = f * (v - t1)
+            gap2 = -f * (quad[2] - t1 * t1) / t
+            slope = dm * gap * gap1
+            bend = dm * (gap1 * gap1 + gap * gap2)
+        elif where == BOTTOM:
+            for s in range(dim):
+                d, v = D[w, r + s], jv[w, r + s]
+                slope = slope + d * (jar[w, r + s] + a * v) * v
+                bend = bend + d * v * v
+        return slope, bend, where
+
+    @wp.func(inline=True)
+    def prepare(
+        w: int, live: int, bonds: ints2, bond_kind: ints, bond_dim: ints, mu: matrix, jar: matrix, jv: matrix,
+        quads: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        """Of each elliptic contact the polynomial ``T^2 = uu + 2 uv a + vv a^2`` along the line."""
+        r = int(0)
+        for i in range(live):
+            t = index(wp.max_lane(bonds[w, i]))
+            dim = index(bond_dim[t])
+            if bond_kind[t] == FRICTIONLESS and dim > 1:
+                quad = vec3()
+                for s in range(1, dim):
+                    f = mu[w, r + s]
+                    u, v = f * jar[w, r + s], f * jv[w, r + s]
+                    quad = quad + vec3(u * u, u * v, v * v)
+                quads[w, i] = quad
+            r = r + dim
+
+    @wp.func(inline=True)
+    def along(
+        w: int, live: int, a: real, gauss: real, curve: real, elliptic: bool, bonds: ints2, bond_kind: ints,
+        bond_dim: ints, D: matrix, mu: matrix, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        """Slope and curvature of the cost at ``a``, a number that tells in which pieces the bonds are, and whether
+        some piece is no parabola."""
+        slope, bend, pieces, curved = gauss + a * curve, curve, int(0), False
+        r = int(0)
+        for i in range(live):
+            t = index(wp.max_lane(bonds[w, i]))
+            kind, dim = bond_kind[t], index(bond_dim[t])
+            first, second, piece = real(0.0), real(0.0), int(0)
+            if kind != FRICTIONLESS or dim == 1:
+                first, second, piece = lone(w, r, dim, kind, a, D, mu, jar, jv)
+            elif elliptic:
+                first, second, piece = cone(w, i, r, dim, a, D, mu, jar, jv, quads)
+                if piece == MIDDLE:
+                    curved = True
+            else:
+                first, second, piece = pyramid(w, r, dim, a, D, mu, jar, jv)
+            slope = slope + first
+            bend = bend + second
+            if D[w, r] > real(0.0):
+                pieces = pieces * 31 + piece
+            r = r + dim
+        return slope, bend, pieces, curved
+
+    @wp.func(inline=True)
+    def search(
+        w: int, live: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, elliptic: bool,
+        bonds: ints2, bond_kind: ints, bond_dim: ints, D: matrix, mu: matrix, jar: matrix, jv: matrix,
+        quads: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        """The step ``a`` at which the slope vanishes, the slope at 0, and whether the step is exact.
+
+        Newton's method between two ends that close in, on the slope, a growing function made of straight pieces where
+        no contact is elliptic: once two points lie on one piece, the second is the minimum itself.
+        """
+        if elliptic:
+            prepare(w, live, bonds, bond_kind, bond_dim, mu, jar, jv, quads)
+        a, low, high, start, enough = real(0.0), real(0.0), real(-1.0), real(0.0), real(0.0)
+        searching, exact, newton = running, False, False
+        pieces, k = int(0), int(0)
+        while k <= iterations and wp.any_lane(searching):
+            slope, bend, there, curved = along(
+                w, live, a, gauss, curve, elliptic, bonds, bond_kind, bond_dim, D, mu, jar, jv, quads
+            )
+            if k == 0:
+                start = slope
+                enough = wp.max(flat, real(close) * wp.abs(start))
+                searching = searching and start < real(0.0) and bend > real(0.0)
+            if searching:
+                if newton and there == pieces and not curved:
+                    exact, searching = True, False
+                elif wp.abs(slope) <= enough:
+                    searching = False
+                else:
+                    pieces = there
+                    if slope < real(0.0):
+                        low = a
+                    else:
+                        high = a
+                    step = a - slope / bend
+                    newton = not (high > real(0.0) and (step <= low or step >= high))
+                    if not newton:
+                        step = real(0.5) * (low + high)
+                    if step == a:
+                        searching = False
+                    a = step
+            k = k + 1
+        return a, start, exact
+
+    @wp.func(inline=True)
+    def descend(
+        w: int, live: int, rows: int, running: bool, iterations: int, flat: real, elliptic: bool, rownnz: ints,
+        rowadr: ints, colind: ints, M: matrix, bonds: ints2, bond_kind: ints, bond_dim: ints, bond_num: ints,
+        bond_size: ints, bond_run: ints, bond_runs: ints, run_from: ints, run_to: ints, run_shift: ints, J: matrix,
+        D: matrix, mu: matrix, x: matrix, Mx: matrix, jar: matrix,
+        p: matrix, Mp: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        """Move ``x``, and the products with it, along the direction ``p``: as far as the cost falls, where running.
+
+        ``flat`` is the slope that counts as none, by the length of p. Returns what `search` returns.
+        """
+        mul_m(w, rownnz, rowadr, colind, M, p, Mp)
+        mul_b(w, live, bonds, bond_dim, bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J, p, jv)
+        a, slope, exact = search(
+            w, live, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), elliptic, bonds,
+            bond_kind, bond_dim, D, mu, jar, jv, quads,
+        )  # fmt: skip
+        for c in range(x.shape[1]):
+            x[w, c] = wp.where(running, x[w, c] + a * p[w, c], x[w, c])
+            Mx[w, c] = wp.where(running, Mx[w, c] + a * Mp[w, c], Mx[w, c])
+        for i in range(rows):
+            jar[w, i] = wp.where(running, jar[w, i] + a * jv[w, i], jar[w, i])
+        return a, slope, exact
+
+    return SimpleNamespace(descend=descend)

@@ -1,0 +1,165 @@
+"""What live bonds give at a point: forces, states, and the weights with which their basis rows enter the Hessian.
+
+The cost is that of `solver.cost`, bond by bond. With the weights C of a bond, a small symmetric matrix, its share of
+the Hessian is ``B'CB``, where B are its basis rows. For edges ``J_0 +- f_s J_s`` of a pyramid that act, C is the sum of
+the products of ``(1, +-f_s)``; within an elliptic cone it is, with ``g = mu (1, -t_s f_s)`` and ``v = (0, t_s f_s)``,
+``Dm g g' + Dm mu (mu T - N) / T (diag f^2 - v v')``.
+"""
+
+from functools import cache
+from typing import Any
+
+import treadle as wp
+from treadle.mujoco.constraint.kinds import (
+    CONE_ELLIPTIC,
+    EQUALITY,
+    FRICTION_DOF,
+    FRICTION_TENDON,
+    FRICTIONLESS,
+)
+from treadle.mujoco.constraint.live import index
+from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
+
+ints = wp.array(dtype=int)
+ints2 = wp.array2d(dtype=int)
+
+
+@cache
+def weighing(real: Any) -> wp.Function:
+    """The kernel function ``evaluate`` for one precision."""
+    matrix, vec6 = wp.array2d(dtype=real), wp.types.vector(length=6, dtype=real)
+    zone = costs(real).zone
+
+    @wp.func(inline=True)
+    def renew(w: int, e: int, value: real, C: matrix, dC: matrix):
+        """Set a weight, and note by how much it has changed."""
+        dC[w, e] = value - C[w, e]
+        C[w, e] = value
+
+    @wp.func(inline=True)
+    def lone(
+        w: int, r: int, c: int, dim: int, kind: int, D: matrix, mu: matrix, jar: matrix, force: matrix, C: matrix,
+        dC: matrix,
+    ):  # fmt: skip
+        """Rows that stand alone, with a force between two bounds. Gives cost and state."""
+        cost, code = real(0.0), int(0)
+        for s in range(dim):
+            d, x = D[w, r + s], jar[w, r + s]
+            f, weight, piece = -d * x, d, int(1)
+            value = real(0.5) * d * x * x
+            if kind == FRICTION_DOF or kind == FRICTION_TENDON:
+                bound = mu[w, r + s]
+                beyond = wp.abs(f) >= bound and d > real(0.0)
+                if beyond:
+                    value = bound * (wp.abs(x) - real(0.5) * bound / d)
+                    weight = real(0.0)
+                    piece = wp.where(f > real(0.0), 3, 2)
+                    f = wp.where(f > real(0.0), bound, -bound)
+            elif kind != EQUALITY:
+                if x >= real(0.0):
+                    f, value, weight, piece = real(0.0), real(0.0), real(0.0), int(2)
+            cost = cost + value
+            force[w, r + s] = f
+            code = code * 4 + piece
+            renew(w, c + s * (s + 3) // 2, weight, C, dC)
+        return cost, code
+
+    @wp.func(inline=True)
+    def pyramid(
+        w: int, r: int, c: int, dim: int, D: matrix, mu: matrix, jar: matrix, force: matrix, C: matrix, dC: matrix,
+    ):  # fmt: skip
+        """The edges of a pyramid. Gives cost and state."""
+        zero = real(0.0)
+        d, x0, cost, code = D[w, r], jar[w, r], zero, int(0)
+        normal, total = zero, zero
+        for s in range(1, dim):
+            f = mu[w, r + s]
+            y = f * jar[w, r + s]
+            up, down = wp.min(x0 + y, zero), wp.min(x0 - y, zero)
+            on_up, on_down = x0 + y < zero, x0 - y < zero
+            d_up, d_down = wp.where(on_up, d, zero), wp.where(on_down, d, zero)
+            normal = normal - d * (up + down)
+            force[w, r + s] = -d * f * (up - down)
+            cost = cost + real(0.5) * d * (up * up + down * down)
+            total = total + (d_up + d_down)
+            row = c + s * (s + 1) // 2
+            renew(w, row, f * (d_up - d_down), C, dC)
+            renew(w, row + s, f * f * (d_up + d_down), C, dC)
+            code = code * 4 + wp.where(on_up, 1, 0) + wp.where(on_down, 2, 0)
+        force[w, r] = normal
+        renew(w, c, total, C, dC)
+        return cost, code
+
+    @wp.func(inline=True)
+    def cone(
+        w: int, r: int, c: int, dim: int, D: matrix, mu: matrix, jar: matrix, force: matrix, C: matrix, dC: matrix,
+    ):  # fmt: skip
+        """An elliptic cone. Gives cost and state."""
+        zero = real(0.0)
+        f0, d0, square = mu[w, r], D[w, r], zero
+        for s in range(1, dim):
+            u = mu[w, r + s] * jar[w, r + s]
+            square = square + u * u
+        t, normal = wp.sqrt(square), f0 * jar[w, r]
+        where = zone(normal, t, f0)
+        if d0 == zero:
+            where = TOP
+        cost, side, pull, dm = zero, zero, zero, zero
+        if where == MIDDLE:
+            dm = d0 / (f0 * f0 * (real(1.0) + f0 * f0))
+            gap = normal - f0 * t
+            cost = real(0.5) * dm * gap * gap
+            pull, side = -dm * gap * f0 / t, real(1.0) / t
+        lean = vec6()  # t_s f_s
+        for s in range(6):
+            if s < dim:
+                x, d, f = jar[w, r + s], D[w, r + s], mu[w, r + s]
+                push, weight = zero, zero
+                if where == BOTTOM:
+                    push, weight = -d * x, d
+                    cost = cost + real(0.5) * d * x * x
+                elif where == MIDDLE:
+                    if s == 0:
+                        push = pull * t
+                        weight = dm * f * f
+                    else:
+                        push = -pull * f * f * x
+                        lean[s] = f * f * x * side
+                        weight = pull * f * f + (dm * f0 * f0 - pull) * lean[s] * lean[s]
+                force[w, r + s] = push
+                row = c + s * (s + 1) // 2
+                renew(w, row + s, weight, C, dC)
+                if s > 0:
+                    renew(w, row, wp.where(where == MIDDLE, -dm * f0 * f0 * lean[s], zero), C, dC)
+                    for q in range(1, 5):
+                        if q < s:
+                            renew(w, row + q, (dm * f0 * f0 - pull) * lean[s] * lean[q], C, dC)
+        return cost, where + 4
+
+    @wp.func(inline=True)
+    def evaluate(
+        w: int, live: int, cone_kind: int, bonds: ints2, state: ints2, bond_kind: ints, bond_dim: ints,
+        bond_weights: ints, D: matrix, mu: matrix, jar: matrix, force: matrix, C: matrix, dC: matrix,
+    ):  # fmt: skip
+        """Forces, weights and their changes at ``jar``; the cost, and how many states of bonds have changed."""
+        cost, changed = real(0.0), int(0)
+        r, c = int(0), int(0)
+        for i in range(live):
+            t = index(wp.max_lane(bonds[w, i]))
+            kind, dim = bond_kind[t], index(bond_dim[t])
+            value, code = real(0.0), int(0)
+            if kind != FRICTIONLESS or dim == 1:
+                value, code = lone(w, r, c, dim, kind, D, mu, jar, force, C, dC)
+            elif cone_kind == CONE_ELLIPTIC:
+                value, code = cone(w, r, c, dim, D, mu, jar, force, C, dC)
+            else:
+                value, code = pyramid(w, r, c, dim, D, mu, jar, force, C, dC)
+            cost = cost + value
+            if state[w, i] != code:
+                changed = changed + 1
+            state[w, i] = code
+            r = r + dim
+            c = c + index(bond_weights[t])
+        return cost, changed
+
+    return evaluate
