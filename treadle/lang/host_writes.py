@@ -115,14 +115,14 @@ class HostWrite:
             last[to] = numbers
             flow[last[to] != numbers] = np.zeros((), flow.dtype)
         rows[to] = np.zeros((), rows.dtype)
-        _written(grad, rows)
+        give_back(grad, rows)
         if into is not None:
             there = into.numpy()
             add(there, flow.reshape(there[at].shape), into._element.type, at)
-            _written(into, there)
+            give_back(into, there)
 
 
-def _written(a: array, rows: np.ndarray) -> None:
+def give_back(a: array, rows: np.ndarray) -> None:
     """``rows``, what NumPy shows of ``a``, were changed: where they are a copy, that goes back."""
     if a.device.queue is not None:
         put_rows(a, rows)

@@ -15,6 +15,7 @@ from ..runtime.array import allocate, array
 from ..runtime.elements import element
 from ..runtime.writes import put_zeros
 from ..types.layout import has_floats
+from .contents import copied, put_value
 from .jvp import Beside, run_beside
 from .plan import Plan
 from .tape import Tape
@@ -121,14 +122,14 @@ class Directions:
         """All gradients but those of ``inputs`` and of tangents are zero, and afterwards what they were."""
         ours = {id(a.grad._memory) for a in (*inputs, *[block for _, block in self.blocks.values()])}
         others = [grad for grad in tape.gradients.values() if id(grad._memory) not in ours]
-        kept = [(grad, grad.numpy().copy()) for grad in others]
+        kept = [(grad, copied(grad)) for grad in others]
         for grad in others:
             put_zeros(grad)
         try:
             yield
         finally:
-            for grad, rows in kept:
-                grad.numpy()[...] = rows
+            for grad, content in kept:
+                put_value(grad, content)
 
     def _hook(self, tell: Callable[..., None], ours: Callable[..., None]) -> Callable[..., None]:
         def hook(*given: Any) -> None:
@@ -151,7 +152,7 @@ class Directions:
             return tell(plan, dims, args, launch, record)
         beside.made = {path: self.of(a) for path, a in beside.arrays.items()}
         beside.active = tuple(sorted({*beside.active, *live}))
-        needed = run_beside(plan.kernel, dims, beside)
+        needed = run_beside(plan.kernel, dims, beside, plan.overload.device)
         self.live.update([id(a._memory) for path, a in beside.arrays.items() if path in needed])
         return None
 

@@ -13,6 +13,8 @@ from ..base.config import config
 from ..base.errors import AutogradError, KernelGradientError, LaunchError
 from ..runtime.array import array
 from ..types.core import Struct
+from .contents import copied, put_value
+from .host_writes import give_back
 from .jvp import jvp
 from .kernel import Kernel
 from .launch import launch
@@ -190,23 +192,23 @@ class State:
         self.keeps = subject.keeps
         unique = {id(a): a for a in subject.arrays()}
         self.arrays = list(unique.values())
-        self.contents = [a.numpy().copy() for a in self.arrays]
-        self.grads = [(a.grad, a.grad.numpy().copy()) for a in self.arrays if a.grad is not None]
+        self.contents = [copied(a) for a in self.arrays]
+        self.grads = [(a.grad, copied(a.grad)) for a in self.arrays if a.grad is not None]
 
     def __enter__(self) -> State:
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self.restore()
-        for grad, rows in self.grads:
-            grad.numpy()[...] = rows
+        for grad, content in self.grads:
+            put_value(grad, content)
 
     def restore(self) -> None:
         """Put back what the arrays held, if that is wanted."""
         if not self.keeps:
             return
-        for a, rows in zip(self.arrays, self.contents, strict=True):
-            a.numpy()[...] = rows
+        for a, content in zip(self.arrays, self.contents, strict=True):
+            put_value(a, content)
 
 
 def count(a: array) -> int:
@@ -230,11 +232,14 @@ def by_tape(subject: Subject, mask: Mask | None, max_outputs: int) -> Blocks:
         pairs = subject.pairs(mask)
         blocks = empty_blocks(subject, pairs)
         for j in sorted({j for _, j in pairs}):
-            seeds = outputs[j].grad.numpy()
-            rows = seeds.size if max_outputs <= 0 else min(seeds.size, max_outputs)
+            seeds = outputs[j].grad
+            shape = seeds.numpy().shape
+            rows = math.prod(shape) if max_outputs <= 0 else min(math.prod(shape), max_outputs)
             for row in range(rows):
                 _clear(tape, [*state.arrays, *outputs])
-                seeds[np.unravel_index(row, seeds.shape)] = 1.0
+                seed = seeds.numpy()
+                seed[np.unravel_index(row, shape)] = 1.0
+                give_back(seeds, seed)
                 tape.backward()
                 for i, of in pairs:
                     if of == j:

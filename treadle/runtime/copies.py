@@ -107,8 +107,9 @@ def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
 def put_elements(dest: array, src: array, dest_offset: int, src_offset: int, count: int) -> None:
     """Copy ``count`` elements, counted in row-major order."""
     if (capture.active or dest.device.queue) and (now := capture.sink(dest.device)) is not None:
-        deferred.put_elements(now, dest, src, dest_offset, src_offset, count)
-        return
+        if now.writes_down or deferred.shows_elements(dest) and deferred.shows_elements(src):
+            deferred.put_elements(now, dest, src, dest_offset, src_offset, count)
+            return
     write(dest, dest_offset, read(src, src_offset, count), count)
 
 

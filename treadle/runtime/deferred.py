@@ -23,7 +23,10 @@ Axis = tuple[int, int, int]  # extent, bytes from one to the next in what is wri
 
 def put_value(now: Capture, a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
-    if hasattr(value, "_address") and value._element.type is not a._element.type:
+    other = hasattr(value, "_address") and value._element.type is not a._element.type
+    if other and not now.writes_down:
+        value = value_rows(value, a._element)  # there by way of the host
+    elif other:
         raise CaptureError(
             f"assigning {value!r} to {a!r} cannot be captured: their dtypes differ", hint="use wp.utils.array_cast"
         )
@@ -57,6 +60,11 @@ def put_zeros(now: Capture, a: array, nbytes: int) -> None:
     elif nbytes:
         now.keep([a])
         now.call("zero", (a._address, 0, nbytes), (0,), nbytes)
+
+
+def shows_elements(a: array) -> bool:
+    """Whether elements of ``a``, counted in row-major order, are a view of its memory."""
+    return a.ndim == 1 or a.is_contiguous
 
 
 def put_elements(now: Capture, dest: array, src: array, to: int, begin: int, count: int) -> None:

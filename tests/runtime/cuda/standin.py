@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import re
+import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -177,7 +178,7 @@ class Driver:
         self.calls: list[tuple[str, tuple]] = []  # all that were made, in order
         self.arenas = [Arena() for _ in devices]
         self.pinned: dict[int, Any] = {}
-        self.context: list[int] = []
+        self._lock, self._thread = threading.RLock(), threading.local()
         self.things: dict[int, Any] = {}  # streams, events, modules, graphs by handle
         self._next = 0x1000
         self.conditions: dict[int, int] = {}
@@ -205,7 +206,8 @@ class Driver:
             if self.bindings is not None:
                 self._try(name, args)
             try:
-                result = found(*args)
+                with self._lock:
+                    result = found(*args)
             except Refused as no:
                 return no.status, None
             return (OK, *result) if isinstance(result, tuple) else (OK,) if result is None else (OK, result)
@@ -258,6 +260,11 @@ class Driver:
             raise AssertionError(f"{name} found a library")
 
     # ---- inside
+
+    @property
+    def context(self) -> list[int]:
+        """The contexts that this thread has pushed."""
+        return self._thread.__dict__.setdefault("contexts", [])
 
     def _new(self, thing: Any) -> int:
         self._next += 16

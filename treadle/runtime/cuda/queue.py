@@ -35,6 +35,8 @@ Axis = tuple[int, int, int]  # extent, step in what is written, step in what is 
 class Queue:
     """Takes operations on the memory of one GPU."""
 
+    writes_down = False
+
     def __init__(self, device: Gpu):
         from .launch import Reports
 
