@@ -176,7 +176,7 @@ class Hidden:
         for pair in plan.pairs if type(op) is tuple else ():
             both = [site.of(args) for site in pair]
             if None not in both and any(a._grad is not None or self.knows(a) for a in both):
-                self.add(both)
+                self.add(both, unread=True)
 
     def round_off(self, arrays: list[array]) -> None:
         """Let each of ``arrays`` that depends on an input in part do so in whole, so that it has one gradient."""
@@ -185,10 +185,10 @@ class Hidden:
             known = self.ranges.nbytes
             self.add([a for a in arrays if self.ranges.meets(*span_of(a))])
 
-    def add(self, arrays: list[array | None]) -> None:
-        """Those of ``arrays`` that have no gradient get one."""
+    def add(self, arrays: list[array | None], unread: bool = False) -> None:
+        """Those of ``arrays`` that have no gradient get one; ``unread``: also where no operation reads them."""
         for a in arrays:
-            if a is not None and a._grad is None and self.read.meets(*span_of(a)):
+            if a is not None and a._grad is None and (unread or self.read.meets(*span_of(a))):
                 for low, high in self.mine.outside(*span_of(a)):
                     self.ranges.add(low, high)
 
