@@ -163,7 +163,7 @@ def add_all(into: array, flow: array) -> None:
         if flow.shape != into.shape or flow._element.type is not into._element.type:
             into, flow = into.flatten(), flow.contiguous().flatten().view(into.dtype)
         now.keep([into, flow])
-        if not (into.device.is_cpu and deferred.add(now, into._raw(), flow._raw())):
+        if not deferred.add(now, into._raw(), flow._raw()):
             operators.perform("add", (into, flow), into)
     else:
         add(rows, given.reshape(rows.shape), into._element.type)
