@@ -18,10 +18,10 @@ from treadle.base.errors import LaunchTypeError
 from treadle.interop.extras import jax
 from treadle.lang.checkpoint import recorder_for
 from treadle.lang.tape import recording, step_begins
-from treadle.mujoco.data import Data
+from treadle.mujoco.data import Data, start_of
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
-from treadle.mujoco.public import step
+from treadle.mujoco.stepping import step
 from treadle.mujoco.worlds import make_data
 
 STATE = {row.name: row for row in Data.rows() if row.role == "state" and row.kind != "int"}  # counters are not physics
@@ -33,7 +33,7 @@ _Control.__new__.__defaults__ = (None,) * len(CONTROL)
 
 
 class State(_State):
-    """What a step reads and writes: arrays of JAX by MuJoCo's names, ``time qpos qvel act qacc_warmstart``.
+    """What a step reads and writes: arrays of JAX by MuJoCo's names, such as ``time qpos qvel act``.
 
     With the world as first axis, or without it for one world. None stands for what a model does not have: ``act``
     without activations, ``qacc_warmstart`` without constraints.
@@ -139,6 +139,7 @@ class StepFunction:
 
         def steps(*arrays: wp.array) -> None:
             d = Data(m.real, sizes, arrays[0].shape[0])
+            _allocate(d)
             for name, a in zip(names, arrays):
                 wp.copy(getattr(d, name), a)
             if recording():
@@ -158,6 +159,13 @@ class StepFunction:
         steps.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         steps.__name__ = "step"
         return steps
+
+
+def _allocate(d: Data) -> None:
+    """Allocate what steps would allocate outside of captures: so it is the graph's, and each call has its own."""
+    for row in (*STATE.values(), *CONTROL.values()):
+        d.read(start_of(row))
+    d._stamp = wp.zeros(1, dtype=int)
 
 
 def _annotation(pattern: Data, row: Field) -> Any:
