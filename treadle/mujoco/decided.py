@@ -149,9 +149,10 @@ class Difference:
         return float(np.abs(high).max()) < SAME and self.first.holds(one, n) and self.second.holds(two, -n)
 
     def begins(self, contact: Contact, n: np.ndarray) -> bool:
-        """Whether such points lie on edges of cylinders that begin where these are farthest along ``n``."""
+        """Whether such points lie on edges of cylinders, one at least, that begin where it is farthest along ``n``."""
         one, two = contact.ends()
-        return self.first.on_edge(one, n) and self.second.on_edge(two, -n)
+        rolls = GEOM.mjGEOM_CYLINDER in (self.first.kind, self.second.kind)
+        return rolls and self.first.on_edge(one, n) and self.second.on_edge(two, -n)
 
 
 def _around(n: np.ndarray, angles: list[float]) -> np.ndarray:
@@ -242,7 +243,8 @@ class _Judge:
         if not (one and other and between.decides(one, other)):
             return False
         if len(a) == len(b):  # where the edge of a cylinder begins is read off an inexact normal
-            return _differ(a, b) < LITTLE and all(between.begins(c, one.frame[0]) for c in a)
+            lying = all(min(np.abs(x.frame - y.frame).max() for x in a) < SAME for y in b)
+            return lying and _differ(a, b) < LITTLE and all(between.begins(c, one.frame[0]) for c in a)
         discs = [s.mat[:, 2] for s in (between.first, between.second) if s.kind == GEOM.mjGEOM_CYLINDER]
         upright = any(abs(axis @ one.frame[0]) > 1 - SAME for axis in discs)
         return upright and len(a) == 1 and not a[0].differs(one) > SAME

@@ -8,6 +8,7 @@ import pytest
 
 import treadle as wp
 from tests.mujoco.collision import poses
+from treadle.mujoco import decided
 from treadle.mujoco.collision.pairs import Pairs
 
 CURVED = ("ellipsoid", "cylinder")
@@ -18,7 +19,9 @@ def compared(dtype: object, aligned: bool) -> dict[tuple[str, str], list[poses.D
     """Differences by kinds of geoms."""
     mjm = poses.model()
     states = poses.random_poses(mjm, 64, seed=int(aligned), aligned=aligned)
-    _, d = poses.put(mjm, states, dtype)
+    m, d = poses.put(mjm, states, dtype)
+    if dtype is wp.float64:
+        decided.decide(m, d, mjm, states)
     found = {pair: [] for pair in poses.PAIRS}
     for difference in poses.differences(d, states):
         body = mjm.geom_bodyid[min(difference.geoms)]
@@ -66,13 +69,14 @@ def test_depths_and_manifolds_of_polyhedra_agree_in_single_precision(pair):
     assert np.mean([max(x.dist, x.rest) < 1e-4 for x in compared(wp.float32, False)[pair]]) > 0.95
 
 
+@pytest.mark.parametrize("aligned", [False, True], ids=["random", "aligned"])
 @pytest.mark.parametrize("pair", SMOOTH, ids="_".join)
-def test_depths_of_curved_geoms_agree(pair):
-    found = compared(wp.float64, False)[pair]
+def test_contacts_of_curved_geoms_agree_where_mujocos_polytope_converged(pair, aligned):
+    found = compared(wp.float64, aligned)[pair]
     assert len(found) > 20
-    # The normal of MuJoCo's polytope is good to the root of its tolerance, ours is polished.
-    assert np.mean([x.dist < 1e-6 for x in found]) > 0.94
-    assert np.mean([x.rest < 1e-4 for x in found]) > 0.9
+    # Of the sixteen corners that stand for a disc, rounding decides which four of equal area are kept.
+    least = 0.96 if "cylinder" in pair else 1.0
+    assert np.mean([max(x.dist, x.rest) < 1e-6 for x in found]) >= least
 
 
 @pytest.mark.parametrize("pair", SMOOTH, ids="_".join)
