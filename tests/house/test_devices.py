@@ -12,14 +12,15 @@ AT_HOME = ("codegen/nvptx", "runtime/cuda/", "interop/")
 
 # Names that users write: questions about devices, settings of the field, attributes that other libraries look for.
 NAMED_BY_USERS = {
-    "runtime/device.py": {"is_cpu", "is_cuda", "cuda", "is_cuda_available", "get_cuda_device_count", "get_cuda_devices"},
+    "runtime/device.py": {"is_cpu", "is_cuda", "cuda", "is_cuda_available", "get_cuda_device_count",
+                          "get_cuda_devices"},
     "runtime/cpu.py": {"is_cpu"},
     "runtime/allocators.py": {"CUDA_DEVICE", "CUDA_MEMPOOL", "CUDA_MANAGED", "get_cuda_devices", "set_cuda_allocator"},
     "runtime/array.py": {"__cuda_array_interface__"},
     "runtime/timer.py": {"cuda_filter"},
     "runtime/timing.py": {"cuda_filter"},
     "lang/kernel.py": {"cuda_max_registers", "enable_cuda_smem_spilling"},
-    "lang/session.py": {"is_cuda_enabled", "cuda_devices"},
+    "lang/session.py": {"is_cuda_enabled", "cuda_devices", "cuda", "get_cuda_driver_version"},
 }  # fmt: skip
 
 

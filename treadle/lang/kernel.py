@@ -184,6 +184,20 @@ class Kernel:
                 self.plan = None
         return found
 
+    def code_on(self, device: Any, block_dim: int | None = None) -> Any:
+        """The code for a device that runs other code than the host, loaded.
+
+        Raises:
+            KernelTypeError: no arguments fixed its types yet.
+        """
+        one = self.in_blocks(block_dim) if block_dim and block_dim > 1 else self
+        found = next((o for (where, _), o in one.elsewhere.items() if where is device), None)
+        if found is None:
+            if not _complete(self.declared):
+                raise KernelTypeError(f"the types of kernel {self.key} are open", hint="fix them by wp.overload")
+            found = one.overload(_usual_types(self.declared), device)
+        return found.variant((1,)).program
+
     def add_overload(self, arg_types: dict[str, Any] | list[Any]) -> Kernel:
         """The kernel with its types fixed; see :func:`overload`."""
         return overload(self, arg_types)

@@ -46,9 +46,26 @@ def init() -> None:
 class Runtime:
     """What libraries ask of the process they run in. There is one, ``runtime``."""
 
-    is_cuda_enabled = False
-    driver_version = toolkit_version = None  # of CUDA
-    cuda_devices: tuple = ()
+    toolkit_version = None  # of CUDA, which is not needed
+
+    @property
+    def is_cuda_enabled(self) -> bool:
+        """Whether there is a GPU that can be used."""
+        return bool(self.cuda_devices)
+
+    @property
+    def cuda_devices(self) -> tuple[Any, ...]:
+        """The GPUs that can be used."""
+        from ..runtime.device import get_devices
+
+        return tuple(get_devices()[1:])
+
+    @property
+    def driver_version(self) -> tuple[int, int] | None:
+        """The version of CUDA that the driver knows; None where there is none."""
+        from ..runtime import cuda
+
+        return cuda.get_cuda_driver_version()
 
     @property
     def cpu_device(self) -> Any:

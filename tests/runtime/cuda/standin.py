@@ -627,6 +627,10 @@ class Driver:
             raise Refused("NOT_FOUND")
         return self._new(found)
 
+    def cuOccupancyMaxPotentialBlockSize(self, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit):
+        self._current()
+        return 16, 512
+
     def cuFuncSetAttribute(self, hfunc, attrib, value):
         self._current()
 

@@ -112,6 +112,23 @@ def test_what_a_gpu_is(driver):
         wp.unmap_cuda_device("mine")
 
 
+@wp.kernel
+def plain(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+
+def test_what_a_kernel_takes(gpu, driver):
+    found = wp.get_cuda_kernel_properties(plain, gpu)
+    assert found["register_count"] == 36 and set(found) >= {"local_memory_size", "max_threads_per_block"}
+    assert wp.get_cuda_kernel_properties(plain, block_dim=64)["register_count"] == 36
+    assert wp.get_suggested_block_size(plain, gpu) == (512, 16) and wp.get_suggested_block_size(plain, "cpu") == (1, 1)
+    with pytest.raises(RuntimeError, match="cpu is no CUDA device"):
+        wp.get_cuda_kernel_properties(plain, "cpu")
+    with wp.ScopedCudaProfiler(gpu):
+        assert driver.names()[-1] == "cuProfilerStart"
+    assert driver.names()[-1] == "cuProfilerStop"
+
+
 def test_what_the_driver_refuses_is_named(gpu, driver):
     with pytest.raises(MemoryError, match="cuda:0.*cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY"):
         wp.empty(1 << 30, dtype=float)

@@ -152,18 +152,42 @@ def unmap_cuda_device(alias: str) -> None:
 
 
 def get_cuda_kernel_properties(kernel: Any, device: Any = None, block_dim: int | None = None) -> dict[str, int]:
-    """Registers and local memory that a kernel takes on a GPU.
+    """What a kernel takes on a GPU: ``register_count`` of a thread, ``local_memory_size`` and ``shared_memory_size`` in
+    bytes of a thread and of a block, and ``max_threads_per_block``.
+
+    Args:
+        kernel: a kernel, whose types are complete; it is compiled if it was not.
+        device: the GPU; the current device if left out.
+        block_dim: threads in a block; 256 if left out.
 
     Raises:
-        RuntimeError: ``device`` is none.
+        RuntimeError: ``device`` is no GPU.
+        KernelTypeError: the kernel's types are open.
     """
-    raise RuntimeError(f"{get_device(device)} is no CUDA device; only those tell what a kernel takes")
+    entry = _entry(kernel, device, block_dim)
+    words = {"register_count": "NUM_REGS", "local_memory_size": "LOCAL_SIZE_BYTES",
+             "shared_memory_size": "SHARED_SIZE_BYTES", "max_threads_per_block": "MAX_THREADS_PER_BLOCK"}  # fmt: skip
+    found = entry.library.facts(entry.name, tuple(words.values()))
+    return {name: found[word] for name, word in words.items()}
+
+
+def _entry(kernel: Any, device: Any, block_dim: int | None = None) -> Any:
+    """A kernel's code on a GPU, loaded."""
+    where = get_device(device)
+    if where.queue is None:
+        raise RuntimeError(f"{where} is no CUDA device; only those tell what a kernel takes")
+    return kernel.code_on(where, block_dim).entry
 
 
 def get_suggested_block_size(kernel: Any, device: Any = None) -> tuple[int, int]:
     """Threads a block and blocks a grid that keep ``device`` busy; ``(1, 1)`` for a CPU, where blocks do not matter."""
-    get_device(device)
-    return 1, 1
+    where = get_device(device)
+    if where.queue is None:
+        return 1, 1
+    entry = _entry(kernel, where)
+    with where.entered as driver:  # type: ignore[attr-defined]
+        blocks, threads = driver.cuOccupancyMaxPotentialBlockSize(entry.library.addresses[entry.name], None, 0, 0)
+    return int(threads), int(blocks)
 
 
 def is_cubql_available() -> bool:
@@ -178,10 +202,16 @@ def is_conditional_graph_supported() -> bool:
 
 def cuda_profiler_start() -> None:
     """Start a CUDA profiler that is attached; without effect where none is."""
+    for each in far:
+        with each.entered as driver:  # type: ignore[attr-defined]
+            driver.cuProfilerStart()
 
 
 def cuda_profiler_stop() -> None:
     """Stop a CUDA profiler that is attached; without effect where none is."""
+    for each in far:
+        with each.entered as driver:  # type: ignore[attr-defined]
+            driver.cuProfilerStop()
 
 
 class ScopedCudaProfiler:
