@@ -6,6 +6,7 @@ While a capture is under way launches, copies, fills and whatever is made of the
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
@@ -50,7 +51,8 @@ def capture_begin(
     Args:
         device: where the graph will run; the current device if left out.
         stream: the same by a stream of it.
-        force_module_load, external, capture_mode: for CUDA; kernels are compiled when they are captured.
+        external: another library captures the stream (PyTorch, say) and will have the graph; on a GPU.
+        force_module_load, capture_mode: accepted; kernels are compiled when they are captured, by this thread alone.
         apic: whether the graph will be saved to a file, which treadle cannot do; accepted.
 
     Raises:
@@ -68,21 +70,36 @@ def capture_begin(
     [3.0, 3.0]
     """
     where = _device_of(device, stream)
+    if external and where.queue is not None:  # its driver writes down what is given to the stream
+        _others().append(where)
+        return
     install()
     fast.usable()  # what looks at arrays while it starts must not be captured
     captures.begin(where)
     rewire(where)
 
 
-def capture_end(device: Any = None, stream: Any = None) -> Graph:
-    """End the capture that this thread began; the graph of what was written down.
+def capture_end(device: Any = None, stream: Any = None) -> Graph | None:
+    """End the capture that this thread began; the graph of what was written down. Of a capture of another library
+    (``external``) that has it: None.
 
     Raises:
         CaptureError: there is none.
     """
+    if _others():
+        _others().pop()
+        return None
     made = captures.end()
     rewire(made.device)
     return made.device.graph(made)
+
+
+_thread = threading.local()
+
+
+def _others() -> list[Device]:
+    """The devices on which this thread works in captures of other libraries."""
+    return _thread.__dict__.setdefault("others", [])
 
 
 def capture_launch(graph: Graph, stream: Any = None) -> None:
@@ -252,7 +269,7 @@ class ScopedCapture:
         self.graph: Graph | None = None
 
     def __enter__(self) -> ScopedCapture:
-        capture_begin(self.device, self.stream)
+        capture_begin(self.device, self.stream, external=self.external)
         self.active = True
         return self
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..types.core import View
 from ..types.layout import leaves
-from .capture import Block, Entry, Launch
+from .capture import Block, Call, Entry, Launch
 from .launch import Leaf
 
 LINE = 64
 
 
 class Transients:
-    """The blocks of a graph that are declared transient, by address."""
+    """The blocks of a graph that are declared transient, by address. ``zeros`` gives room for one of so many bytes: what
+    keeps it, and its address; that of the host if left out."""
 
-    def __init__(self, blocks: list[Block]):
+    def __init__(self, blocks: list[Block], zeros: Callable[[int], tuple[Any, int]] | None = None):
+        self._zeros = zeros or _zeros
         self.blocks = sorted([b for b in blocks if b.plane], key=lambda block: block.address)
         self._starts = [b.address for b in self.blocks]
-        self._room: dict[int, tuple[np.ndarray, int]] = {}  # by block's address: memory, and where it begins
+        self._room: dict[int, tuple[Any, int]] = {}  # by block's address: memory, and where it begins
 
     def at(self, address: int) -> Block | None:
         """The block that an address lies in."""
@@ -35,9 +38,23 @@ class Transients:
         if block is None:
             return address
         if block.address not in self._room:
-            memory = np.zeros(block.nbytes + LINE, np.uint8)
-            self._room[block.address] = memory, memory.ctypes.data + -memory.ctypes.data % LINE
+            self._room[block.address] = self._zeros(block.nbytes)
         return self._room[block.address][1] + address - block.address
+
+    def settle(self, entries: Iterable[Entry]) -> None:
+        """Let ``entries`` work on room for the transient memory that they name."""
+        for entry in entries if self.blocks else ():
+            if isinstance(entry, Launch):
+                entry.packed = self._moved(entry.packed, [leaf.pointer for leaf, *_ in _accesses(entry.program)])
+            elif isinstance(entry, Call):
+                entry.words = self._moved(entry.words, entry.pointers)
+
+    def _moved(self, content: bytes, pointers: Iterable[int]) -> bytes:
+        changed = bytearray(content)
+        for at in pointers:
+            (address,) = struct.unpack_from("<Q", content, at)
+            struct.pack_into("<Q", changed, at, self.real(address))
+        return bytes(changed)
 
     def serving(self, entries: list[Entry]) -> list[Entry]:
         """The entries without launches that write to nothing but transient memory which nobody reads after them."""
@@ -77,6 +94,11 @@ class Transients:
             if written:
                 writes.add(block.address)
         return reads, writes, visible
+
+
+def _zeros(nbytes: int) -> tuple[Any, int]:
+    memory = np.zeros(nbytes + LINE, np.uint8)
+    return memory, memory.ctypes.data + -memory.ctypes.data % LINE
 
 
 def _accesses(program: Any) -> list[tuple[Leaf, bool, bool]]:

@@ -37,7 +37,7 @@ _ENUMS = {
     "CUresult": {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_OUT_OF_MEMORY": 2,
                  "CUDA_ERROR_NO_DEVICE": 100, "CUDA_ERROR_INVALID_CONTEXT": 201, "CUDA_ERROR_INVALID_IMAGE": 200,
                  "CUDA_ERROR_NOT_READY": 600, "CUDA_ERROR_NOT_FOUND": 500,
-                 "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": 900},
+                 "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": 900, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": 905},
     "CUdevice_attribute": {f"CU_DEVICE_ATTRIBUTE_{name}": n for name, n in {
         "MULTIPROCESSOR_COUNT": 16, "MAX_THREADS_PER_MULTIPROCESSOR": 39, "UNIFIED_ADDRESSING": 41,
         "COMPUTE_CAPABILITY_MAJOR": 75, "COMPUTE_CAPABILITY_MINOR": 76, "MANAGED_MEMORY": 83,
@@ -419,13 +419,14 @@ class Driver:
             (access.add if each.flags else access.discard)(each.location.id)
 
     def cuMemAllocFromPoolAsync(self, bytesize, pool, hStream):
-        self._forbidden()
-        self._stream(hStream)
+        if self._stream(hStream).graph is not None:
+            raise Refused("STREAM_CAPTURE_UNSUPPORTED")  # a driver would allocate anew each time the graph runs
         assert bytesize > 0
         return self.arenas[self.things[int(pool)].device].take(bytesize)
 
     def cuMemFreeAsync(self, dptr, hStream):
-        self._forbidden()
+        if self._stream(hStream).graph is not None:
+            raise Refused("STREAM_CAPTURE_UNSUPPORTED")
         arena = self._arena(dptr)
         self._give(hStream, "free", lambda: arena.give(dptr))
 
@@ -558,6 +559,8 @@ class Driver:
     def cuStreamWaitEvent(self, hStream, hEvent, Flags):
         event = self.things[int(hEvent)]
         stream, upto = event.stream, event.at
+        if stream is not None and stream.graph is not self._stream(hStream).graph:
+            raise Refused("STREAM_CAPTURE_ISOLATION")
         if stream is not None:
             self._give(hStream, ("wait", int(hEvent)), lambda: self._run(stream, upto))
 

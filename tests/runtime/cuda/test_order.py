@@ -25,8 +25,8 @@ def first(driver, name: str) -> tuple:
 def test_an_array_from_the_host(gpu, driver):
     a = wp.array(np.arange(4, dtype=np.float32))
     assert driver.names() == [
-        "cuDevicePrimaryCtxRetain", "cuMemPoolCreate", "cuMemPoolSetAttribute", "cuCtxGetStreamPriorityRange",
-        "cuStreamCreateWithPriority", "cuMemAllocFromPoolAsync", "cuMemcpyAsync",
+        "cuDevicePrimaryCtxRetain", "cuCtxGetStreamPriorityRange", "cuStreamCreateWithPriority", "cuMemPoolCreate",
+        "cuMemPoolSetAttribute", "cuMemAllocFromPoolAsync", "cuMemcpyAsync",
     ]  # fmt: skip
     assert first(driver, "cuMemcpyAsync")[0] == a.ptr and first(driver, "cuMemcpyAsync")[2] == 16
     driver.calls.clear()
@@ -170,3 +170,29 @@ def test_between_gpus(driver):
     wp.copy(b[::2], a[:3])  # neither reaches the other's memory: by way of the host
     assert b.list() == [0.0, 1.0, 1.0, 3.0, 2.0, 5.0]
     assert a.to("cuda:1").list() == a.list() and wp.clone(b, device="cpu").list() == b.list()
+
+
+def test_work_in_a_capture_of_another_library(gpu, driver):
+    """As PyTorch captures: the stream and the graph are its own, arrays that are made meanwhile belong to nobody's."""
+    a = wp.zeros(3, dtype=float)
+    wp.launch(scale, dim=3, inputs=[a, 1.0])  # code is loaded before
+    wp.synchronize()
+
+    with gpu.entered:
+        _, handle = driver.cuStreamCreateWithPriority(1, 0)
+        driver.cuStreamBeginCapture(handle, 1)
+    with wp.ScopedStream(wp.Stream(gpu, cuda_stream=handle)) as stream:
+        assert stream.is_captured and not stream.device.is_capturing
+        with wp.ScopedCapture(stream=stream, external=True) as capture:
+            a.fill_(2.0)
+            wp.launch(scale, dim=3, inputs=[a, 3.0])
+            b = wp.empty(3, dtype=float)
+            wp.copy(b, a)
+    with gpu.entered:
+        _, graph = driver.cuStreamEndCapture(handle)
+        assert capture.graph is None and a.list() == [0.0] * 3
+        assert [n[0] for n in driver.things[graph].names] == ["set", "kernel", "copy"]
+        _, made = driver.cuGraphInstantiate(graph, 0)
+        driver.cuGraphLaunch(made, handle)
+    wp.synchronize()
+    assert a.list() == b.list() == [6.0] * 3

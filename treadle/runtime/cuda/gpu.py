@@ -128,7 +128,7 @@ class Gpu(Device):
     @property
     def is_captured(self) -> bool:
         """Whether somebody captures a stream of this device."""
-        return self._building > 0 or any([not s.owner and s.is_captured for s in list(self.streams)])
+        return self._building > 0 or any([s.borrowed for s in list(self.streams)])
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -144,12 +144,17 @@ class Gpu(Device):
         known = list(self.streams)
         if len(known) == 1:
             return known[0].handle
+        for each in known:
+            if each is not self.reaper:
+                self.reaper.wait_stream(each)
+        return self.reaper.handle
+
+    @property
+    def reaper(self) -> CudaStream:
+        """The stream of what nobody else's work is: memory that goes back, or comes while somebody captures."""
         if self._reaper is None:
             self._reaper = CudaStream(self)
-        for each in known:
-            if each is not self._reaper:
-                self._reaper.wait_stream(each)
-        return self._reaper.handle
+        return self._reaper
 
     def drop(self, function: str, handle: int) -> None:
         """Call a function of the driver that destroys something, in the device's context."""

@@ -16,6 +16,7 @@ from ..capture import Branch, Call, Capture, Loop, every
 from ..capture import Launch as Written
 from ..graph import Graph
 from ..streams import get_stream
+from ..transients import Transients
 from .launch import Launch
 from .modules import helper
 
@@ -74,7 +75,7 @@ class GpuGraph(Graph):
                 mode = driver.enum("CUstreamCaptureMode", "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL")
                 driver.cuStreamBeginCapture(stream.handle, mode)
                 try:
-                    self._issue(self.entries, stream.handle)
+                    self._issue(self._entries, stream.handle)
                 finally:
                     graph = driver.cuStreamEndCapture(stream.handle)
                 made = driver.cuGraphInstantiate(graph, 0)
@@ -85,7 +86,10 @@ class GpuGraph(Graph):
     def _prepare(self) -> None:
         """Lay launches out, load code, take memory: what must not be done while the driver captures."""
         device = self.device
-        for entry in every(self.entries):
+        self._transients = Transients(self.blocks, device.queue.zeros)
+        self._entries = self._transients.serving(self.entries)
+        self._transients.settle(every(self._entries))
+        for entry in every(self._entries):
             if isinstance(entry, Written):
                 laid_out = self._launches[id(entry)] = Launch(entry.program, entry.packed, entry.dims)
                 block = laid_out.settle()

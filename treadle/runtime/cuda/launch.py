@@ -12,6 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...base.errors import CaptureError
 from ...types.records import FAULT, LAUNCH, LOG, MAX_DIMS
 from .. import capture, prints
 from ..array_views import product
@@ -115,6 +116,11 @@ class Launch:
         device = self.device
         with device.entered:
             if self.entry.scratch:
+                if device.is_captured:
+                    raise CaptureError(
+                        f"kernel {self.program.name} needs memory between its passes, which another library's capture "
+                        "does not keep", hint="capture it by wp.ScopedCapture, and launch that graph there",
+                    )  # fmt: skip
                 self.settle()
             self.issue(device.queue.stream)
             if self._block is not None:

@@ -118,9 +118,13 @@ class Heap:
         device, pooled = self.device, self.pooled if pooled is None else pooled
         with device.entered:
             self.settle()
+            apart = device.is_captured  # what is captured shall not allocate, each time the graph runs
             try:
                 if pooled:
-                    found = device.driver.cuMemAllocFromPoolAsync(nbytes, self.pool, device.stream.handle)
+                    stream = device.reaper if apart else device.stream
+                    found = device.driver.cuMemAllocFromPoolAsync(nbytes, self.pool, stream.handle)
+                    if apart:
+                        device.driver.cuStreamSynchronize(stream.handle)
                 else:
                     found = device.driver.cuMemAlloc(nbytes)
             except DeviceError as error:

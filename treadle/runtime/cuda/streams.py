@@ -114,6 +114,11 @@ class CudaStream(streams.Stream):
             return self.device.driver.cuStreamIsCapturing(self.handle) != none
 
     @property
+    def borrowed(self) -> bool:
+        """Whether it is another library's, which captures it now."""
+        return not self.owner and self.is_captured
+
+    @property
     def is_complete(self) -> bool:
         """Whether all work given to the stream is finished."""
         with self.device.entered:
@@ -147,8 +152,11 @@ class CudaStream(streams.Stream):
                 self.device.driver.cuStreamWaitEvent(self.handle, event.handle, flags)
 
     def wait_stream(self, other_stream: streams.Stream, event: streams.Event | None = None) -> None:
-        """Let later work of this stream begin after all work of ``other_stream``."""
+        """Let later work of this stream begin after all work of ``other_stream``. A stream that another library
+        captures waits for none that it does not, nor the other way round: whoever runs the graph sees to that."""
         if isinstance(other_stream, CudaStream):
+            if self.borrowed != other_stream.borrowed:
+                return
             self.wait_event(other_stream.record_event(event or other_stream.device.mark_event))
 
 
