@@ -262,7 +262,12 @@ def test_arms_step_as_on_the_cpu(device):
         with wp.ScopedDevice(where):
             m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=64)
             d.qpos.assign(numbers(64 * mjm.nq).reshape(64, -1))
-            for _ in range(50):
+            for _ in range(30):
                 mjw.step(m, d)
+            with wp.ScopedCapture(device=where) as capture:
+                for _ in range(10):
+                    mjw.step(m, d)
+            for _ in range(2):
+                wp.capture_launch(capture.graph)
             found.append([d.qpos.numpy(), d.qvel.numpy()])
     same(found, rtol=1e-5)

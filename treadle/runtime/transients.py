@@ -18,8 +18,8 @@ LINE = 64
 
 
 class Transients:
-    """The blocks of a graph that are declared transient, by address. ``zeros`` gives room for one of so many bytes: what
-    keeps it, and its address; that of the host if left out."""
+    """The blocks of a graph that are declared transient, by address. ``zeros`` gives room for so many bytes: what keeps
+    it, and its address; that of the host if left out."""
 
     def __init__(self, blocks: list[Block], zeros: Callable[[int], tuple[Any, int]] | None = None):
         self._zeros = zeros or _zeros
