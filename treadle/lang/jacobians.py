@@ -295,22 +295,26 @@ def by_differences(subject: Subject, mask: Mask | None, eps: float, max_inputs: 
         blocks = empty_blocks(subject, pairs)
         for i in sorted({i for i, _ in pairs}):
             targets = [j for of, j in pairs if of == i]
-            x = subject.inputs[i].numpy()
-            for column, place in enumerate(np.ndindex(x.shape)):
+            source = subject.inputs[i]
+            for column, place in enumerate(np.ndindex(source.numpy().shape)):
                 if 0 < max_inputs <= column:
                     break
                 state.restore()
-                before, ends = x.copy(), []
+                before, ends = source.numpy().copy(), []
                 for step in (-eps, eps) if state.keeps else (-eps, 2.0 * eps):
                     state.restore()
+                    x = source.numpy()
                     x[place] += step
                     at = float(x[place])
+                    give_back(source, x)
                     outputs = subject.evaluate()
                     ends.append((at, [outputs[j].numpy().astype(np.float64).reshape(-1) for j in targets]))
                 (low, left), (high, right) = ends
                 for j, a, b in zip(targets, left, right, strict=True):
                     blocks[i, j][:, column] = (b - a) / (high - low)
+                x = source.numpy()
                 x[...] = before
+                give_back(source, x)
             state.restore()
     return blocks
 

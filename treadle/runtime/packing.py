@@ -15,6 +15,7 @@ from ..types.numbers import bf16_bits, bf16_values
 from ..types.promotion import fits
 from ..types.spelling import spell
 from ..types.values import class_of
+from .device import device_at, far, get_device
 
 Packer = Callable[[Any, int, Any], None]  # (buffer, offset, value)
 Unpacker = Callable[[Any, int], Any]  # (buffer, offset) -> value
@@ -205,11 +206,13 @@ def _view_unpacker(t: View) -> Unpacker:
             return None
         from .array import array
 
-        dtype, shape, strides = class_of(t.elem), rest[: t.ndim], rest[t.ndim : -1]
-        component = None if isinstance(t.elem, Struct) else rest[-1]
-        made = array(ptr=data, dtype=dtype, shape=shape, strides=strides, component_stride=component)
+        given = {"dtype": class_of(t.elem), "shape": rest[: t.ndim], "strides": rest[t.ndim : -1]}
+        given["component_stride"] = None if isinstance(t.elem, Struct) else rest[-1]
+        if far:
+            given["device"] = device_at(data) or get_device("cpu")
+        made = array(ptr=data, **given)
         if grad:
-            made.grad = array(ptr=grad, dtype=dtype, shape=shape, strides=strides, component_stride=component)
+            made.grad = array(ptr=grad, **given)
         return made
 
     return unpack

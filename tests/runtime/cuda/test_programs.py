@@ -189,3 +189,30 @@ def test_a_kernel_has_code_for_each_device(gpu):
         wp.launch(step, dim=2, inputs=[there], device="cpu")
     with pytest.raises(wp.LaunchError, match="lies on cpu, the launch is on cuda:0"):
         wp.launch(step, dim=2, inputs=[here])
+
+
+@wp.struct
+class Part:
+    values: wp.array(dtype=float)
+    factor: float
+
+
+@wp.kernel
+def scale_parts(parts: wp.array(dtype=Part)):
+    part = parts[wp.tid()]
+    for i in range(part.values.shape[0]):
+        part.values[i] *= part.factor
+
+
+def test_arrays_in_memory_and_derivatives_by_differences(gpu):
+    parts = []
+    for factor in (2.0, 3.0):
+        part = Part()
+        part.values, part.factor = wp.full(2, 1.0, dtype=float), factor
+        parts.append(part)
+    held = wp.array(parts, dtype=Part)
+    wp.launch(scale_parts, dim=2, inputs=[held])
+    found = held.list()
+    assert [p.values.device for p in found] == [gpu, gpu] and [p.values.list() for p in found] == [[2.0] * 2, [3.0] * 2]
+    x, y = wp.array([0.5, -1.0], dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)
+    assert wp.autograd.gradcheck(squares, dim=2, inputs=[x], outputs=[y]) and x.list() == [0.5, -1.0]
