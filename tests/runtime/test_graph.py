@@ -8,7 +8,9 @@ import pytest
 
 import treadle as wp
 from treadle.runtime import chains
+from treadle.runtime.capture import here
 from treadle.runtime.graph import Graph
+from treadle.runtime.transients import transient
 
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
 
@@ -194,3 +196,91 @@ def test_chains_look_where_buffers_lie(monkeypatch):
     # What the second launch writes is what the first one reads of neighbours: one after the other then.
     assert call(native, memory[:n], memory[n : 2 * n], memory[:n]) == 0
     assert (memory.numpy()[:n] == 2.0 * moved).all()
+
+
+# ---- transient memory
+
+
+@wp.kernel
+def spread(x: wp.array(dtype=float), rows: wp.array2d(dtype=wp.vec2)):
+    i = wp.tid()
+    for k in range(rows.shape[1]):
+        rows[i, k] = wp.vec2(x[i] + float(k), x[i] * float(k))
+
+
+@wp.kernel
+def gather(rows: wp.array2d(dtype=wp.vec2), zeros: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    total = y[i] + zeros[i]
+    for k in range(rows.shape[1]):
+        total += rows[i, k][0] - 2.0 * rows[i, k][1]
+    y[i] = total
+
+
+@wp.kernel
+def neighbour(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[(i + 1) % x.shape[0]]
+
+
+def expected(x, count=3):
+    return sum([x + k - 2.0 * (x * k) for k in range(count)])
+
+
+@pytest.mark.parametrize("n", [1, 7, 5_000])
+def test_transient_memory_is_a_chunks_scratch(n, monkeypatch):
+    x, y = wp.array(np.arange(n) / 8, dtype=float), wp.zeros(n, dtype=float)
+    with wp.ScopedCapture() as capture:
+        rows = transient(here(), (n, 4), wp.vec2, 2)
+        zeros, dead = transient(here(), (n,), float, 1), transient(here(), (n,), float, 1)
+        wp.launch(spread, dim=n, inputs=[x, rows])
+        wp.launch(double, dim=n, inputs=[x, dead])  # nobody reads that
+        wp.launch(gather, dim=n, inputs=[rows[:, :3], zeros, y])
+    for workers in (1, 3):
+        monkeypatch.setattr(wp.config, "workers", workers)
+        y.zero_()
+        for times in (1, 3):
+            capture.graph.launch(times=times)
+    table = capture.graph._table
+    assert chain_count(capture.graph) == 1 and len(table.entries) == 3, "a chain of two launches"
+    np.testing.assert_allclose(y.numpy(), 4 * expected(x.numpy()), rtol=1e-5)
+    other = wp.zeros(n, dtype=float)
+    capture.graph.use(other, y)
+    capture.graph.launch()
+    np.testing.assert_allclose(other.numpy(), expected(x.numpy()), rtol=1e-5)
+
+
+def test_transient_memory_that_threads_share_gets_room():
+    n = 100
+    x, y = wp.array(np.arange(n), dtype=float), wp.zeros(n, dtype=float)
+    with wp.ScopedCapture() as inner:
+        between = transient(here(), (n,), float, 1)
+        wp.launch(double, dim=n, inputs=[x, between])
+        wp.launch(neighbour, dim=n, inputs=[between, y])
+    with wp.ScopedCapture() as outer:  # a graph in a graph brings its memory along
+        wp.capture_launch(inner.graph)
+    for graph in (inner.graph, outer.graph):
+        y.zero_()
+        wp.capture_launch(graph)
+        assert (y.numpy() == 2.0 * np.roll(np.arange(n), -1)).all()
+    native = inner.graph.native([x, y])
+    a, b = wp.array(np.arange(n) + 5.0, dtype=float), wp.zeros(n, dtype=float)
+    assert call(native, a, b) == 0 and (b.numpy() == 2.0 * np.roll(np.arange(n) + 5.0, -1)).all()
+
+
+def test_chains_with_transient_memory_take_other_buffers_that_lie_apart():
+    n = 300
+    x, y = wp.array(np.arange(n) / 8, dtype=float), wp.zeros(n, dtype=float)
+    with wp.ScopedCapture() as capture:
+        rows, zeros = transient(here(), (n, 3), wp.vec2, 2), transient(here(), (n,), float, 1)
+        wp.launch(spread, dim=n, inputs=[x, rows])
+        wp.launch(gather, dim=n, inputs=[rows, zeros, y])
+    native = capture.graph.native([x, y])
+    a, b = wp.array(np.arange(n) / 4, dtype=float), wp.zeros(n, dtype=float)
+    for _ in range(2):
+        b.zero_()
+        assert call(native, a, b) == 0
+        np.testing.assert_allclose(b.numpy(), expected(a.numpy()), rtol=1e-5)
+    report = ctypes.create_string_buffer(96)
+    status = call(native, a, a, report=report)
+    assert "lie over each other" in str(capture.graph.error(status, report.raw, native.keepalive))

@@ -269,9 +269,9 @@ def bench(
     ours, theirs = (median(column) for column in zip(*times))
     found.world_steps_per_s, found.mujoco_world_steps_per_s = nworld * found.steps / ours, nworld * found.steps / theirs
     found.ratio = theirs / ours
+    found.bytes_per_world = race.d.nbytes // nworld
     if race.m.constrained:
         found.contacts, found.rows = (float(getattr(race.d, x).numpy().mean()) for x in ("ncon", "nefc"))
-    found.bytes_per_world = race.d.nbytes // nworld
     if stages:
         found.stages = race.stages()
     return found

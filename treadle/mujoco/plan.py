@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import gt
 from typing import Any
 
 import mujoco
 import numpy as np
 
 import treadle as wp
+from treadle.base.config import config
 from treadle.lang.ahead import ahead
 from treadle.lang.graph import capture_pause, capture_resume
 from treadle.lang.tape import recording
@@ -27,14 +29,14 @@ from treadle.mujoco.binding import bind, parameters
 from treadle.mujoco.data import ROOM, WARM, Data, start_of
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
-from treadle.mujoco.planes import transient
+from treadle.mujoco.planes import plane_bytes
 from treadle.mujoco.sensor.stage import senses
 from treadle.mujoco.solver.stage import is_dual
 from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
 from treadle.runtime import capture
 from treadle.runtime.capture import Capture
-from treadle.runtime.transients import Transients
+from treadle.runtime.transients import Transients, transient
 
 DERIVED = frozenset([row.name for row in Data.rows() if row.role == "derived" and row.stage in STAGES])
 Forward = Callable[[Model, Data], None]
@@ -111,8 +113,8 @@ class Draft(Data):
 
     def allocate(self, row: Field) -> wp.array:
         """A transient array."""
-        shape = self.extent(row)
-        return transient(self.now, shape[0], shape[1:], self.value_type(row), COMPONENTS[row.kind], self.itemsize(row))
+        plane = plane_bytes(self.nworld, self.itemsize(row))
+        return transient(self.now, self.extent(row), self.value_type(row), COMPONENTS[row.kind], plane)
 
     def note(self) -> None:
         """Let the step remember what room it needed, if anybody will look."""
@@ -123,7 +125,8 @@ class Draft(Data):
 
     def late(self, entries: list[Any]) -> frozenset[str]:
         """The names of fields that ``entries`` compute and do not keep."""
-        names = {a._address: name for name, a in self._arrays.items() if name not in self.kept}
+        ours = {row.name for row in Data.rows() if row.role in ("derived", "scratch")} - self.kept
+        names = {a._address: name for name, a in self._arrays.items() if name in ours}
         return frozenset(
             [names[address] for address in Transients(self.now.blocks).written(entries) if address in names]
         )
@@ -179,7 +182,7 @@ class Plan:
             with wp.ScopedCapture() as captured:
                 self.late = self._record(d, capture.here())
             self._graph = captured.graph
-            self._most = self._kept["most_needed"].numpy() if "most_needed" in self._kept else None
+            self._most = self._kept["most_needed"].numpy().T if "most_needed" in self._kept else None
 
     def _real_arrays(self, d: Data) -> dict[str, wp.array]:
         names = [start.name for _, start in self._rows] + sorted(self.wanted)
@@ -190,7 +193,7 @@ class Plan:
     def _record(self, d: Data, now: Capture) -> frozenset[str]:
         draft, first = Draft(d, self._kept, now, self._lists), len(now.body)
         self._write_down(d, draft)
-        return draft.late(now.body[first:]) - {row.name for row, _ in self._rows}
+        return draft.late(now.body[first:])
 
     def _write_down(self, d: Data, draft: Draft) -> None:
         forward, integrate = self._does
@@ -233,11 +236,15 @@ class Plan:
         most = self._most
         if most is None:
             return {}
-        needed = most[0].tolist() if len(most) == 1 else most.max(axis=0).tolist()
-        short = {symbol: n for symbol, n in zip(ROOM, needed, strict=True) if n > d.sizes[symbol]}
-        if short:
-            most[...] = 0
-        return short
+        needed = most.ravel().tolist() if d.nworld == 1 else most.max(axis=1).tolist()
+        rooms = [d.sizes[symbol] for symbol in ROOM]
+        if not any(map(gt, needed, rooms)):
+            return _ENOUGH
+        most[...] = 0
+        return {symbol: n for symbol, n, room in zip(ROOM, needed, rooms, strict=True) if n > room}
+
+
+_ENOUGH: dict[str, int] = {}
 
 
 def reads_lists(m: Model) -> bool:
@@ -248,7 +255,16 @@ def reads_lists(m: Model) -> bool:
 
 def versions(m: Model, d: Data) -> tuple[Any, ...]:
     """What a plan depends on besides model and data."""
-    return id(m), m.version, m.opt.version, d.version, wp.config.gang_width, wp.config.mode
+    return id(m), m.version, m.opt.version, d.version, _settings[0]
+
+
+def _settings_changed(value: Any) -> None:
+    _settings[0] += 1
+
+
+_settings = [0]  # counts changes of settings that matter to what is compiled
+for _name in ("gang_width", "mode", "deterministic"):
+    config.watch(_name, _settings_changed)
 
 
 @contextmanager

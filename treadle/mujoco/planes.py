@@ -10,8 +10,7 @@ from math import prod
 from typing import Any
 
 import treadle as wp
-from treadle.runtime.array import allocate_with, build
-from treadle.runtime.capture import Capture
+from treadle.runtime.array import allocate_with
 from treadle.runtime.elements import element
 
 LINE = 64  # bytes of a cache line
@@ -32,16 +31,3 @@ def planar(nworld: int, cells: tuple[int, ...], dtype: Any, components: int, ite
     shape, strides = (nworld, *cells), (itemsize, *steps)
     made = element(dtype)
     return allocate_with(made, shape, wp.get_device(), strides, plane if components > 1 else None, zeroed=True)
-
-
-def transient(
-    now: Capture | None, nworld: int, cells: tuple[int, ...], dtype: Any, components: int, itemsize: int
-) -> wp.array:
-    """An array as `planar` makes it, of memory that is not there (`Capture.transient`); without a capture it is only
-    for launches that do not run."""
-    plane = plane_bytes(nworld, itemsize)
-    steps = [plane * components * prod(cells[k + 1 :]) for k in range(len(cells))]
-    address = LINE if now is None else now.transient(plane * max(prod(cells) * components, 1), plane)
-    made = element(dtype)
-    gap = plane if components > 1 else made.component
-    return build(made, (nworld, *cells), (itemsize, *steps), gap, address, None, 0, wp.get_device())

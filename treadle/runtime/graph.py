@@ -118,6 +118,7 @@ class Graph:
         self._kept = made.kept
         self._written: list[Any] | None = None
         self._table: Table | None = None
+        self._times = 1  # how often a run does everything
         self._run: Any = None
 
     def launch(self, stream: Any = None, times: int = 1) -> None:
@@ -131,8 +132,9 @@ class Graph:
         if self._run is None:
             self._table = Table(self)
             self._run = self._table.callable()
-        if times != self._table.times:
-            self._table.times = times
+        if times != self._times:
+            self._times = times
+            self._table.repeat(times)
         failed = watch.replay(self, self._run) if watch.watchers else self._run()
         if failed is not None:
             raise self.error(failed[0], failed[8:], self._table)
@@ -242,13 +244,8 @@ class Table:
 
         return run
 
-    @property
-    def times(self) -> int:
-        """How often a call does everything."""
-        return self._record["times"]
-
-    @times.setter
-    def times(self, times: int) -> None:
+    def repeat(self, times: int) -> None:
+        """Let each call do everything so often."""
         self._record["times"] = times
 
     # ---- rows

@@ -11,10 +11,29 @@ import numpy as np
 
 from ..types.core import View
 from ..types.layout import leaves
-from .capture import Block, Call, Entry, Launch
+from .array import array, build
+from .array_views import product
+from .capture import Block, Call, Capture, Entry, Launch
+from .device import get_device
+from .elements import element
 from .launch import Leaf
 
 LINE = 64
+
+
+def transient(now: Capture | None, shape: tuple[int, ...], dtype: Any, components: int, plane: int = 0) -> array:
+    """An array of memory that is not there (:meth:`Capture.transient`), in planes of ``plane`` bytes: one for each of
+    the ``components`` of an element, in each place of all dimensions but the first.
+
+    Without a capture it is only for launches that do not run.
+    """
+    made = element(dtype)
+    itemsize = made.size // components
+    plane = plane or shape[0] * itemsize
+    steps = [plane * components * product(shape[k + 1 :]) for k in range(1, len(shape))]
+    address = LINE if now is None else now.transient(plane * max(product(shape[1:]) * components, 1), plane)
+    gap = plane if components > 1 else made.component
+    return build(made, shape, (itemsize, *steps), gap, address, None, 0, get_device())
 
 
 class Transients:

@@ -1,0 +1,153 @@
+"""Steps by plans: chunk by chunk with fields in scratch, they leave what launches of stage after stage leave."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import constrained, models
+from treadle.mujoco.advance import INTEGRATORS
+from treadle.mujoco.check import STATE
+from treadle.runtime import chains
+
+NWORLD = 21
+
+
+def stepped_by_stages(m, d, nstep=1):
+    for _ in range(nstep):
+        mjw.forward(m, d)
+        INTEGRATORS[m.opt.integrator](m, d)
+
+
+def worlds_of(mjm, m, nworld=NWORLD, **sizes):
+    d = mjw.make_data(m, nworld, **sizes)
+    states = constrained.near(mjm, nworld)
+    for name in STATE:
+        values = getattr(d, name).numpy()
+        for world, mjd in enumerate(states):
+            values[world, ...] = np.reshape(getattr(mjd, name), values.shape[1:])
+    return d
+
+
+def assert_same(d, other, names, what=""):
+    """Equal fields, of lists as far as they are in use."""
+    counts = {"nconmax": other.ncon.numpy(), "njmax": other.nefc.numpy()}
+    for name in names:
+        mine, theirs = getattr(d, name).numpy(), getattr(other, name).numpy()
+        row = getattr(mjw.Data, name)
+        used = counts.get(row.shape[1]) if len(row.shape) > 1 else None
+        for world in range(d.nworld):
+            upto = slice(None) if used is None else slice(used[world])
+            np.testing.assert_array_equal(mine[world, ...][upto] if mine.ndim > 1 else mine[world],
+                                          theirs[world, ...][upto] if mine.ndim > 1 else theirs[world],
+                                          err_msg=f"{name} of world {world} {what}")  # fmt: skip
+
+
+NAMES = [row.name for row in mjw.Data.rows() if row.role == "state"]
+DERIVED = [row.name for row in mjw.Data.rows() if row.role == "derived" and row.stage != "inverse"]
+
+
+@pytest.mark.parametrize("integrator", ["EULER", "RK4", "IMPLICITFAST"])
+def test_plans_have_the_bits_of_stages(integrator, monkeypatch):
+    monkeypatch.setattr(chains, "BROAD", 1)
+    monkeypatch.setattr(chains, "FEWEST", 1)
+    mjm = constrained.senses()
+    mjm.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
+    m = mjw.put_model(mjm)
+    d, other = worlds_of(mjm, m), worlds_of(mjm, m)
+    for k in range(3):
+        for each in (d, other):
+            each.ctrl.fill_(0.1 * k)
+        mjw.step(m, d)
+        stepped_by_stages(m, other)
+        assert_same(d, other, NAMES, f"after step {k}")
+    graph = d._plan._graph
+    assert graph._table.chains == 1 and graph._table._record["inside"], "a step is one chain"
+    assert "xpos" not in d._arrays, "nobody has read it"
+    assert_same(d, other, ["sensordata", "xpos", "cvel", "efc_force", *DERIVED])
+
+
+def test_several_steps_at_once_and_any_workers(monkeypatch):
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    other = worlds_of(mjm, m)
+    for _ in range(4):
+        mjw.step(m, other)
+    for workers in (1, 2, 3):
+        monkeypatch.setattr(wp.config, "workers", workers)
+        d = worlds_of(mjm, m)
+        mjw.step(m, d, nstep=4)
+        assert_same(d, other, [*NAMES, "qfrc_constraint", "sensordata"], f"with {workers} workers")
+
+
+def test_what_is_read_again_and_again_is_stored():
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    d, other = worlds_of(mjm, m), worlds_of(mjm, m)
+    for k in range(5):
+        mjw.step(m, d)
+        stepped_by_stages(m, other)
+        assert ("xpos" in d._late) == (k < 2) and "xquat" in d._late
+        assert_same(d, other, ["xpos", "sensordata"], f"after step {k}")
+
+
+def test_worlds_that_need_more_room_get_it():
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    other = worlds_of(mjm, m)
+    stepped_by_stages(m, other, 3)
+    for nstep in (1, 3):
+        d = worlds_of(mjm, m, nconmax=1, njmax=2)
+        for _ in range(0, 3, nstep):
+            mjw.step(m, d, nstep=nstep)
+        assert d.sizes["nconmax"] > 1 and d.sizes["njmax"] > 2
+        assert_same(d, other, [*NAMES, "ncon", "nefc", "qfrc_constraint"])
+
+
+def test_arrays_of_the_users_take_part():
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    d, other = worlds_of(mjm, m), worlds_of(mjm, m)
+    planes = d.ctrl
+    for k in range(6):
+        values = np.random.default_rng(k).normal(size=(NWORLD, mjm.nu)).astype(np.float32)
+        if k < 3:
+            d.ctrl = wp.array(values, dtype=float)
+            plan = d._plan if k else None
+        else:
+            d.ctrl = planes
+            planes.numpy()[...] = values
+        other.ctrl.numpy()[...] = values
+        mjw.step(m, d)
+        stepped_by_stages(m, other)
+        assert k not in (1, 2) or d._plan is plan, "a new array of the same layout needs no new plan"
+        assert_same(d, other, NAMES, f"after step {k}")
+
+
+@pytest.mark.parametrize("make", [constrained.senses, models.pair])
+def test_captured_steps_are_looked_at_after_each_run(make):
+    mjm = make()
+    m = mjw.put_model(mjm)
+    d, other = worlds_of(mjm, m), worlds_of(mjm, m)
+    mjw.step(m, d)
+    mjw.step(m, other)
+    with wp.ScopedCapture() as capture:
+        mjw.step(m, d, nstep=2)
+        height = wp.clone(d.qfrc_bias)
+    for _ in range(3):
+        wp.capture_launch(capture.graph)
+        mjw.step(m, other, nstep=2)
+        assert_same(d, other, ["qpos", "qvel", "xpos", "qacc"])
+        np.testing.assert_array_equal(height.numpy(), other.qfrc_bias.numpy())
+
+
+def test_memory_grows_with_what_is_read():
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    d = mjw.make_data(m, nworld=64)
+    mjw.step(m, d)
+    before = d.nbytes
+    assert before / d.nworld < 40 * (mjm.nq + mjm.nv + mjm.nu + 8 * mjm.nmocap + 10)
+    d.cinert.numpy()
+    assert before < d.nbytes < before + 64 * (mjm.nbody * 80 + 2000)
