@@ -37,16 +37,17 @@ class GpuGraph(Graph):
         self._exec: int | None = None
         self._launches: dict[int, Launch] = {}  # by id of the entry
 
-    def launch(self, stream: Stream | None = None) -> None:
-        """Give everything that was captured to a stream; the current one if left out. What kernels print or report
-        comes when the host waits for it, prints at once."""
+    def launch(self, stream: Stream | None = None, times: int = 1) -> None:
+        """Give everything that was captured to a stream, ``times`` times; the current one if left out. What kernels
+        print or report comes when the host waits for it, prints at once."""
         if self._exec is None:
             self._build()
         where = stream or get_stream(self.device)
 
         def run() -> None:
             with self.device.entered as driver:
-                driver.cuGraphLaunch(self._exec, where.handle)
+                for _ in range(times):
+                    driver.cuGraphLaunch(self._exec, where.handle)
             for each in self._launches.values():
                 each.arm()
 
