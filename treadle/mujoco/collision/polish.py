@@ -95,7 +95,7 @@ def polish(real: Any) -> SimpleNamespace:
                 p[TRIAL], p[FIRST], p[SECOND] = n, wp.cross(second, n), second
             if c < EDGE:
                 part = OVER
-                if wp.length_sq(first) == real(0.0):  # a disc: beside its axis h can only fall to where y points
+                if wp.length_sq(first) == real(0.0):  # a disc: any two directions do
                     first = y - n * height
                     first = first / wp.max(wp.length(first), real(TINY))
                     p[FIRST], p[SECOND] = first, wp.cross(n, first)
@@ -109,6 +109,13 @@ def polish(real: Any) -> SimpleNamespace:
         else:
             side = wp.where(part == OVER, first, second)
             falls = wp.dot(side, y) * wp.where(wp.dot(side, p[Y]) < real(0.0), real(-1.0), real(1.0))
+            if c < CROSSING and wp.length_sq(p[EDGES + 2 * c]) == real(0.0):
+                # A disc, radius r: beside n, y is t - r w for steps -w; h falls somewhere if t is longer than r.
+                last = p[Y1]
+                r = wp.abs(wp.dot(second, last - y))
+                t, u = wp.dot(first, last) + r, wp.dot(second, last)
+                falls = wp.where(part == OVER, real(0.0), wp.sqrt(t * t + u * u) - r)
+                p[Y1] = y
             done = falls > real(even) * scale or part == ACROSS
             answer = done and falls <= real(even) * scale
             part = ACROSS
