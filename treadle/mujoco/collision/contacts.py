@@ -39,12 +39,13 @@ def listing(real: Any) -> SimpleNamespace:
 
     @wp.func
     def put(
-        w: int, slot: int, dist: real, point: vec3, normal: vec3, slot_dist: reals, slot_pos: vectors,
-        slot_normal: vectors,
+        w: int, slot: int, dist: real, point: vec3, normal: vec3, tangent: vec3, slot_dist: reals, slot_pos: vectors,
+        slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
         slot_dist[w, slot] = dist
         slot_pos[w, slot] = point
         slot_normal[w, slot] = normal
+        slot_tangent[w, slot] = tangent
 
     @wp.func
     def margin_of(
@@ -84,7 +85,6 @@ def formula_kernel(name: str, real: Any) -> wp.Kernel:
     pair_at, put, reach_of = f.pair_at, f.put, f.reach_of
     narrow, most, far = _narrow(name, real), MOST[name], _far(name, real)
     in_order = ordered(real, most) if name in SCATTERED else _as_they_are(real, most)
-    turned = name == "plane_capsule"  # the one method that says which way a tangent goes
 
     @wp.kernel
     def collide(
@@ -117,9 +117,10 @@ def formula_kernel(name: str, real: Any) -> wp.Kernel:
                     start = wp.max(pairs_slot[p], 0)
                     for k in range(most):
                         if wp.any_lane(k < count):
-                            put(w, start + k, dists[k], points[k], normals[k], slot_dist, slot_pos, slot_normal)
-                            if turned:
-                                slot_tangent[w, start + k] = tangent
+                            put(
+                                w, start + k, dists[k], points[k], normals[k], tangent, slot_dist, slot_pos,
+                                slot_normal, slot_tangent,
+                            )  # fmt: skip
             slot_count[w, p] = count
 
     return collide

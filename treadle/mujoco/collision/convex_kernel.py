@@ -48,7 +48,7 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_middle: points, hull_half: points,
         hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
-        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
+        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
         w = wp.tid()
         x, xa = wp.empty(shape=(POINTS,), dtype=vec3), wp.empty(shape=(POINTS,), dtype=vec3)
@@ -114,15 +114,9 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
                     for k in range(MOST):
                         if wp.any_lane(k < count):
                             put(
-                                w,
-                                pairs_slot[p] + k,
-                                depths[k],
-                                pos + spots[k],
-                                way[k],
-                                slot_dist,
-                                slot_pos,
-                                slot_normal,
-                            )
+                                w, pairs_slot[p] + k, depths[k], pos + spots[k], way[k], vec3(), slot_dist, slot_pos,
+                                slot_normal, slot_tangent,
+                            )  # fmt: skip
             slot_count[w, p] = count
 
     return collide

@@ -41,7 +41,7 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hfield_size: wp.array(dtype=vec4), hfield_nrow: ints, hfield_ncol: ints, hfield_adr: ints,
         hfield_data: wp.array(dtype=real),
-        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
+        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
         w = wp.tid()
         x, xa = wp.empty(shape=(POINTS,), dtype=vec3), wp.empty(shape=(POINTS,), dtype=vec3)
@@ -117,8 +117,8 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
                         if touches and dist < reach:
                             spot = middle + point + normal * (real(0.5) * dist)
                             put(
-                                w, pairs_slot[p] + found_here, dist, origin + frame * spot, frame * normal, slot_dist,
-                                slot_pos, slot_normal,
+                                w, pairs_slot[p] + found_here, dist, origin + frame * spot, frame * normal, vec3(),
+                                slot_dist, slot_pos, slot_normal, slot_tangent,
                             )  # fmt: skip
                             found_here += 1
             slot_count[w, p] = found_here

@@ -85,7 +85,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
-        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
+        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
         w = wp.tid()
         for i in range(first, last):
@@ -137,7 +137,10 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                             count += 1
                     for k in range(MOST):
                         if wp.any_lane(k < count):
-                            put(w, pairs_slot[p] + k, depths[k], spots[k], way[k], slot_dist, slot_pos, slot_normal)
+                            put(
+                                w, pairs_slot[p] + k, depths[k], spots[k], way[k], vec3(), slot_dist, slot_pos,
+                                slot_normal, slot_tangent,
+                            )  # fmt: skip
             slot_count[w, p] = count
 
     return collide
