@@ -59,8 +59,7 @@ def _constraint(real: Any) -> dict[str, wp.Kernel]:
         nefc: ints, efc_type: ints2, efc_dim: ints2, efc_J: wp.array3d(dtype=real), efc_D: wp.array2d(dtype=real),
         efc_aref: wp.array2d(dtype=real), efc_frictionloss: wp.array2d(dtype=real),
         efc_friction: wp.array2d(dtype=real), qacc: wp.array2d(dtype=real), efc_force: wp.array2d(dtype=real),
-        efc_state: ints2, solver_jar: wp.array2d(dtype=real), row_weight: wp.array2d(dtype=real),
-        row_scale: wp.array2d(dtype=real), row_share: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
+        efc_state: ints2, solver_jar: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Forces of constraints at known accelerations: they follow in closed form (`solver.cost`)."""
         w = wp.tid()
@@ -70,7 +69,6 @@ def _constraint(real: Any) -> dict[str, wp.Kernel]:
             solver_jar[w, i] = solver_jar[w, i] - efc_aref[w, i]
         evaluate(
             w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
-            row_weight, row_scale, row_share,
         )  # fmt: skip
         for k in range(qacc.shape[1]):
             qfrc_constraint[w, k] = real(0.0)

@@ -1,4 +1,4 @@
-"""What constraints give at a point: forces, states, and the weights with which rows enter the Hessian.
+"""What constraints give at a point, row by row: forces and states.
 
 The solver minimises, over ``x = qacc - qacc_smooth``, the convex function ``x'Mx / 2 + s(Jx + b)``, where
 ``b = J qacc_smooth - aref`` and s sums up a cost of each constraint (E. Todorov, *Convex and analytically-invertible
@@ -10,10 +10,7 @@ either side, zero and infinity of a limit, a frictionless contact or an edge of 
 
 An elliptic contact with friction coefficients f_j looks at ``N = mu jar_0`` and ``U_j = f_j jar_j``, ``T = |U|``.
 Above the cone, ``N >= mu T``, there is no force; below its polar, ``mu N + T <= 0``, all its rows are like equalities;
-between them the cost is ``Dm (N - mu T)^2 / 2``, where ``Dm = D_0 / (mu^2 (1 + mu^2))``. With ``t = U / T`` the Hessian
-there is a sum of squares of as many combinations of rows as the contact has, which is how it is assembled::
-
-    Dm (mu J_0 - mu u)^2 + Dm mu (mu T - N) / T sum_j (f_j J_j - t_j u)^2,    u = sum_j t_j f_j J_j
+between them the cost is ``Dm (N - mu T)^2 / 2``, where ``Dm = D_0 / (mu^2 (1 + mu^2))``.
 """
 
 from functools import cache
@@ -66,29 +63,26 @@ def costs(real: Any) -> SimpleNamespace:
     @wp.func
     def evaluate(
         w: int, n: int, efc_type: ints2, efc_dim: ints2, efc_D: matrix, efc_frictionloss: matrix, efc_friction: matrix,
-        jar: matrix, efc_force: matrix, efc_state: ints2, row_weight: matrix, row_scale: matrix, row_share: matrix,
+        jar: matrix, efc_force: matrix, efc_state: ints2,
     ):  # fmt: skip
-        """Forces and states at ``jar``, and how rows enter the Hessian; the cost, and how many states changed.
-
-        Row i enters as ``row_weight (row_scale J_i - row_share u)^2``, where u belongs to its contact.
-        """
-        cost, changed = real(0.0), int(0)
-        where, pull, side = TOP, real(0.0), real(0.0)  # of the elliptic contact that the row belongs to
+        """Forces and states of rows at ``jar``; the cost."""
+        cost = real(0.0)
+        where, pull = TOP, real(0.0)  # of the elliptic contact that the row belongs to
         i = int(0)
         while wp.any_lane(i < n):
             kind, dim, x, d = efc_type[w, i], efc_dim[w, i], jar[w, i], efc_D[w, i]
             low, high = bounds(kind, efc_frictionloss[w, i])
             force = -d * x
-            state, weight, scale, share = QUADRATIC, d, real(1.0), real(0.0)
+            state = QUADRATIC
             value = real(0.5) * d * x * x
             if force <= low:
-                force, state, weight = low, SATISFIED, real(0.0)
+                force, state = low, SATISFIED
                 value = real(0.0)
                 if low < real(0.0):
                     state = LINEARPOS
                     value = -low * (x + real(0.5) * low / d)
             elif force >= high:
-                force, state, weight = high, LINEARNEG, real(0.0)
+                force, state = high, LINEARNEG
                 value = -high * (x + real(0.5) * high / d)
             elliptic = kind == ELLIPTIC and i < n
             if wp.any_lane(elliptic):
@@ -108,31 +102,22 @@ def costs(real: Any) -> SimpleNamespace:
                             gap = normal - f * t
                             value = real(0.5) * dm * gap * gap
                             force = -dm * gap * f
-                            weight, scale, share = dm, f, f
-                            pull, side = force / t, real(1.0) / t
+                            pull = force / t
                     elif where == MIDDLE:
                         u = f * x
                         value = real(0.0)
                         force = -pull * u * f
-                        weight, scale, share = pull, f, u * side
                     if where == TOP:
-                        force, value, weight, state = real(0.0), real(0.0), real(0.0), SATISFIED
+                        force, value, state = real(0.0), real(0.0), SATISFIED
                     elif where == MIDDLE:
                         state = CONE
                     else:
-                        force, weight, state, value = -d * x, d, QUADRATIC, real(0.5) * d * x * x
+                        force, state, value = -d * x, QUADRATIC, real(0.5) * d * x * x
             if i < n:
                 cost = cost + value
-                if efc_state[w, i] != state:
-                    changed = changed + 1
                 efc_force[w, i] = force
                 efc_state[w, i] = state
-            else:
-                weight = real(0.0)
-            row_weight[w, i] = weight
-            row_scale[w, i] = scale
-            row_share[w, i] = share
             i = i + 1
-        return cost, changed
+        return cost
 
     return SimpleNamespace(bounds=bounds, zone=zone, evaluate=evaluate)

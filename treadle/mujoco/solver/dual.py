@@ -44,10 +44,12 @@ def _dual_rows(real: Any) -> wp.Kernel:
     @wp.kernel
     def dual_rows(
         M_rownnz: ints, M_rowadr: ints, M_colind: ints, qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
-        nefc: ints, efc_J: wp.array3d(dtype=real), efc_force: wp.array2d(dtype=real), solver_p: wp.array2d(dtype=real),
+        nefc: ints, efc_J: wp.array3d(dtype=real), efc_aref: wp.array2d(dtype=real),
+        qacc_smooth: wp.array2d(dtype=real),
+        efc_force: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real), solver_p: wp.array2d(dtype=real),
         efc_Y: wp.array3d(dtype=real), efc_A: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """``Y = M^-1 J'``, the diagonal of A, and ``x`` of the forces as they are."""
+        """``Y = M^-1 J'``, the diagonal of A, b, and ``x`` of the forces as they are."""
         w = wp.tid()
         n = nefc[w]
         nv = efc_J.shape[2]
@@ -57,13 +59,15 @@ def _dual_rows(real: Any) -> wp.Kernel:
             for k in range(nv):
                 solver_p[w, k] = efc_J[w, i, k]
             solve(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv, solver_p)
-            a = real(0.0)
+            a, b = real(0.0), -efc_aref[w, i]
             for k in range(nv):
                 y = solver_p[w, k]
                 efc_Y[w, i, k] = y
                 a = a + efc_J[w, i, k] * y
+                b = b + efc_J[w, i, k] * qacc_smooth[w, k]
                 solver_x[w, k] = solver_x[w, k] + efc_force[w, i] * y
             efc_A[w, i] = a
+            efc_b[w, i] = b
 
     return dual_rows
 

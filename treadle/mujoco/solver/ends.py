@@ -30,8 +30,7 @@ def _warm_start(real: Any) -> wp.Kernel:
         efc_aref: wp.array2d(dtype=real), efc_frictionloss: wp.array2d(dtype=real),
         efc_friction: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real), efc_force: wp.array2d(dtype=real),
         efc_state: ints2, solver_x: wp.array2d(dtype=real), solver_Mx: wp.array2d(dtype=real),
-        solver_jar: wp.array2d(dtype=real), row_weight: wp.array2d(dtype=real), row_scale: wp.array2d(dtype=real),
-        row_share: wp.array2d(dtype=real),
+        solver_jar: wp.array2d(dtype=real),
     ):  # fmt: skip
         """Begin at the acceleration of the step before, or, if that costs less, at that without constraints."""
         w = wp.tid()
@@ -42,9 +41,8 @@ def _warm_start(real: Any) -> wp.Kernel:
             solver_jar[w, i] = efc_b[w, i]
         warm = n > 0 and (opt_disableflags & NO_WARMSTART) == 0
         if wp.any_lane(warm):
-            cold, changed = evaluate(
+            cold = evaluate(
                 w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
-                row_weight, row_scale, row_share,
             )  # fmt: skip
             for k in range(nv):
                 solver_x[w, k] = qacc_warmstart[w, k] - qacc_smooth[w, k]
@@ -52,9 +50,8 @@ def _warm_start(real: Any) -> wp.Kernel:
             mul_j(w, n, efc_J, solver_x, solver_jar)
             for i in range(n):
                 solver_jar[w, i] = solver_jar[w, i] + efc_b[w, i]
-            hot, changed = evaluate(
+            hot = evaluate(
                 w, n, efc_type, efc_dim, efc_D, efc_frictionloss, efc_friction, solver_jar, efc_force, efc_state,
-                row_weight, row_scale, row_share,
             )  # fmt: skip
             warm = warm and hot + real(0.5) * dot(w, solver_x, solver_Mx) < cold
         if not warm:

@@ -10,10 +10,10 @@ from treadle.mujoco import inverse_dynamics
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import LIVE, Data
 from treadle.mujoco.model import Model
-from treadle.mujoco.solver import cg, dual, ends, newton, primal
+from treadle.mujoco.solver import dual, ends, primal
 
 OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
-PGS, CG, NEWTON = (int(getattr(mujoco.mjtSolver, f"mjSOL_{name}")) for name in ("PGS", "CG", "NEWTON"))
+PGS, NEWTON = int(mujoco.mjtSolver.mjSOL_PGS), int(mujoco.mjtSolver.mjSOL_NEWTON)
 
 
 def is_dual(m: Model) -> bool:
@@ -23,27 +23,24 @@ def is_dual(m: Model) -> bool:
 
 def solve(m: Model, d: Data, **other: Any) -> None:
     """``qacc qfrc_constraint efc_force efc_state`` by the solver that the model names."""
-    real, solver = d.real, m.opt.solver
+    real = d.real
 
     def run(kernels: Any, name: str, **more: Any) -> None:
         launch(kernels.kernels(real)[name], m, d, **more, **other)
 
-    if not is_dual(m):
+    if m.opt.solver == PGS:
+        run(ends, "warm_start")
+    else:
         _primal(m, d, **other)
         run(inverse_dynamics, "inv_constraint", qfrc_constraint=d.field("solver_grad"))
-        return
-    run(ends, "warm_start")
-    if solver == NEWTON:
-        run(newton, "newton")
-    elif solver == CG:
-        run(cg, "cg")
-    run(dual, "dual_rows")
-    if solver == PGS:
-        run(dual, "pgs")
-    if m.opt.noslip_iterations > 0:
-        run(dual, "noslip")
-    run(dual, "dual_states")
-    run(ends, "finish")
+    if is_dual(m):
+        run(dual, "dual_rows")
+        if m.opt.solver == PGS:
+            run(dual, "pgs")
+        if m.opt.noslip_iterations > 0:
+            run(dual, "noslip")
+        run(dual, "dual_states")
+        run(ends, "finish")
 
 
 def _primal(m: Model, d: Data, **other: Any) -> None:
