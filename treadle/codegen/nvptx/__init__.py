@@ -29,6 +29,7 @@ from .way import find
 
 TRIPLE = "nvptx64-nvidia-cuda"
 BLOCK = 256  # threads of a block where nothing else is asked for
+FEW, LONG_PARAMETERS = 4000, 81  # bytes of arguments that all versions of PTX take; the version that takes 32,764
 FOLDERS = 1024  # blocks that round exact accumulators
 
 # Architectures that code is made for, each with the first version of PTX that knows it, 7.8 at least. Text for one
@@ -99,7 +100,13 @@ def draft(func: Func, target: Target, options: emit_unit.Options | None = None, 
         "block": o.block, "relaxed": o.relaxed, "counting": [], "atomics": [],
         "weight": weight(func, 1), "work": func.facts.get("work") or weight(func, TYPICAL_WIDTH),
     }  # fmt: skip
-    return _Draft(text, target, symbol, meta)
+    return _Draft(text, _roomy(target, meta["size"]), symbol, meta)
+
+
+def _roomy(target: Target, size: int) -> Target:
+    """``target``, with a version of PTX in which kernels may have so many bytes of arguments."""
+    version = int(target.features.removeprefix("+ptx"))
+    return target if size <= FEW else target._replace(features=f"+ptx{max(version, LONG_PARAMETERS)}")
 
 
 class _Draft(Draft):
