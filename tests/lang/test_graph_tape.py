@@ -265,3 +265,87 @@ def test_tapes_of_others_are_told_when_a_graph_runs_not_when_it_is_captured():
     assert x.list() == [9.0] * 3
     tape.backward()
     assert x.grad.list() == expected and x.list() == [9.0] * 3
+
+
+@wp.kernel
+def weigh(x: wp.array(dtype=float), k: wp.vec2, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] += k[0] * x[i] * x[i] + k[1]
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 2])
+def test_a_graph_captured_in_the_block_of_a_tape_is_recorded_each_time_it_runs(checkpoint):
+    def gradients(graph):
+        x, loss, k = arr([0.3, -0.7, 1.1]), arr([0.0]), wp.vec2(0.5, 0.1)
+
+        def step():
+            tape.step()
+            y = wp.zeros(3, dtype=float, requires_grad=True)
+            wp.launch(turn, dim=3, inputs=[x, 1.5])
+            wp.launch(weigh, dim=3, inputs=[x, k], outputs=[y])
+            y[2:].fill_(0.25)
+            wp.copy(x, y)
+            wp.launch(squares, dim=3, inputs=[x], outputs=[loss])
+
+        tape = wp.Tape(checkpoint=checkpoint)
+        with tape:
+            go = step
+            if graph:
+                with wp.ScopedCapture() as capture:
+                    step()
+                k[0] = 7.0  # values of the host are those of the capture
+                assert not tape.launches and loss.list() == [0.0]
+                go = lambda: wp.capture_launch(capture.graph)  # noqa: E731
+            for _ in range(3):
+                go()
+        tape.backward(loss)
+        return loss.list(), x.list(), x.grad.list(), tape.launches
+
+    expected, found = gradients(False), gradients(True)
+    assert found[:3] == expected[:3] and any(found[2])
+
+
+def test_a_graph_in_a_graph_under_a_tape():
+    x, loss = arr([0.3, -0.7]), arr([0.0])
+
+    def run(graph):
+        with wp.Tape() as tape:
+            z = wp.clone(x)
+            if graph:
+                with wp.ScopedCapture() as inner:
+                    wp.launch(turn, dim=2, inputs=[z, 2.0])
+                with wp.ScopedCapture() as outer:
+                    for _ in range(2):
+                        wp.capture_launch(inner.graph)
+                wp.capture_launch(outer.graph)
+            else:
+                for _ in range(2):
+                    wp.launch(turn, dim=2, inputs=[z, 2.0])
+            wp.launch(squares, dim=2, inputs=[z], outputs=[loss])
+        tape.backward(loss)
+        found = x.grad.list()
+        tape.zero()
+        return found
+
+    assert run(True) == run(False)
+
+
+def test_what_a_tape_cannot_know_of_a_graph_is_an_error():
+    x, plain, yes, loss = arr([0.3, -0.7]), wp.zeros(2, dtype=float), wp.ones(1, dtype=int), arr([0.0])
+    with wp.ScopedCapture() as before:
+        wp.launch(turn, dim=2, inputs=[x, 2.0])
+    with wp.ScopedCapture() as harmless:
+        wp.launch(turn, dim=2, inputs=[plain, 2.0])
+    plain.assign([0.3, -0.7])
+    with wp.Tape() as tape:
+        with wp.ScopedCapture() as branches:
+            wp.capture_if(yes, lambda: wp.launch(turn, dim=2, inputs=[x, 2.0]))
+        for graph, why in ((before, "not captured inside"), (branches, "more than launches and copies")):
+            with pytest.raises(wp.KernelGradientError, match=f"wp.capture_launch: a tape is recording.*{why}"):
+                wp.capture_launch(graph.graph)
+        wp.launch(weigh, dim=2, inputs=[plain, wp.vec2(1.0, 0.0)], outputs=[x])
+        wp.capture_launch(harmless.graph)
+        wp.launch(squares, dim=2, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    assert x.grad.numpy() == pytest.approx(2 * (x.numpy()))
+    wp.capture_launch(before.graph)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.errors import CaptureError
 from ..runtime import capture as captures
-from ..runtime import chains, fast
+from ..runtime import chains, fast, watch
 from ..runtime.allocators import rewire
 from ..runtime.array import array
 from ..runtime.capture import Branch, Loop
@@ -104,14 +104,18 @@ def _others() -> list[Device]:
 
 def capture_launch(graph: Graph, stream: Any = None) -> None:
     """Run what ``graph`` has captured, in one native call; inside another capture it becomes part of that. On a GPU it
-    is given to ``stream``, or to the current one.
+    is given to ``stream``, or to the current one. Under a tape that records, a graph that was captured in the tape's
+    block is run operation by operation, and recorded so.
 
     Raises:
         TypeError: it is no graph.
+        KernelGradientError: a tape records, and cannot know what the graph does to arrays with gradients.
         IndexOutOfRange, KernelAssertionError, …: what a kernel reported.
     """
     if not isinstance(graph, Graph):
         raise TypeError(f"wp.capture_launch takes a graph, not {type(graph).__name__}")
+    if watch.watchers and watch.tell(graph):
+        return
     if captures.active and (now := captures.here()) is not None:
         now.include(graph)
     else:

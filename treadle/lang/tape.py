@@ -27,6 +27,7 @@ from .overwrites import warn_of_launch, warn_of_write
 from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back, copy_struct, gradients_of
+from .story import Story, story_for_tape, story_of
 from .undo import grid
 
 
@@ -106,7 +107,11 @@ class Tape:
 
     def step(self) -> None:
         """Say that a step of the program begins: schedules count steps from now on, not launches (beyond Warp)."""
-        self._recorder.mark_step()
+        story = _story(self)
+        if story is None:
+            self._recorder.mark_step()
+        else:
+            story.note(self.step)
 
     def record_func(self, backward: Callable[[], Any], arrays: Sequence[array] | None = None) -> None:
         """Let ``backward()`` run at this place of the backward pass.
@@ -116,6 +121,10 @@ class Tape:
             arrays: the arrays whose gradients it uses; :meth:`zero` clears them.
         """
         arrays = [a for a in arrays or () if isinstance(a, array)]
+        story = _story(self)
+        if story is not None:
+            story.note(lambda: self.record_func(backward, arrays))
+            return
         self._functions += arrays
         self._recorder.record_function(backward, arrays)
 
@@ -350,6 +359,28 @@ def _alone(tape: Tape | None) -> bool:
     return tape is not None and len(watch.watchers) == 1
 
 
+def _story(tape: Tape | None) -> Story | None:
+    """Where ``tape`` records and this thread captures a graph in which the tape is not: what keeps that for the runs of
+    the graph."""
+    now = capture.here() if tape is not None and capture.active else None
+    return None if now is None or tape is not _here.tape or tape._capture is now else story_of(now)
+
+
+def _tell(graph: Any) -> bool:
+    """A graph is to run: let the tape that records have it operation by operation; whether that was done."""
+    tape = _here.tape
+    if tape is None or tape._capture is graph.capture:
+        return False
+    story = story_for_tape(graph)
+    if story is None:
+        return False
+    now = capture.here() if capture.active else None
+    if now is not None:
+        now.include_memory(graph)
+    story.again()
+    return True
+
+
 def _replay(graph: Any, run: Callable[[], Any]) -> Any:
     """``run()``, a graph, while tapes watch: those that were not recorded in it save what it will overwrite."""
     tapes = [each() for each in watch.watchers]
@@ -384,8 +415,11 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
     kept = [(r, r.before_foreign([dest])) for r in near]
     if getattr(dest, "_left", False):
         dest._left = False
+    story = _story(tape)
     if tape is None:
         perform(dest, *args)
+    elif story is not None:
+        story.write(dest, perform, args, source)
     else:
         tape._recorder.host_write(dest, perform, args, source)
     for recorder, met in kept:
@@ -452,6 +486,10 @@ def _kept(args: Sequence[Any]) -> list[Any]:
 
 def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], None], record: bool) -> None:
     """``run()``, a launch with ``args``, while tapes watch."""
+    story = _story(_here.tape)
+    if story is not None:
+        story.launch(plan, dims, args, run, record)
+        return
     tape = _here.tape if record else None
     recorder = tape._recorder if tape is not None else None
     if config.verify_autograd_array_access:
@@ -475,4 +513,4 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
         recorder.launched(plan, dims, args)
 
 
-watch.write, watch.launch, watch.run, watch.replay = _host_write, _launch, _run, _replay
+watch.write, watch.launch, watch.run, watch.replay, watch.tell = _host_write, _launch, _run, _replay, _tell

@@ -19,7 +19,7 @@ import numpy as np
 from ..base.errors import CaptureError
 from . import native
 from .device import device_at, far
-from .memory import allocate
+from .memory import allocate, span
 
 if TYPE_CHECKING:
     from .runs import Runs
@@ -123,6 +123,8 @@ class Capture:
     writes_down = True  # what it takes is not done yet
     nests: bool = False
     outer: Capture | None = None
+    story: Any = None  # what a tape will be told when the graph runs
+    graded: set[tuple[int, int]] = field(default_factory=set)  # where arrays with gradients lie
 
     def __post_init__(self) -> None:
         self.body = self.entries
@@ -158,6 +160,11 @@ class Capture:
     def include(self, graph: Any) -> None:
         """Write down all that another graph has."""
         self.body += graph.entries
+        self.graded |= graph.capture.graded
+        self.include_memory(graph)
+
+    def include_memory(self, graph: Any) -> None:
+        """Hold the memory that another graph works on, and have what was allocated for it."""
         known = {id(block) for block in self.blocks}
         ours = self.device.queue is None
         self.blocks += [block for block in graph.blocks if (block.plane or ours) and id(block) not in known]
@@ -177,9 +184,12 @@ class Capture:
     def keep(self, things: Iterable[Any]) -> None:
         """Hold the memory of arrays, also of those in structs, and of gradients."""
         for thing in things:
-            for memory in _memories(thing):
-                if not isinstance(memory, Captured):
-                    self.hold(memory)
+            for a in _arrays(thing):
+                if a._grad is not None:
+                    self.graded.add(extent(a))
+                for memory in _memories(a):
+                    if not isinstance(memory, Captured):
+                        self.hold(memory)
 
     def own(self, made: tuple[Any, int, int], nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Take over memory that was just allocated for an array; if ``zeroed``, every replay does so again."""
@@ -239,22 +249,34 @@ class Capture:
         return held
 
 
-def _memories(thing: Any) -> Iterator[Any]:
-    """What keeps the memory of an array alive, or that of all arrays in a struct instance."""
+def extent(a: Any) -> tuple[int, int]:
+    """The addresses from which and up to which an array lies."""
+    e = a._element
+    low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
+    return a._address + low, a._address + high
+
+
+def _memories(a: Any) -> Iterator[Any]:
+    """What keeps the memory of an array alive, and that of its gradient."""
+    memory = a._memory
+    if memory is None:
+        memory = getattr(a, "_ref", None)
+    if memory is not None:
+        yield memory
+    if a._grad is not None:
+        yield from _memories(a._grad)
+
+
+def _arrays(thing: Any) -> Iterator[Any]:
+    """An array, or all those in a struct instance."""
     if hasattr(thing, "_address"):
-        memory = thing._memory
-        if memory is None:
-            memory = getattr(thing, "_ref", None)
-        if memory is not None:
-            yield memory
-        if thing._grad is not None:
-            yield from _memories(thing._grad)
+        yield thing
     elif hasattr(thing, "_parts"):
         for part in thing._parts:
-            yield from _memories(part)
+            yield from _arrays(part)
     elif hasattr(type(thing), "__treadle_type__") and hasattr(type(thing).__treadle_type__, "fields"):
         for name, _ in type(thing).__treadle_type__.fields:
-            yield from _memories(getattr(thing, name))
+            yield from _arrays(getattr(thing, name))
 
 
 def here() -> Capture | None:

@@ -41,11 +41,10 @@ from ..types.values import class_of
 from . import chains, fast, native, prints, watch
 from .array import array
 from .array_views import product
-from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop, every
+from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop, every, extent
 from .chains import Blocks, Chain, addresses, chained, writes_elsewhere, written_by
 from .dead import needed, settled
 from .launch import WORTH_WORKERS
-from .memory import span
 from .ranges import Ranges
 from .system import usable_cores
 from .transients import Transients
@@ -471,9 +470,7 @@ Range = tuple[int, int, int, int]  # first byte, end, and see below
 
 def _range_of(a: Any, number: int) -> Range:
     """Where an array lies, the address of its first element, and its number."""
-    e = a._element
-    low, high = span(a.shape + e.inner, a.strides + e.inner_steps(a.component_stride), e.dtype.itemsize)
-    return a._address + low, a._address + high, a._address, number
+    return *extent(a), a._address, number
 
 
 def _refuse_overlaps(ranges: list[Range]) -> None:

@@ -15,6 +15,7 @@ write: Callable[..., None]  # (array, perform, args, source): a write from the h
 launch: Callable[..., Any]  # (kernel, native launcher, dim, inputs, outputs, record): a usual launch
 run: Callable[..., None]  # (plan, dims, values, run, record): any other launch
 replay: Callable[..., Any]  # (graph, run): a graph
+tell: Callable[..., Any]  # (graph): a graph that is to run; whether that is done, because a tape must hear of each part
 
 
 def watch(watcher: Any) -> None:
