@@ -72,3 +72,15 @@ def test_memory_lives_as_long_as_either():
 def test_examples():
     module = __import__("treadle.interop.torch_arrays", fromlist=["x"])
     assert doctest.testmod(module).failed == 0
+
+
+def test_what_pytorch_cannot_share_is_an_error():
+    @wp.struct
+    class Pair:
+        a: int
+        b: float
+
+    with pytest.raises(wp.ArrayError, match="no dtype for the struct Pair"):
+        wp.to_torch(wp.zeros(2, dtype=Pair))
+    with pytest.raises(wp.ArrayError, match="cannot share"):
+        wp.to_torch(wp.zeros(3, dtype=float)[::-1])

@@ -118,24 +118,21 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
     try:  # the buffer keeps JAX from giving the memory to somebody else, also where a function may have it
         rows = memoryview(jax_array)
         scalar = _FORMATS[rows.format]
-        address = jax_array.unsafe_buffer_pointer()
+        address, shape = jax_array.unsafe_buffer_pointer(), rows.shape
     except (TypeError, KeyError, BufferError, ValueError):
         _FORMATS.update(_formats())
+        _CPU[:] = [wp.get_device("cpu")]
         return _from_jax_slowly(jax_array, dtype)
-    if (dtype is None or dtype is scalar.cls) and rows.c_contiguous and 0 < rows.ndim <= MAX_DIMS:
-        dense = scalar.dense[rows.ndim]
-        return build(scalar, rows.shape, rows.strides, scalar.component, address, None, 0, _cpu(), rows, dense)
-    return adopt(address, rows.shape, rows.strides, scalar, dtype, rows)
-
-
-@cache
-def _cpu() -> Device:
-    return wp.get_device("cpu")
+    if (dtype is None or dtype is scalar.cls) and 0 < len(shape) <= MAX_DIMS and rows.c_contiguous:
+        dense = scalar.dense[len(shape)]
+        return build(scalar, shape, rows.strides, scalar.component, address, None, 0, _CPU[0], rows, dense)
+    return adopt(address, shape, rows.strides, scalar, dtype, rows)
 
 
 adopted = from_jax  # what a launch makes of an array of JAX
 
-_FORMATS: dict[str, Element] = {}  # filled by the first call
+_FORMATS: dict[str, Element] = {}  # filled by the first call, as is
+_CPU: list[Device] = []
 
 
 def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:

@@ -118,14 +118,15 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     24.0
     """
     scalar = _ELEMENTS.get(t.dtype) or _known(t.dtype)
-    where = _cpu() if t.is_cpu else _home(t)
-    shape, size = tuple(t.shape), scalar.size
+    where = _CPU[0] if t.is_cpu else _home(t)
+    shape, size = (*t.shape,), scalar.size
     if t.is_neg():
         t = t.resolve_neg()
-    if len(shape) == 1 and (dtype is None or dtype is scalar.cls) and t.stride(0) == 1:  # the usual one, quickly
+    strides = t.stride()
+    if strides == (1,) and (dtype is None or dtype is scalar.cls):  # the usual one, quickly
         made = build(scalar, shape, (size,), size, t.data_ptr(), None, 0, where, t, scalar.dense[1])
     else:
-        made = adopt(t.data_ptr(), shape, tuple([n * size for n in t.stride()]), scalar, dtype, t, where)
+        made = adopt(t.data_ptr(), shape, tuple([n * size for n in strides]), scalar, dtype, t, where)
     if t._is_view():
         made._capacity = t.untyped_storage().nbytes() - t.storage_offset() * size
     if grad is not None:
@@ -145,11 +146,7 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
 
 
 _ELEMENTS: dict[Any, Element] = {}  # of the dtypes met so far
-
-
-@cache
-def _cpu() -> Device:
-    return get_device("cpu")
+_CPU: list[Device] = []  # filled with the first of them
 
 
 def _home(t: Any) -> Device:
@@ -160,7 +157,9 @@ def _home(t: Any) -> Device:
 
 
 def _known(torch_dtype: Any) -> Element:
-    found = _ELEMENTS[torch_dtype] = _element_of(torch_dtype)
+    found = _element_of(torch_dtype)
+    _CPU[:] = [get_device("cpu")]
+    _ELEMENTS[torch_dtype] = found
     return found
 
 
@@ -201,14 +200,13 @@ def to_torch(a: array, requires_grad: bool | None = None) -> Any:
     >>> wp.to_torch(a.transpose()).shape
     torch.Size([3, 2])
     """
-    made = _tensor(a)
-    if requires_grad is None:
-        requires_grad = a._grad is not None
-    if requires_grad:
+    if requires_grad or (requires_grad is None and a._grad is not None):
+        made = _tensor(a)
         made.requires_grad = True
         if a._grad is not None:
             made.grad = _tensor(a._grad)
-    return made
+        return made
+    return _tensor(a)
 
 
 _FROM_NUMPY: list[Any] = []
@@ -220,14 +218,14 @@ def _loaded() -> Any:
 
 
 def _tensor(a: array) -> Any:
-    t = a._element.type
-    if isinstance(t, Struct):
-        raise ArrayError(f"PyTorch has no dtype for the struct {spell(t)}")
-    if a.device.is_cuda:
+    if a.device.is_cuda and not isinstance(a._element.type, Struct):
         return torch().from_dlpack(a)
     try:
         made = (_FROM_NUMPY[0] if _FROM_NUMPY else _loaded())(a._rows())
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        t = a._element.type
+        if isinstance(t, Struct):
+            raise ArrayError(f"PyTorch has no dtype for the struct {spell(t)}") from None
         raise ArrayError(f"PyTorch cannot share {a!r}: {error}") from None
     return made.view(torch().bfloat16) if a._element.halves else made
 
