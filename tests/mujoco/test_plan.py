@@ -151,3 +151,28 @@ def test_memory_grows_with_what_is_read():
     assert before / d.nworld < 40 * (mjm.nq + mjm.nv + mjm.nu + 8 * mjm.nmocap + 10)
     d.cinert.numpy()
     assert before < d.nbytes < before + 64 * (mjm.nbody * 80 + 2000)
+
+
+@pytest.mark.parametrize("symbol", ["nliverow", "njmax", "nconmax", ""])
+def test_what_a_captured_step_leaves_out_is_said(symbol):
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    d = worlds_of(mjm, m)
+    d.sizes.update({symbol: 2} if symbol else {})
+    with wp.ScopedCapture() as capture:
+        mjw.step(m, d)
+    wp.capture_launch(capture.graph)
+    if symbol:
+        with pytest.raises(mjw.CapacityError, match=f"but {symbol} = 2"):
+            d.check()
+    else:
+        d.check()
+
+
+def test_a_step_outside_of_captures_has_room_for_what_nobody_reads():
+    mjm = constrained.everything()
+    m = mjw.put_model(mjm)
+    d = worlds_of(mjm, m, nconmax=2, njmax=3)
+    mjw.step(m, d)
+    d.check()
+    assert (d.ncon.numpy() > 2).any() and d.sizes["nconmax"] > 2

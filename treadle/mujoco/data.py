@@ -17,6 +17,11 @@ from treadle.mujoco.model import Model
 WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
 LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")  # room for what `live_need` counts
 ROOM = ("nconmax", "njmax", *LIVE)  # what grows where worlds need more, in the order of `most_needed`
+COUNTED = (  # fields that count what was needed, sizes of what there was room for, and what these are
+    ("found_count", ("nconmax",), "contacts"),
+    ("nrow", ("njmax",), "rows of constraints"),
+    ("live_need", LIVE, "places for constraints of a gang"),
+)
 
 
 class Data(Fields):
@@ -305,13 +310,18 @@ class Data(Fields):
                     f"{name}: {total} of {self.nworld} worlds diverged, up to {counts.max()} times, the first {first}"
                 )
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
-        for count, symbol, what in (("found_count", "nconmax", "contacts"), ("nrow", "njmax", "rows of constraints")):
-            needed, room = self.field(count).numpy(), self.sizes[symbol]
-            if needed.max(initial=0) > room:
-                short = int((needed > room).sum())
-                raise CapacityError(
-                    f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
-                )
+        if self._captured is not None:
+            self._look_at_graph()
+        rooms = dict(self.sizes)  # before counts are computed, which may make room
+        for count, symbols, what in COUNTED:
+            if count in self._late and self._captured is None:
+                continue  # a step outside of captures makes room
+            for symbol, needed in zip(symbols, self.field(count).numpy().reshape(self.nworld, -1).T):
+                if needed.max(initial=0) > (room := rooms[symbol]):
+                    short = int((needed > room).sum())
+                    raise CapacityError(
+                        f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
+                    )
 
     @property
     def efc(self) -> Efc:
