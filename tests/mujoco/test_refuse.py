@@ -46,22 +46,6 @@ def test_everything_is_reported_at_once():
     assert "option integrator" in text and "geom 'g': surfacevel" in text
 
 
-@pytest.mark.parametrize(
-    "kind, mjm",
-    [
-        ("joint: limited", model("<joint name='j' limited='true' range='-1 1'/>")),
-        ("joint: frictionloss", model("<joint name='j' frictionloss='0.1'/>")),
-        ("equality", model(rest="<equality><joint joint1='j'/></equality>")),
-    ],
-)
-def test_a_part_that_is_still_to_come_is_refused_and_the_way_out_is_named(kind, mjm, monkeypatch):
-    monkeypatch.setitem(refuse.DONE, kind, False)
-    with pytest.raises(UnsupportedModelError, match=f"{kind}.*mjDSBL_CONSTRAINT"):
-        mjw.put_model(mjm)
-    mjm.opt.disableflags |= models.NO_CONSTRAINT
-    assert mjw.put_model(mjm).nv == 1
-
-
 def test_unused_features_refuse_nothing():
     for make in (models.tree, lambda: models.chain(2)):
         mjw.put_model(make())

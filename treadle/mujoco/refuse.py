@@ -14,17 +14,6 @@ import mujoco
 import numpy as np
 
 from treadle.base.errors import UnsupportedModelError
-from treadle.mujoco.structure import constraints
-
-# Parts of the engine that are still to come: their elements are refused until the line here says True.
-DONE = {
-    "geom: contacts": True,
-    "joint: limited": True,
-    "tendon: limited": True,
-    "joint: frictionloss": True,
-    "tendon: frictionloss": True,
-    "equality": True,
-}
 
 OBJECT = {
     "body": mujoco.mjtObj.mjOBJ_BODY,
@@ -89,16 +78,10 @@ REFUSALS = (
 
 def check(mjm: mujoco.MjModel) -> None:
     """Raise `UnsupportedModelError` that lists everything in ``mjm`` which would not be simulated."""
-    found = [*_options(mjm), *_constraints(mjm), *_elements(mjm)]
+    found = [*_options(mjm), *_elements(mjm)]
     if found:
         listed = "\n  ".join(found)
         raise UnsupportedModelError(f"this model uses what treadle.mujoco does not simulate yet:\n  {listed}")
-
-
-def _constraints(mjm: mujoco.MjModel) -> Iterator[str]:
-    for kind, used in constraints(mjm).items():
-        if used and not DONE[kind]:
-            yield f"{kind}: constraints are not supported yet (set the flag mjDSBL_CONSTRAINT to simulate without them)"
 
 
 def _elements(mjm: mujoco.MjModel) -> Iterator[str]:

@@ -91,13 +91,6 @@ def fits(mjm: mujoco.MjModel) -> bool:
     return bool(plain and absent and mjm.nv > 0)
 
 
-def constraints(mjm: mujoco.MjModel) -> dict[str, bool]:
-    """Which kinds of constraints a model may meet: by element and attribute."""
-    off = mjm.opt.disableflags
-    kinds = {kind: used and not off & bit for kind, (used, bit) in constraint_kinds(mjm).items()}
-    return {kind: used and not off & int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) for kind, used in kinds.items()}
-
-
 def constraint_kinds(mjm: mujoco.MjModel) -> dict[str, tuple[bool, int]]:
     """Kinds of constraints: whether a model's elements have them, and the flag that switches them off."""
     parts = ("CONTACT", "LIMIT", "FRICTIONLOSS", "EQUALITY")
