@@ -11,7 +11,7 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 STEPS, WORLDS = 20, 3
 
-PENDULUM = """<mujoco><option timestep=".01" solver="PGS"/><worldbody><body>
+PENDULUM = """<mujoco><option timestep=".01"/><worldbody><body>
   <joint name="hinge" axis="0 1 0" damping=".1" limited="{limited}" range="-20 20"/>
   <geom type="capsule" size=".05" fromto="0 0 0 .4 0 0"/></body></worldbody>
   <actuator><motor joint="hinge"/></actuator></mujoco>"""
@@ -81,7 +81,6 @@ def test_steps_of_one_call_go_back_by_any_schedule():
 
 
 def test_gradients_pass_constraints():
-    """By PGS, whose adjoint is the quickest to compile: what is JAX's is the same for all solvers."""
     step = mjw.jax_function(model(limited=True), nconmax=0)
     state = step.state(1)
     assert state.qacc_warmstart.shape == (1, 1)
