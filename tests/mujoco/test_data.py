@@ -32,6 +32,9 @@ def test_contacts_and_rows_of_constraints_come_back_too():
     mjw.get_data_into(back, mjm, d, world_id=1)
     for row, values in fields_of(mjm, mjd):
         np.testing.assert_array_equal(value_of(mjm, back, row.name), values, err_msg=row.name)
+    for name in ("geom", "geom1", "geom2", "flex", "elem", "vert", "mu"):
+        theirs = getattr(mjd.contact, name)
+        np.testing.assert_allclose(getattr(back.contact, name), theirs, rtol=1e-15, atol=0, err_msg=name)
 
 
 def test_one_world_of_many_is_taken():

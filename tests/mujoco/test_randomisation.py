@@ -76,6 +76,8 @@ def test_rows_are_for_all_worlds_or_none():
         mjw.step(m, mjw.make_data(mjm, NWORLD))
     with pytest.raises(ValueError, match="body_parentid is no field"):
         m.expand(3, "body_parentid")
+    with pytest.raises(ValueError, match="nworld is at least 1"):
+        m.expand(0, "body_mass")
     with pytest.raises(ValueError, match="body_mass has shape"):
         m.body_mass = wp.zeros((3, mjm.nbody + 1), dtype=float)
 

@@ -57,3 +57,20 @@ def test_keyframes_for_all_worlds_and_for_some():
         mjw.reset_data_keyframe(m, d, 1)
     with pytest.raises(ValueError, match="key has shape"):
         mjw.reset_data_keyframe(m, d, wp.zeros(2, dtype=int))
+
+
+@pytest.mark.parametrize("made", [np.array, list, tuple])
+def test_marks_and_keyframes_come_as_any_kind_of_array(made):
+    mjm, m, d = worlds(3)
+    before = d.qpos.numpy().copy()
+    mjw.reset_data(m, d, made([True, False, False]))
+    assert_state(d, 0, mujoco.MjData(mjm))
+    mjw.reset_data_keyframe(m, d, made([-1, 0, 1]))
+    framed = mujoco.MjData(mjm)
+    mujoco.mj_resetDataKeyframe(mjm, framed, 0)
+    assert_state(d, 1, framed)
+    np.testing.assert_array_equal(d.qpos.numpy()[2], before[2])
+    with pytest.raises(ValueError, match="reset has shape"):
+        mjw.reset_data(m, d, made([True]))
+    with pytest.raises(ValueError, match="key has shape"):
+        mjw.reset_data_keyframe(m, d, made([0]))

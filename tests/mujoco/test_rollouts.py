@@ -74,6 +74,8 @@ def test_one_sequence_for_all_worlds(scene):
     (np.zeros((3, 5, 2)), None, r"controls have shape \(2, nstep, 1\)"),
     (np.zeros((2, 5, 1)), 6, "there are controls for 5 steps"),
     (None, None, "nstep is needed"),
+    (None, 0, "nstep is at least 1, not 0"),
+    (np.zeros((2, 0, 1)), None, "nstep is at least 1, not 0"),
     (lambda d, k: np.zeros(4), 2, r"shape \(2, 1\) or \(1,\), not \(4,\)"),
 ])  # fmt: skip
 def test_says_what_does_not_fit(scene, controls, nstep, text):
@@ -84,8 +86,17 @@ def test_says_what_does_not_fit(scene, controls, nstep, text):
 
 def test_names_an_unknown_field(scene):
     m = mjw.put_model(scene)
-    with pytest.raises(AttributeError, match="there is no field qpoz"):
-        mjw.rollout(m, mjw.make_data(m, 2), nstep=1, fields=("qpoz",))
+    for name in ("qpoz", "check"):
+        with pytest.raises(AttributeError, match=f"there is no field {name}"):
+            mjw.rollout(m, mjw.make_data(m, 2), nstep=1, fields=(name,))
+    with pytest.raises(TypeError, match="fields is a sequence of names"):
+        mjw.rollout(m, mjw.make_data(m, 2), nstep=1, fields="qpos")
+
+
+def test_refuses_to_keep_nothing(scene):
+    m = mjw.put_model(scene)
+    with pytest.raises(ValueError, match="every is from 1 to nstep = 3, not 5"):
+        mjw.rollout(m, mjw.make_data(m, 2), nstep=3, every=5)
 
 
 def test_bench_writes_its_figures(path, tmp_path, capsys):
@@ -124,3 +135,14 @@ def test_rollout_writes_a_file(path, tmp_path):
 def test_a_missing_file_is_named(capsys):
     assert main(["bench", "nowhere.xml"]) == 1
     assert "nowhere.xml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command, option", [("rollout", "--out"), ("bench", "--json")])
+def test_a_folder_that_is_missing_is_named_before_the_work(path, tmp_path, capsys, command, option):
+    assert main([command, path, option, str(tmp_path / "nowhere" / "file")]) == 1
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_no_steps_are_not_a_thousand(path, tmp_path, capsys):
+    assert main(["rollout", path, "--nstep", "0", "--out", str(tmp_path / "way.npz")]) == 1
+    assert "nstep is at least 1" in capsys.readouterr().err

@@ -27,10 +27,14 @@ def main(argv: list[str] | None = None) -> int:
     if not Path(given.scene).is_file():
         print(f"there is no file {given.scene}", file=sys.stderr)
         return 1
+    for file in (getattr(given, "out", None), getattr(given, "json", None)):
+        if file is not None and not file.parent.is_dir():  # said before the work, which would be lost
+            print(f"there is no folder {file.parent} for {file.name}", file=sys.stderr)
+            return 1
     wp.config.quiet = True
     try:
         return given.run(given)
-    except (UnsupportedModelError, ValueError, AttributeError) as error:  # of MuJoCo's compiler ValueError
+    except (UnsupportedModelError, ValueError, AttributeError, OSError) as error:  # of MuJoCo's compiler ValueError
         print(error, file=sys.stderr)
         return 1
 
@@ -101,7 +105,7 @@ def _rollout(given: argparse.Namespace) -> int:
     m = mjw.put_model(mjm)
     d = mjw.make_data(m, given.nworld)
     controls = np.load(given.controls) if given.controls else _Random(mjm, given.seed)
-    nstep = given.nstep if given.nstep or given.controls else 1000
+    nstep = 1000 if given.nstep is None and not given.controls else given.nstep
     fields = given.fields.split(",")
     kept = mjw.rollout(
         m, d, controls, nstep=nstep, fields=fields, every=given.every, progress=lambda k, n: _show("steps", k / n)

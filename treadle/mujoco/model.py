@@ -426,7 +426,7 @@ class Model(Fields):
             names: fields with a leading axis ``*``; those of options begin with ``opt.``.
 
         Raises:
-            ValueError: a name is not that of such a field.
+            ValueError: a name is not that of such a field, or ``nworld`` is less than 1.
 
         Example:
             >>> import mujoco, treadle.mujoco as mjw
@@ -436,6 +436,8 @@ class Model(Fields):
             >>> m.body_mass.shape, m.opt.gravity.shape
             ((8, 2), (8,))
         """
+        if nworld < 1:
+            raise ValueError(f"nworld is at least 1, not {nworld}")
         for name in names:
             owner = self.opt if name.startswith("opt.") else self
             row = getattr(type(owner), name.removeprefix("opt."), None)

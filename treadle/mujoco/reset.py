@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 import treadle as wp
 from treadle.mujoco import history, plastic
 from treadle.mujoco.algebra import row, types
@@ -17,49 +19,55 @@ REFERENCE = wp.constant(-1)  # in place of a keyframe's number: the reference po
 LEFT = wp.constant(-2)  # the world goes on
 
 
-def reset_data(m: Model, d: Data, reset: wp.array | None = None) -> None:
+def reset_data(m: Model, d: Data, reset: Any = None) -> None:
     """Put worlds back to the reference pose, at rest, at time 0, without controls and forces.
 
     Args:
         m: the model.
         d: the worlds.
-        reset: an array of ``nworld`` bools or integers; worlds with False or 0 go on. None resets all.
+        reset: an array (of any library) or a list of ``nworld`` bools or integers; worlds with False or 0 go on. None
+            resets all.
 
     Raises:
         ValueError: ``reset`` has another shape.
 
     Derived fields stay as they are until the next forward or step.
     """
-    if reset is not None and tuple(reset.shape) != (d.nworld,):
-        raise ValueError(f"reset has shape {tuple(reset.shape)}, not ({d.nworld},)")
     if reset is None:
         d.field("reset_key").fill_(REFERENCE)
     else:
-        wp.launch(mark, dim=d.nworld, inputs=[reset, d.field("reset_key")])
+        wp.launch(mark, dim=d.nworld, inputs=[_of_each_world("reset", reset, d), d.field("reset_key")])
     _reset(m, d)
 
 
-def reset_data_keyframe(m: Model, d: Data, key: int | wp.array) -> None:
+def reset_data_keyframe(m: Model, d: Data, key: Any) -> None:
     """Put worlds to keyframes of the model.
 
     Args:
         m: the model.
         d: the worlds.
-        key: the number of a keyframe, for all worlds; or an array of ``nworld`` numbers: worlds with the number of no
-            keyframe go on.
+        key: the number of a keyframe, for all worlds; or an array (of any library) or a list of ``nworld`` numbers:
+            worlds with the number of no keyframe go on.
 
     Raises:
         ValueError: there is no keyframe ``key``, or the array has another shape.
     """
-    if isinstance(key, wp.array):
-        if tuple(key.shape) != (d.nworld,):
-            raise ValueError(f"key has shape {tuple(key.shape)}, not ({d.nworld},)")
-        wp.launch(mark_keys, dim=d.nworld, inputs=[key, m.nkey, d.field("reset_key")])
+    if isinstance(key, list | tuple) or getattr(key, "shape", ()) != ():
+        keys = _of_each_world("key", key, d)
+        wp.launch(mark_keys, dim=d.nworld, inputs=[keys, m.nkey, d.field("reset_key")])
     else:
         if not 0 <= key < m.nkey:
             raise ValueError(f"there is no keyframe {key}: the model has {m.nkey}")
         d.field("reset_key").fill_(int(key))
     _reset(m, d)
+
+
+def _of_each_world(name: str, values: Any, d: Data) -> Any:
+    """``values`` as an array, which must have one for each world."""
+    values = values if hasattr(values, "shape") else np.asarray(values)
+    if tuple(values.shape) != (d.nworld,):
+        raise ValueError(f"{name} has shape {tuple(values.shape)}, not ({d.nworld},)")
+    return values
 
 
 def _reset(m: Model, d: Data) -> None:

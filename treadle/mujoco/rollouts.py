@@ -9,6 +9,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco.data import Data
+from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.public import step
 
@@ -44,7 +45,7 @@ def rollout(
         an array for each field, of shape ``(nworld, nstep // every, …)``.
 
     Raises:
-        ValueError: shapes do not fit, or nobody says how many steps to take.
+        ValueError: shapes do not fit, or nobody says how many steps to take, or nothing would be kept.
         AttributeError: there is no such field.
 
     Example:
@@ -63,9 +64,11 @@ def rollout(
         (3, 2)
     """
     policy, nstep = _policy(d, controls, nstep)
-    if every < 1:
-        raise ValueError(f"every is at least 1, not {every}")
-    unknown = [name for name in fields if not hasattr(Data, name)]
+    if not 1 <= every <= nstep:
+        raise ValueError(f"every is from 1 to nstep = {nstep}, not {every}")
+    if isinstance(fields, str):
+        raise TypeError(f"fields is a sequence of names, as ({fields!r},), not a string")
+    unknown = [name for name in fields if not isinstance(getattr(Data, name, None), Field)]
     if unknown:
         raise AttributeError(f"there is no field {unknown[0]} of Data; fields keeps rows of `mjw.Data.document()`")
     kept: dict[str, np.ndarray] = {}
@@ -112,7 +115,7 @@ def _policy(d: Data, controls: Any, nstep: int | None) -> tuple[Policy, int]:
     if controls is None or callable(controls):
         if nstep is None:
             raise ValueError("nstep is needed, as controls do not say how many steps to take")
-        return controls or (lambda d, k: None), nstep
+        return controls or (lambda d, k: None), _count(nstep)
     numbers, nu = as_numpy(controls), d.sizes["nu"]
     if numbers.ndim == 2:
         numbers = np.broadcast_to(numbers, (d.nworld, *numbers.shape))
@@ -120,4 +123,10 @@ def _policy(d: Data, controls: Any, nstep: int | None) -> tuple[Policy, int]:
         raise ValueError(f"controls have shape ({d.nworld}, nstep, {nu}) or (nstep, {nu}), not {np.shape(controls)}")
     if nstep is not None and nstep > numbers.shape[1]:
         raise ValueError(f"nstep is {nstep}, but there are controls for {numbers.shape[1]} steps")
-    return (lambda d, k: numbers[:, k]), numbers.shape[1] if nstep is None else nstep
+    return (lambda d, k: numbers[:, k]), _count(numbers.shape[1] if nstep is None else nstep)
+
+
+def _count(nstep: int) -> int:
+    if nstep < 1:
+        raise ValueError(f"nstep is at least 1, not {nstep}")
+    return nstep

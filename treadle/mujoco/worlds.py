@@ -165,8 +165,14 @@ def _give_constraints(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world
         getattr(result.contact, attribute)[:ncon] = np.reshape(
             d.field(name).numpy()[world, :ncon], getattr(result.contact, attribute)[:ncon].shape
         )
-    for k, name in enumerate(("contact_geom1", "contact_geom2")):
-        result.contact.geom[:ncon, k] = d.field(name).numpy()[world, :ncon]
+    for k, name in enumerate(("geom1", "geom2")):  # MuJoCo keeps them twice
+        result.contact.geom[:ncon, k] = d.field(f"contact_{name}").numpy()[world, :ncon]
+        getattr(result.contact, name)[:ncon] = result.contact.geom[:ncon, k]
+    for name in ("flex", "elem", "vert"):
+        getattr(result.contact, name)[:ncon] = -1  # what touches are geoms
+    pushes = result.contact.efc_address[:ncon] >= 0
+    slide = result.contact.friction[:ncon, 0] / np.sqrt(mjm.opt.impratio)
+    result.contact.mu[:ncon] = np.where(pushes & (result.contact.dim[:ncon] > 1), slide, 0.0)
 
 
 _CONTACT = {
