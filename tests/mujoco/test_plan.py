@@ -6,9 +6,11 @@ import pytest
 
 import treadle as wp
 import treadle.mujoco as mjw
-from tests.mujoco import constrained, models
+from tests.mujoco import constrained, models, scenes
+from treadle.mujoco import plan as plans
 from treadle.mujoco.advance import INTEGRATORS
 from treadle.mujoco.check import STATE
+from treadle.mujoco.stages import run_stage
 from treadle.runtime import chains
 
 NWORLD = 21
@@ -153,7 +155,54 @@ def test_memory_grows_with_what_is_read():
     assert before < d.nbytes < before + 64 * (mjm.nbody * 80 + 2000)
 
 
-@pytest.mark.parametrize("symbol", ["nliverow", "njmax", "nconmax", ""])
+def test_what_is_left_out_in_a_capture_depends_on_the_world_alone(monkeypatch):
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    d, found = worlds_of(mjm, m, nconmax=1), []
+    with wp.ScopedCapture() as capture:
+        mjw.forward(m, d)
+    wp.capture_launch(capture.graph)
+    most = d.field("live_need").numpy().copy()
+    found.append(d.qacc.numpy().copy())
+    for width in (4, 8, 16):
+        monkeypatch.setattr(wp.config, "gang_width", width)
+        d.qacc.fill_(0.0)
+        with wp.ScopedCapture() as capture:
+            run_stage("solve", m, d)
+        wp.capture_launch(capture.graph)
+        found.append(d.qacc.numpy().copy())
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+    monkeypatch.undo()
+    enough = worlds_of(mjm, m)
+    mjw.forward(m, enough)
+    np.testing.assert_array_equal(most, enough.ncon.numpy())
+    same = (found[0] == enough.qacc.numpy()).all(axis=1)
+    np.testing.assert_array_equal(same, most <= 1)
+    with pytest.raises(mjw.CapacityError, match=rf"{sum(most > 1)} of 21 worlds needed up to {max(most)} contacts"):
+        d.check()
+
+
+def test_every_step_of_a_capture_counts_what_it_needs():
+    mjm = constrained.senses()
+    m = mjw.put_model(mjm)
+    d, other = worlds_of(mjm, m, nconmax=1), worlds_of(mjm, m)
+    mjw.step(m, other)
+    with wp.ScopedCapture() as capture:
+        mjw.step(m, d)
+    wp.capture_launch(capture.graph)
+    np.testing.assert_array_equal(d.field("most_needed").numpy()[:, 0], other.ncon.numpy())
+
+
+def test_lists_of_rows_are_for_those_who_look_at_them():
+    assert plans.reads_lists(mjw.put_model(constrained.senses()))
+    mjm = scenes.load("so101_pick")
+    assert plans.reads_lists(mjw.put_model(mjm)) == (mjm.opt.noslip_iterations > 0)
+    mjm.opt.noslip_iterations = 0
+    assert not plans.reads_lists(mjw.put_model(mjm)), "its sensors are of frames"
+
+
+@pytest.mark.parametrize("symbol", ["njmax", "nconmax", ""])
 def test_what_a_captured_step_leaves_out_is_said(symbol):
     mjm = constrained.senses()
     m = mjw.put_model(mjm)

@@ -25,7 +25,7 @@ class Capacity:
         of_contact: rows of a contact.
         pairs, slots: pairs of geoms, and places for contacts of all of them.
         measured: pairs that sensors of distance ask for.
-        room: what the bonds of a gang of worlds have room for.
+        room: what the bonds of a gang of worlds need room for.
     """
 
     contacts: int
@@ -44,7 +44,7 @@ class Capacity:
         most = int(max(dims))
         elliptic = mjm.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
         contacts = min(pairs.most(), SMALL + 16 * mjm.ngeom)
-        room = Room.of(list(of_model(mjm, pairs)), contacts)
+        room = Room.of(list(of_model(mjm, pairs)))
         rows = most if elliptic else max(1, 2 * (most - 1))
         return cls(contacts, _fixed_rows(mjm), rows, len(pairs), pairs.most(), len(measured(mjm)), room)
 
@@ -60,10 +60,7 @@ class Capacity:
             "npairs": self.pairs,
             "nslot": self.slots,
             "nnearpair": self.measured,
-            "nlive": self.room.bonds,
-            "nliverow": self.room.rows,
-            "nlivenumber": self.room.numbers,
-            "nliveweight": self.room.weights,
+            **self.room.sizes(contacts),
         }
 
 

@@ -15,13 +15,9 @@ from treadle.mujoco.fields import Field, Fields, control, derived, scratch, stat
 from treadle.mujoco.model import Model
 
 WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
-LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")  # room for what `live_need` counts
-ROOM = ("nconmax", "njmax", *LIVE)  # what grows where worlds need more, in the order of `most_needed`
-COUNTED = (  # fields that count what was needed, sizes of what there was room for, and what these are
-    ("found_count", ("nconmax",), "contacts"),
-    ("nrow", ("njmax",), "rows of constraints"),
-    ("live_need", LIVE, "places for constraints of a gang"),
-)
+LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")  # room for bonds, which follows from ``nconmax`` (`Room`)
+ROOM = ("nconmax", "njmax")  # what grows where worlds need more, in the order of `most_needed`
+COUNTED = (("found_count", "contacts"), ("nrow", "rows of constraints"))  # fields that count it, and what it is
 
 
 class Data(Fields):
@@ -173,7 +169,7 @@ class Data(Fields):
     solver_H = scratch("real", "nworld nH", "Hessian: rows up to the diagonal (Newton)")
     solver_jar = scratch("real", "nworld njmax", "accelerations of constraints, less the reference")
     # bonds that some world of a gang has, one after the other (`constraint.live`), and their basis rows
-    live_need = scratch("int", "nworld 4", "bonds, basis rows, numbers of Jacobians and weights that were needed")
+    live_need = scratch("int", "nworld", "number of contacts, with those for which the gang's bonds had no room")
     live_bond = scratch("int", "nworld nlive", "number of the bond")
     live_state = scratch("int", "nworld nlive", "in which piece of the cost it is")
     live_quad = scratch("vec3", "nworld nlive", "friction of an elliptic contact along a line: a polynomial")
@@ -235,14 +231,14 @@ class Data(Fields):
 
     reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
 
-    most_needed = scratch("int", "nworld 6", "largest numbers of contacts, rows, and of `live_need`, of plans' steps")
+    most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows, of plans' steps")
 
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         if nworld < 1:
             raise ValueError(f"nworld is at least 1, not {nworld}")
         nv = sizes["nv"]
         made = {"nworld": nworld, "nH": nv * (nv + 1) // 2, "nlivecolumn": 3 * nv}
-        super().__init__(real, {**dict.fromkeys(ROOM, 0), **sizes, **made})
+        super().__init__(real, {**dict.fromkeys((*ROOM, *LIVE), 0), **sizes, **made})
         self.nworld = nworld
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
         self.solved = False  # whether the last model had constraints, whose forces stand here
@@ -280,11 +276,17 @@ class Data(Fields):
 
     def grow(self, symbol: str, size: int) -> None:
         """Make room for ``size`` rows (``njmax``) or contacts (``nconmax``) in each world; what they held is lost."""
-        self.sizes[symbol] = size + size // 4
-        for row in Data.rows():
-            if symbol in row.shape:
-                self._arrays.pop(row.name, None)
-        self.version += 1
+        self.reserve({symbol: size + size // 4})
+
+    def reserve(self, sizes: dict[str, int]) -> None:
+        """Make arrays larger, where they are smaller than this; what they held is lost."""
+        larger = {symbol: size for symbol, size in sizes.items() if size > self.sizes[symbol]}
+        if larger:
+            self.sizes.update(larger)
+            for row in Data.rows():
+                if not larger.keys().isdisjoint(row.shape):
+                    self._arrays.pop(row.name, None)
+            self.version += 1
 
     @property
     def warning(self) -> dict[str, np.ndarray]:
@@ -297,6 +299,9 @@ class Data(Fields):
 
     def check(self) -> None:
         """Raise if worlds needed more contacts or rows of constraints than there was room for, as they may in captures.
+
+        What is left out then is decided for each world by itself: the contacts behind the first ``nconmax``, in
+        MuJoCo's order. Otherwise room is made, and the step done again.
 
         Worlds that diverged are named in a warning, a ``RuntimeWarning``.
 
@@ -313,15 +318,16 @@ class Data(Fields):
         if self._captured is not None:
             self._look_at_graph()
         rooms = dict(self.sizes)  # before counts are computed, which may make room
-        for count, symbols, what in COUNTED:
-            if count in self._late and self._captured is None:
-                continue  # a step outside of captures makes room
-            for symbol, needed in zip(symbols, self.field(count).numpy().reshape(self.nworld, -1).T):
-                if needed.max(initial=0) > (room := rooms[symbol]):
-                    short = int((needed > room).sum())
-                    raise CapacityError(
-                        f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
-                    )
+        most = self.field("most_needed").numpy().copy()  # of all steps of plans, within captures too
+        for k, (symbol, (count, what)) in enumerate(zip(ROOM, COUNTED, strict=True)):
+            needed, room = most[:, k], rooms[symbol]
+            if count not in self._late or self._captured is not None:  # a step outside of captures makes room
+                needed = np.maximum(needed, self.field(count).numpy())
+            if needed.max(initial=0) > room:
+                short = int((needed > room).sum())
+                raise CapacityError(
+                    f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
+                )
 
     @property
     def efc(self) -> Efc:

@@ -30,7 +30,7 @@ from treadle.mujoco.data import ROOM, WARM, Data, start_of
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import plane_bytes
-from treadle.mujoco.sensor.stage import senses
+from treadle.mujoco.sensor import stage as sensor
 from treadle.mujoco.solver.stage import is_dual
 from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
@@ -58,19 +58,10 @@ def move_rows(values: wp.array2d(dtype=Any), into: wp.array2d(dtype=Any)):
 
 
 @wp.kernel
-def note_lists(found_count: wp.array(dtype=int), nrow: wp.array(dtype=int), most_needed: wp.array2d(dtype=int)):
-    """Remember the largest numbers of contacts and of rows of constraints, where they are listed."""
+def note_most(needed: wp.array(dtype=int), most_needed: wp.array2d(dtype=int), kind: int):
+    """Remember the largest number."""
     w = wp.tid()
-    most_needed[w, 0] = wp.max(most_needed[w, 0], found_count[w])
-    most_needed[w, 1] = wp.max(most_needed[w, 1], nrow[w])
-
-
-@wp.kernel
-def note_needs(live_need: wp.array2d(dtype=int), most_needed: wp.array2d(dtype=int)):
-    """Remember how much of the room for bonds was needed."""
-    w = wp.tid()
-    for k in range(4):
-        most_needed[w, 2 + k] = wp.max(most_needed[w, 2 + k], live_need[w, k])
+    most_needed[w, kind] = wp.max(most_needed[w, kind], needed[w])
 
 
 @wp.kernel
@@ -87,9 +78,9 @@ def move(values: wp.array, into: wp.array) -> None:
 class Draft(Data):
     """Data of a step that is being written down: ``kept`` are real arrays by name, all others transient ones."""
 
-    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture | None, lists: bool):
+    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture | None, counts: dict[str, int]):
         super().__init__(d.real, d.sizes, d.nworld)
-        self.lists = lists  # whether contacts and rows that are listed matter
+        self.counts = counts  # fields that say what was needed, and their places in `most_needed`
         self.sizes, self.pushed, self.solved = d.sizes, d.pushed, d.solved
         self.now, self._arrays = now, dict(kept)
         self.kept = frozenset(kept)
@@ -119,9 +110,8 @@ class Draft(Data):
     def note(self) -> None:
         """Let the step remember what room it needed, if anybody will look."""
         if "most_needed" in self.kept:
-            for kernel in (note_needs, note_lists) if self.lists else (note_needs,):
-                inputs = [self.field(name) for name in parameters(kernel)]
-                wp.launch(kernel, dim=self.nworld, inputs=inputs)
+            for name, kind in self.counts.items():
+                wp.launch(note_most, dim=self.nworld, inputs=[self.field(name), self.field("most_needed"), kind])
 
     def late(self, entries: list[Any]) -> frozenset[str]:
         """The names of fields that ``entries`` compute and do not keep."""
@@ -165,13 +155,14 @@ class Plan:
         self._does, self._data, self.start = (forward, integrate), d, None
         self._rows = [*starting(d, straight)]
         self._lists = reads_lists(m) or any(not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted)
+        self._counts = counts(m, self._lists)
         self._given = {row.name: d.read(row) for row, start in self._rows if advances or start is row}
         with outside_of_captures():
             self._kept = self._real_arrays(d)
             compiled = self.versions, self.wanted if straight else None
             if compiled not in d._compiled:
                 with ahead():  # the kernels of all stages, on several cores; and what they need is allocated
-                    self._write_down(d, Draft(d, self._kept, None, self._lists))
+                    self._write_down(d, Draft(d, self._kept, None, self._counts))
                 d._compiled.add(compiled)
         self._most = None
         now = capture.here() if capture.active else None
@@ -186,12 +177,12 @@ class Plan:
 
     def _real_arrays(self, d: Data) -> dict[str, wp.array]:
         names = [start.name for _, start in self._rows] + sorted(self.wanted)
-        if (self.advances or self._lists) and self.model.constrained and not capture.recording():
+        if (self.advances or self._lists) and self.model.constrained:
             names.append("most_needed")
         return {name: Fields.read(d, getattr(Data, name)) for name in names}
 
     def _record(self, d: Data, now: Capture) -> frozenset[str]:
-        draft, first = Draft(d, self._kept, now, self._lists), len(now.body)
+        draft, first = Draft(d, self._kept, now, self._counts), len(now.body)
         self._write_down(d, draft)
         return draft.late(now.body[first:])
 
@@ -249,8 +240,14 @@ _ENOUGH: dict[str, int] = {}
 
 def reads_lists(m: Model) -> bool:
     """Whether stages read contacts and rows from their lists: solvers of the dual problem, actuators that adhere, and
-    sensors."""
-    return is_dual(m) or int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions or senses(m)
+    some sensors."""
+    return is_dual(m) or int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions or sensor.lists(m)
+
+
+def counts(m: Model, lists: bool) -> dict[str, int]:
+    """Fields in which steps find what room they need (`ROOM`); ``lists``: if they read lists of contacts and rows."""
+    found = {"found_count" if lists else "live_need": 0} if m.collision.methods else {}
+    return {**found, "nrow": 1} if lists else found
 
 
 def versions(m: Model, d: Data) -> tuple[Any, ...]:

@@ -213,6 +213,7 @@ def check_match(m: Model, d: Data) -> None:
     for name, size in m.sizes.items():
         if d.sizes[name] != size:
             raise ValueError(f"the data has {name} = {d.sizes[name]}, the model {size}: it was made for another model")
+    d.reserve(m.capacity.room.sizes(d.sizes["nconmax"]))
     for table in (m, m.opt):
         for name, worlds in table.varied.items():
             if worlds != d.nworld:

@@ -21,7 +21,8 @@ from treadle.mujoco.constraint import kinds
 from treadle.mujoco.fields import Fields, constant
 from treadle.mujoco.structure import chain, dof_ancestors
 
-LEAST = 256  # contacts of a gang for which there is room in any case, if pairs can make them
+LANES = 16  # no gang is wider
+LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")
 
 
 class Bond(NamedTuple):
@@ -36,23 +37,35 @@ class Bond(NamedTuple):
 
 @dataclass(frozen=True)
 class Room:
-    """How many bonds, basis rows, numbers of their Jacobians and of their weights a gang has room for."""
+    """How many bonds, basis rows, numbers of their Jacobians and of their weights a gang needs room for.
 
-    bonds: int
-    rows: int
-    numbers: int
-    weights: int
+    A world takes part with as many contacts as its list has room for (``nconmax``), so what is left out where there are
+    more does not depend on who shares a gang, and a gang needs room for what all of its lanes can have together.
+
+    Attributes:
+        fixed: of bonds that are no contacts, together.
+        contacts: of all contacts together.
+        largest: of one contact at most.
+    """
+
+    fixed: tuple[int, ...]
+    contacts: tuple[int, ...]
+    largest: tuple[int, ...]
 
     @classmethod
-    def of(cls, bonds: list[Bond], contacts: int) -> Room:
-        """Room for all bonds, but of contacts at most for ``contacts`` or `LEAST` of the largest."""
+    def of(cls, bonds: list[Bond]) -> Room:
+        """What the bonds of a model need."""
         fixed = [b for b in bonds if b.kind != kinds.FRICTIONLESS]
         meeting = [b for b in bonds if b.kind == kinds.FRICTIONLESS]
         sizes = np.array([[1, b.dim, b.dim * len(b.dofs), b.dim * (b.dim + 1) // 2] for b in fixed + meeting], int)
         sizes = sizes.reshape(-1, 4)
         start, rest = sizes[: len(fixed)].sum(0), sizes[len(fixed) :]
-        most = max(contacts, LEAST) * rest.max(axis=0, initial=0)
-        return cls(*(int(n) for n in start + np.minimum(rest.sum(0), most)))
+        return cls(*(tuple(map(int, n)) for n in (start, rest.sum(0), rest.max(axis=0, initial=0))))
+
+    def sizes(self, contacts: int) -> dict[str, int]:
+        """Sizes of arrays, if worlds have at most so many contacts."""
+        needs = zip(LIVE, self.fixed, self.contacts, self.largest, strict=True)
+        return {symbol: start + min(every, LANES * contacts * one) for symbol, start, every, one in needs}
 
 
 class Bonds(Fields):

@@ -3,8 +3,8 @@
 Every loop over them is the same for all lanes: bond, degrees of freedom and places in memory are plain numbers. A lane
 without the bond has zeros there (`row_D`, Jacobian), which add nothing, so results do not depend on who shares a gang.
 
-Places are counted in a `places` vector: bonds that lie there, bonds, basis rows, numbers of Jacobians, weights. The
-last four go on counting where there is no room, and say in the end how much was needed.
+Places are counted in a `places` vector: bonds that lie there, basis rows, numbers of Jacobians, weights. There is room
+for what all lanes of a gang can have (`bonds.Room`).
 """
 
 from functools import cache
@@ -20,8 +20,8 @@ from treadle.mujoco.constraint.rows import DIAG, FRICTION, MARGIN, POS
 
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
-places = wp.types.vector(length=5, dtype=int)
-LIVE, BONDS, ROWS, NUMBERS, WEIGHTS = (wp.constant(k) for k in range(5))
+places = wp.types.vector(length=4, dtype=int)
+LIVE, ROWS, NUMBERS, WEIGHTS = (wp.constant(k) for k in range(4))
 
 
 @wp.func(inline=True)
@@ -32,26 +32,18 @@ def index(i: int):
 
 @cache
 def living(real: Any) -> SimpleNamespace:
-    """Kernel functions for one precision: ``fits``, ``put``, ``soften``, ``finish``."""
+    """Kernel functions for one precision: ``put``, ``soften``, ``finish``."""
     matrix, numbers = wp.array2d(dtype=real), types(real).spec
     impedance, stiffness = softness(real)
 
     @wp.func(inline=True)
-    def fits(at: places, dim: int, num: int, live: ints2, row_D: matrix, J: matrix, C: matrix):
-        """Whether there is room for a bond."""
-        good = at[BONDS] < live.shape[1] and at[ROWS] + dim <= row_D.shape[1]
-        return good and at[NUMBERS] + dim * num <= J.shape[1] and at[WEIGHTS] + dim * (dim + 1) // 2 <= C.shape[1]
-
-    @wp.func(inline=True)
-    def put(w: int, t: int, at: places, dim: int, num: int, good: bool, live: ints2, state: ints2, C: matrix):
+    def put(w: int, t: int, at: places, dim: int, num: int, live: ints2, state: ints2, C: matrix):
         """Note a bond at its place, without weights and state so far; gives the place behind it."""
-        if good:
-            live[w, at[LIVE]] = t
-            state[w, at[LIVE]] = -1
-            for e in range(at[WEIGHTS], at[WEIGHTS] + dim * (dim + 1) // 2):
-                C[w, e] = real(0.0)
-            at[LIVE] = at[LIVE] + 1
-        at[BONDS] = at[BONDS] + 1
+        live[w, at[LIVE]] = t
+        state[w, at[LIVE]] = -1
+        for e in range(at[WEIGHTS], at[WEIGHTS] + dim * (dim + 1) // 2):
+            C[w, e] = real(0.0)
+        at[LIVE] = at[LIVE] + 1
         at[ROWS] = at[ROWS] + dim
         at[NUMBERS] = at[NUMBERS] + dim * num
         at[WEIGHTS] = at[WEIGHTS] + dim * (dim + 1) // 2
@@ -98,4 +90,4 @@ def living(real: Any) -> SimpleNamespace:
             r = r + dim
             j = j + dim * num
 
-    return SimpleNamespace(fits=fits, put=put, soften=soften, put_row=put_row, finish=finish)
+    return SimpleNamespace(put=put, soften=soften, put_row=put_row, finish=finish)

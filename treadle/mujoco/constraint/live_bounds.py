@@ -21,7 +21,7 @@ def live_bounds(real: Any) -> SimpleNamespace:
     """The kernel functions ``frictions`` and ``limits`` for one precision."""
     t, a, spec, turn_of = types(real), living(real), writers(real).spec, ball_turn(real)
     vec2, vec3, vec5, matrix = t.vec2, t.vec3, t.vec5, wp.array2d(dtype=real)
-    fits, put, put_row = a.fits, a.put, a.put_row
+    put, put_row = a.put, a.put_row
 
     @wp.func(inline=True)
     def of_tendon(
@@ -51,25 +51,23 @@ def live_bounds(real: Any) -> SimpleNamespace:
                     loss = tendon_frictionloss[row(w, tendon_frictionloss), i]
                 on = loss > zero
                 if wp.any_lane(on):
-                    good = fits(at, 1, num, live, row_D, J, C)
-                    if good:
-                        known = spec(zero, zero, zero, zero, loss, loss, vec2(), vec5())
-                        if of_dof:
-                            J[w, at[NUMBERS]] = wp.where(on, real(1.0), zero)
-                            solref, solimp = dof_solref[row(w, dof_solref), i], dof_solimp[row(w, dof_solimp), i]
-                            weight = dof_invweight0[row(w, dof_invweight0), i]
-                            known = spec(zero, zero, zero, weight, loss, loss, solref, solimp)
-                        else:
-                            factor = wp.where(on, real(1.0), zero)
-                            of_tendon(w, i, at[NUMBERS], factor, ten_J_rownnz, ten_J_rowadr, ten_J, J)
-                            solref = tendon_solref_fri[row(w, tendon_solref_fri), i]
-                            solimp = tendon_solimp_fri[row(w, tendon_solimp_fri), i]
-                            weight = tendon_invweight0[row(w, tendon_invweight0), i]
-                            known = spec(zero, zero, zero, weight, loss, loss, solref, solimp)
-                        put_row(
-                            w, at[ROWS], on, known, False, timestep, flags, row_D, row_mu, row_damp, row_b
-                        )  # fmt: skip
-                    at = put(w, t, at, 1, num, good, live, state, C)
+                    known = spec(zero, zero, zero, zero, loss, loss, vec2(), vec5())
+                    if of_dof:
+                        J[w, at[NUMBERS]] = wp.where(on, real(1.0), zero)
+                        solref, solimp = dof_solref[row(w, dof_solref), i], dof_solimp[row(w, dof_solimp), i]
+                        weight = dof_invweight0[row(w, dof_invweight0), i]
+                        known = spec(zero, zero, zero, weight, loss, loss, solref, solimp)
+                    else:
+                        factor = wp.where(on, real(1.0), zero)
+                        of_tendon(w, i, at[NUMBERS], factor, ten_J_rownnz, ten_J_rowadr, ten_J, J)
+                        solref = tendon_solref_fri[row(w, tendon_solref_fri), i]
+                        solimp = tendon_solimp_fri[row(w, tendon_solimp_fri), i]
+                        weight = tendon_invweight0[row(w, tendon_invweight0), i]
+                        known = spec(zero, zero, zero, weight, loss, loss, solref, solimp)
+                    put_row(
+                        w, at[ROWS], on, known, False, timestep, flags, row_D, row_mu, row_damp, row_b
+                    )  # fmt: skip
+                    at = put(w, t, at, 1, num, live, state, C)
         return at
 
     @wp.func(inline=True)
@@ -104,29 +102,27 @@ def live_bounds(real: Any) -> SimpleNamespace:
                     dist = sign * (ten_length[w, i] - bounds[side])
                 on = dist < margin
                 if wp.any_lane(on):
-                    good = fits(at, 1, num, live, row_D, J, C)
-                    if good:
-                        known = spec(dist, dist, margin, zero, zero, zero, vec2(), vec5())
-                        factor = wp.where(on, sign, zero)
-                        if bond_kind[t] == LIMIT_JOINT:
-                            solref, solimp = jnt_solref[row(w, jnt_solref), i], jnt_solimp[row(w, jnt_solimp), i]
-                            weight = dof_invweight0[row(w, dof_invweight0), jnt_dofadr[i]]
-                            known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
-                            if ball:
-                                for k in range(3):
-                                    J[w, at[NUMBERS] + k] = wp.where(on, -axis[k], zero)
-                            else:
-                                J[w, at[NUMBERS]] = factor
+                    known = spec(dist, dist, margin, zero, zero, zero, vec2(), vec5())
+                    factor = wp.where(on, sign, zero)
+                    if bond_kind[t] == LIMIT_JOINT:
+                        solref, solimp = jnt_solref[row(w, jnt_solref), i], jnt_solimp[row(w, jnt_solimp), i]
+                        weight = dof_invweight0[row(w, dof_invweight0), jnt_dofadr[i]]
+                        known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
+                        if ball:
+                            for k in range(3):
+                                J[w, at[NUMBERS] + k] = wp.where(on, -axis[k], zero)
                         else:
-                            solref = tendon_solref_lim[row(w, tendon_solref_lim), i]
-                            solimp = tendon_solimp_lim[row(w, tendon_solimp_lim), i]
-                            weight = tendon_invweight0[row(w, tendon_invweight0), i]
-                            known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
-                            of_tendon(w, i, at[NUMBERS], factor, ten_J_rownnz, ten_J_rowadr, ten_J, J)
-                        put_row(
-                            w, at[ROWS], on, known, True, timestep, flags, row_D, row_mu, row_damp, row_b
-                        )  # fmt: skip
-                    at = put(w, t, at, 1, num, good, live, state, C)
+                            J[w, at[NUMBERS]] = factor
+                    else:
+                        solref = tendon_solref_lim[row(w, tendon_solref_lim), i]
+                        solimp = tendon_solimp_lim[row(w, tendon_solimp_lim), i]
+                        weight = tendon_invweight0[row(w, tendon_invweight0), i]
+                        known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)
+                        of_tendon(w, i, at[NUMBERS], factor, ten_J_rownnz, ten_J_rowadr, ten_J, J)
+                    put_row(
+                        w, at[ROWS], on, known, True, timestep, flags, row_D, row_mu, row_damp, row_b
+                    )  # fmt: skip
+                    at = put(w, t, at, 1, num, live, state, C)
         return at
 
     return SimpleNamespace(frictions=frictions, limits=limits)

@@ -23,7 +23,7 @@ def live_contacts(real: Any) -> SimpleNamespace:
     t, a, spec, rotation = types(real), living(real), writers(real).spec, algebra(real).rotation
     vec2, vec3, vec5, mat33, spatial = t.vec2, t.vec3, t.vec5, t.mat33, t.spatial
     matrix, pairs2, fives, vectors = (wp.array2d(dtype=kind) for kind in (real, vec2, vec5, vec3))
-    fits, put, soften, at_point = a.fits, a.put, a.soften, jacobians(real).at_point
+    put, soften, at_point = a.put, a.soften, jacobians(real).at_point
     margin_of, frame_of, parameters = listing(real).margin_of, mixing(real).frame, mixing(real).parameters
 
     @wp.func(inline=True)
@@ -94,8 +94,9 @@ def live_contacts(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def contacts(
-        w: int, at: places, flags: int, cone: int, overridden: int, timestep: real, impratio: real, pairs_geom1: ints,
-        pairs_geom2: ints, pairs_explicit: ints, pairs_slot: ints, pair_first: ints, pair_most: ints, bond_dim: ints,
+        w: int, at: places, most: int, flags: int, cone: int, overridden: int, timestep: real, impratio: real,
+        pairs_geom1: ints, pairs_geom2: ints, pairs_explicit: ints, pairs_slot: ints, pair_first: ints, pair_most: ints,
+        bond_dim: ints,
         bond_num: ints, bond_adr: ints, bond_dof: ints, bond_sign: ints, geom_bodyid: ints, body_rootid: ints,
         body_invweight0: pairs2, opt_o_margin: wp.array(dtype=real), opt_o_solref: wp.array(dtype=vec2),
         opt_o_solimp: wp.array(dtype=vec5), opt_o_friction: wp.array(dtype=vec5), geom_condim: ints,
@@ -106,6 +107,8 @@ def live_contacts(real: Any) -> SimpleNamespace:
         live: ints2, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix,
         row_b: matrix,
     ):  # fmt: skip
+        """Bonds of the first ``most`` contacts of each world; gives the place behind them, and how many there were."""
+        met = int(0)
         if (flags & NO_CONTACT) == 0:
             for p in range(pairs_geom1.shape[0]):
                 count = slot_count[w, p]
@@ -117,29 +120,28 @@ def live_contacts(real: Any) -> SimpleNamespace:
                         slot, bond = pairs_slot[p] + k, pair_first[p] + k
                         dim, num = bond_dim[bond], bond_num[bond]
                         dist = slot_dist[w, slot]
-                        on = k < count and dist < margin
+                        on = k < wp.min(count, most - met) and dist < margin
                         if num > 0 and wp.any_lane(on):
-                            good = fits(at, dim, num, live, row_D, J, C)
-                            if good:
-                                ranks, friction, solref, sliding, solimp = parameters(
-                                    w, g1, g2, number, overridden, opt_o_solref, opt_o_solimp, opt_o_friction,
-                                    geom_condim, geom_priority, geom_solmix, geom_solref, geom_solimp, geom_friction,
-                                    pair_dim, pair_solref, pair_solreffriction, pair_solimp, pair_friction,
-                                )  # fmt: skip
-                                weights = row(w, body_invweight0)
-                                weight = body_invweight0[weights, b1][0] + body_invweight0[weights, b2][0]
-                                softness_of(
-                                    w, at[ROWS], dim, on, cone == CONE_ELLIPTIC, dist, margin, weight, friction, solref,
-                                    sliding, solimp, timestep, impratio, flags, row_D, row_mu, row_damp, row_b,
-                                )  # fmt: skip
-                                pos = slot_pos[w, slot]
-                                directions(
-                                    w, at[NUMBERS], dim, num, bond_adr[bond], on,
-                                    frame_of(slot_normal[w, slot], slot_tangent[w, slot]),
-                                    pos - subtree_com[w, body_rootid[b1]], pos - subtree_com[w, body_rootid[b2]],
-                                    bond_dof, bond_sign, cdof, J,
-                                )  # fmt: skip
-                            at = put(w, bond, at, dim, num, good, live, state, C)
-        return at
+                            ranks, friction, solref, sliding, solimp = parameters(
+                                w, g1, g2, number, overridden, opt_o_solref, opt_o_solimp, opt_o_friction,
+                                geom_condim, geom_priority, geom_solmix, geom_solref, geom_solimp, geom_friction,
+                                pair_dim, pair_solref, pair_solreffriction, pair_solimp, pair_friction,
+                            )  # fmt: skip
+                            weights = row(w, body_invweight0)
+                            weight = body_invweight0[weights, b1][0] + body_invweight0[weights, b2][0]
+                            softness_of(
+                                w, at[ROWS], dim, on, cone == CONE_ELLIPTIC, dist, margin, weight, friction, solref,
+                                sliding, solimp, timestep, impratio, flags, row_D, row_mu, row_damp, row_b,
+                            )  # fmt: skip
+                            pos = slot_pos[w, slot]
+                            directions(
+                                w, at[NUMBERS], dim, num, bond_adr[bond], on,
+                                frame_of(slot_normal[w, slot], slot_tangent[w, slot]),
+                                pos - subtree_com[w, body_rootid[b1]], pos - subtree_com[w, body_rootid[b2]],
+                                bond_dof, bond_sign, cdof, J,
+                            )  # fmt: skip
+                            at = put(w, bond, at, dim, num, live, state, C)
+                    met = met + count
+        return at, met
 
     return SimpleNamespace(contacts=contacts)

@@ -22,7 +22,7 @@ def live_equalities(real: Any) -> SimpleNamespace:
     t, a, spec, welds = types(real), living(real), writers(real).spec, turning(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     matrix, cube, vectors = wp.array2d(dtype=real), wp.array3d(dtype=real), wp.array2d(dtype=vec3)
-    fits, put, put_row, frames, drift_of_e = a.fits, a.put, a.put_row, frames_of(real), drift_of(real)
+    put, put_row, frames, drift_of_e = a.put, a.put_row, frames_of(real), drift_of(real)
     rotation, at_point, twist, turned = algebra(real).rotation, jacobians(real).at_point, welds.twist, welds.turned
     polynomial = coupled(real).polynomial
 
@@ -93,66 +93,64 @@ def live_equalities(real: Any) -> SimpleNamespace:
                 if wp.any_lane(on):
                     r, o1, o2 = row(w, eq_data), eq_obj1id[e], eq_obj2id[e]
                     solref, solimp = eq_solref[row(w, eq_solref), e], eq_solimp[row(w, eq_solimp), e]
-                    good = fits(at, dim, num, live, row_D, J, C)
-                    if good:
-                        if eq_type[e] == CONNECT or eq_type[e] == WELD:
-                            weld, torque = eq_type[e] == WELD, eq_data[r, e, 10]
-                            b1, b2, p1, p2, quat1, quat2 = frames(
-                                w, e, weld, eq_obj1id, eq_obj2id, eq_objtype, eq_data, site_bodyid, site_quat, xpos,
-                                xquat, xmat, site_xpos,
-                            )  # fmt: skip
-                            offset1 = p1 - subtree_com[w, body_rootid[b1]]
-                            offset2 = p2 - subtree_com[w, body_rootid[b2]]
-                            motions(
-                                w, at[NUMBERS], num, first, on, b1, b2, offset1, offset2, weld, torque, quat1, quat2,
-                                bond_dof, body_isdofancestor, cdof, J,
-                            )  # fmt: skip
-                            drift, turn_drift = drift_of_e(
-                                w, e, num, first, b1, b2, offset1, offset2, weld, torque, quat1, quat2, bond_dof,
-                                body_isdofancestor, jnt_type, jnt_dofadr, dof_jntid, dof_bodyid, cdof, cdof_dot, cvel,
-                                qvel,
-                            )  # fmt: skip
-                            weights = row(w, body_invweight0)
-                            weight = body_invweight0[weights, b1] + body_invweight0[weights, b2]
-                            gap, turn = p1 - p2, vec3(zero, zero, zero)
-                            if weld:
-                                turn = torque * twist(quat1, quat2)
-                            norm = wp.sqrt(wp.dot(gap, gap) + wp.dot(turn, turn))
-                            for s in range(6):
-                                if s < dim:
-                                    pos, heavy, shift = gap[s % 3], weight[0], drift[s % 3]
-                                    if s > 2:
-                                        pos, heavy, shift = turn[s % 3], weight[1], turn_drift[s % 3]
-                                    known = spec(pos, norm, zero, heavy, zero, zero, solref, solimp)
-                                    put_row(
-                                        w, at[ROWS] + s, on, known, True, timestep, flags, row_D, row_mu, row_damp,
-                                        row_b,
-                                    )  # fmt: skip
-                                    row_b[w, at[ROWS] + s] = row_b[w, at[ROWS] + s] + wp.where(on, shift, zero)
+                    if eq_type[e] == CONNECT or eq_type[e] == WELD:
+                        weld, torque = eq_type[e] == WELD, eq_data[r, e, 10]
+                        b1, b2, p1, p2, quat1, quat2 = frames(
+                            w, e, weld, eq_obj1id, eq_obj2id, eq_objtype, eq_data, site_bodyid, site_quat, xpos,
+                            xquat, xmat, site_xpos,
+                        )  # fmt: skip
+                        offset1 = p1 - subtree_com[w, body_rootid[b1]]
+                        offset2 = p2 - subtree_com[w, body_rootid[b2]]
+                        motions(
+                            w, at[NUMBERS], num, first, on, b1, b2, offset1, offset2, weld, torque, quat1, quat2,
+                            bond_dof, body_isdofancestor, cdof, J,
+                        )  # fmt: skip
+                        drift, turn_drift = drift_of_e(
+                            w, e, num, first, b1, b2, offset1, offset2, weld, torque, quat1, quat2, bond_dof,
+                            body_isdofancestor, jnt_type, jnt_dofadr, dof_jntid, dof_bodyid, cdof, cdof_dot, cvel,
+                            qvel,
+                        )  # fmt: skip
+                        weights = row(w, body_invweight0)
+                        weight = body_invweight0[weights, b1] + body_invweight0[weights, b2]
+                        gap, turn = p1 - p2, vec3(zero, zero, zero)
+                        if weld:
+                            turn = torque * twist(quat1, quat2)
+                        norm = wp.sqrt(wp.dot(gap, gap) + wp.dot(turn, turn))
+                        for s in range(6):
+                            if s < dim:
+                                pos, heavy, shift = gap[s % 3], weight[0], drift[s % 3]
+                                if s > 2:
+                                    pos, heavy, shift = turn[s % 3], weight[1], turn_drift[s % 3]
+                                known = spec(pos, norm, zero, heavy, zero, zero, solref, solimp)
+                                put_row(
+                                    w, at[ROWS] + s, on, known, True, timestep, flags, row_D, row_mu, row_damp,
+                                    row_b,
+                                )  # fmt: skip
+                                row_b[w, at[ROWS] + s] = row_b[w, at[ROWS] + s] + wp.where(on, shift, zero)
+                    else:
+                        other, pos, weight1 = zero, zero, zero
+                        if eq_type[e] == JOINT:
+                            pos = qpos[w, jnt_qposadr[o1]] - qpos0[row(w, qpos0), jnt_qposadr[o1]]
+                            weight1 = dof_invweight0[row(w, dof_invweight0), jnt_dofadr[o1]]
+                            if o2 >= 0:
+                                other = qpos[w, jnt_qposadr[o2]] - qpos0[row(w, qpos0), jnt_qposadr[o2]]
+                                weight1 = weight1 + dof_invweight0[row(w, dof_invweight0), jnt_dofadr[o2]]
                         else:
-                            other, pos, weight1 = zero, zero, zero
-                            if eq_type[e] == JOINT:
-                                pos = qpos[w, jnt_qposadr[o1]] - qpos0[row(w, qpos0), jnt_qposadr[o1]]
-                                weight1 = dof_invweight0[row(w, dof_invweight0), jnt_dofadr[o1]]
-                                if o2 >= 0:
-                                    other = qpos[w, jnt_qposadr[o2]] - qpos0[row(w, qpos0), jnt_qposadr[o2]]
-                                    weight1 = weight1 + dof_invweight0[row(w, dof_invweight0), jnt_dofadr[o2]]
-                            else:
-                                pos = ten_length[w, o1] - tendon_length0[row(w, tendon_length0), o1]
-                                weight1 = tendon_invweight0[row(w, tendon_invweight0), o1]
-                                if o2 >= 0:
-                                    other = ten_length[w, o2] - tendon_length0[row(w, tendon_length0), o2]
-                                    weight1 = weight1 + tendon_invweight0[row(w, tendon_invweight0), o2]
-                            value, slope = polynomial(r, e, eq_data, other)
-                            coupling(
-                                w, t, at[NUMBERS], num, first, on, o1, o2, eq_type[e] == JOINT, slope, bond_dof,
-                                jnt_dofadr, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, J,
-                            )  # fmt: skip
-                            known = spec(pos - value, pos - value, zero, weight1, zero, zero, solref, solimp)
-                            put_row(
-                                w, at[ROWS], on, known, True, timestep, flags, row_D, row_mu, row_damp, row_b
-                            )  # fmt: skip
-                    at = put(w, t, at, dim, num, good, live, state, C)
+                            pos = ten_length[w, o1] - tendon_length0[row(w, tendon_length0), o1]
+                            weight1 = tendon_invweight0[row(w, tendon_invweight0), o1]
+                            if o2 >= 0:
+                                other = ten_length[w, o2] - tendon_length0[row(w, tendon_length0), o2]
+                                weight1 = weight1 + tendon_invweight0[row(w, tendon_invweight0), o2]
+                        value, slope = polynomial(r, e, eq_data, other)
+                        coupling(
+                            w, t, at[NUMBERS], num, first, on, o1, o2, eq_type[e] == JOINT, slope, bond_dof,
+                            jnt_dofadr, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, J,
+                        )  # fmt: skip
+                        known = spec(pos - value, pos - value, zero, weight1, zero, zero, solref, solimp)
+                        put_row(
+                            w, at[ROWS], on, known, True, timestep, flags, row_D, row_mu, row_damp, row_b
+                        )  # fmt: skip
+                    at = put(w, t, at, dim, num, live, state, C)
         return at
 
     return SimpleNamespace(equalities=equalities)

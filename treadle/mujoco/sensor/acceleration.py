@@ -6,7 +6,6 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
 from treadle.mujoco.constants import TRN_TENDON
-from treadle.mujoco.constraint.kinds import LIMIT_JOINT, LIMIT_TENDON
 from treadle.mujoco.sensor.kinds import KIND
 from treadle.mujoco.sensor.objects import objects, outputs
 from treadle.mujoco.sensor.shapes import shapes
@@ -16,7 +15,6 @@ ints2 = wp.array2d(dtype=int)
 
 TOUCH, ACCELEROMETER, FORCE, TORQUE = KIND.TOUCH, KIND.ACCELEROMETER, KIND.FORCE, KIND.TORQUE
 ACTUATORFRC, JOINTACTFRC, TENDONACTFRC = KIND.ACTUATORFRC, KIND.JOINTACTFRC, KIND.TENDONACTFRC
-JOINTLIMITFRC, TENDONLIMITFRC = KIND.JOINTLIMITFRC, KIND.TENDONLIMITFRC
 FRAMELINACC, FRAMEANGACC = KIND.FRAMELINACC, KIND.FRAMEANGACC
 
 
@@ -31,10 +29,9 @@ def _forces(real: Any) -> wp.Kernel:
     def sensor_force(
         sensor_type: ints, sensor_objid: ints, sensor_adr: ints, jnt_dofadr: ints, actuator_outadr: ints,
         actuator_trntype: ints, actuator_trnid: ints2, actuator_force: wp.array2d(dtype=real),
-        qfrc_actuator: wp.array2d(dtype=real), nefc: ints, efc_type: ints2, efc_id: ints2,
-        efc_force: wp.array2d(dtype=real), sensordata: wp.array2d(dtype=real),
+        qfrc_actuator: wp.array2d(dtype=real), sensordata: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Forces of actuators, of actuators on joints and tendons, and of limits."""
+        """Forces of actuators, of actuators on joints and tendons."""
         w = wp.tid()
         for s in range(sensor_type.shape[0]):
             kind, i, at = sensor_type[s], sensor_objid[s], sensor_adr[s]
@@ -48,17 +45,6 @@ def _forces(real: Any) -> wp.Kernel:
                     if actuator_trntype[u] == TRN_TENDON and actuator_trnid[u, 0] == i:
                         total = total + actuator_force[w, actuator_outadr[u]]
                 sensordata[w, at] = total
-            elif kind == JOINTLIMITFRC or kind == TENDONLIMITFRC:
-                limit = LIMIT_TENDON
-                if kind == JOINTLIMITFRC:
-                    limit = LIMIT_JOINT
-                value = real(0.0)
-                searching = bool(True)
-                for e in range(nefc[w]):
-                    if searching and efc_type[w, e] == limit and efc_id[w, e] == i:
-                        value = efc_force[w, e]
-                        searching = False
-                sensordata[w, at] = value
 
     return sensor_force
 

@@ -5,18 +5,15 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, row, types
-from treadle.mujoco.constraint.kinds import LIMIT_JOINT, LIMIT_TENDON
 from treadle.mujoco.sensor.kinds import KIND
 from treadle.mujoco.sensor.objects import objects, outputs
 from treadle.mujoco.sensor.shapes import shapes
 
 ints = wp.array(dtype=int)
-ints2 = wp.array2d(dtype=int)
 
 MAGNETOMETER, JOINTPOS, TENDONPOS, ACTUATORPOS = KIND.MAGNETOMETER, KIND.JOINTPOS, KIND.TENDONPOS, KIND.ACTUATORPOS
-BALLQUAT, JOINTLIMITPOS, TENDONLIMITPOS = KIND.BALLQUAT, KIND.JOINTLIMITPOS, KIND.TENDONLIMITPOS
 FRAMEPOS, FRAMEQUAT, SUBTREECOM, INSIDESITE = KIND.FRAMEPOS, KIND.FRAMEQUAT, KIND.SUBTREECOM, KIND.INSIDESITE
-XAXIS, YAXIS, ZAXIS = KIND.FRAMEXAXIS, KIND.FRAMEYAXIS, KIND.FRAMEZAXIS
+XAXIS, YAXIS, ZAXIS, BALLQUAT = KIND.FRAMEXAXIS, KIND.FRAMEYAXIS, KIND.FRAMEZAXIS, KIND.BALLQUAT
 E_POTENTIAL, CLOCK = KIND.E_POTENTIAL, KIND.CLOCK
 
 
@@ -33,11 +30,10 @@ def _scalars(real: Any) -> wp.Kernel:
     def sensor_scalar_pos(
         sensor_type: ints, sensor_objid: ints, sensor_adr: ints, jnt_qposadr: ints, actuator_outadr: ints,
         time: wp.array(dtype=real), qpos: wp.array2d(dtype=real), ten_length: wp.array2d(dtype=real),
-        actuator_length: wp.array2d(dtype=real), energy: wp.array2d(dtype=real), nefc: ints, efc_type: ints2,
-        efc_id: ints2, efc_pos: wp.array2d(dtype=real), efc_margin: wp.array2d(dtype=real),
+        actuator_length: wp.array2d(dtype=real), energy: wp.array2d(dtype=real),
         sensordata: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Joints, tendons, actuators, their limits, potential energy and time."""
+        """Joints, tendons, actuators, potential energy and time."""
         w = wp.tid()
         for s in range(sensor_type.shape[0]):
             kind, i, at = sensor_type[s], sensor_objid[s], sensor_adr[s]
@@ -52,17 +48,6 @@ def _scalars(real: Any) -> wp.Kernel:
                 turn = unit_quat(quat(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2], qpos[w, q + 3]))
                 for k in range(4):
                     sensordata[w, at + k] = turn[k]
-            elif kind == JOINTLIMITPOS or kind == TENDONLIMITPOS:
-                limit = LIMIT_TENDON
-                if kind == JOINTLIMITPOS:
-                    limit = LIMIT_JOINT
-                value = real(0.0)
-                searching = bool(True)
-                for e in range(nefc[w]):
-                    if searching and efc_type[w, e] == limit and efc_id[w, e] == i:
-                        value = efc_pos[w, e] - efc_margin[w, e]
-                        searching = False
-                sensordata[w, at] = value
             elif kind == E_POTENTIAL:
                 sensordata[w, at] = energy[w, 0]
             elif kind == CLOCK:

@@ -12,24 +12,34 @@ from treadle.mujoco.collision.distances import MEASURING
 from treadle.mujoco.collision.stage import measure
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
-from treadle.mujoco.sensor import acceleration, contact, cutoff, distance, position, velocity
+from treadle.mujoco.sensor import acceleration, contact, cutoff, distance, limits, position, velocity
 from treadle.mujoco.sensor.kinds import STAGE_ACC, STAGE_POS, STAGE_VEL
 
 
+def _kind(name: str) -> int:
+    return int(getattr(mujoco.mjtSensor, f"mjSENS_{name}"))
+
+
 def _kinds(names: str) -> frozenset[int]:
-    return frozenset(int(getattr(mujoco.mjtSensor, f"mjSENS_{name}")) for name in names.split())
+    return frozenset(map(_kind, names.split()))
 
 
-SCALAR_POS = _kinds("JOINTPOS TENDONPOS ACTUATORPOS BALLQUAT JOINTLIMITPOS TENDONLIMITPOS E_POTENTIAL CLOCK")
+SCALAR_POS = _kinds("JOINTPOS TENDONPOS ACTUATORPOS BALLQUAT E_POTENTIAL CLOCK")
 FRAME_POS = _kinds("MAGNETOMETER FRAMEPOS FRAMEQUAT FRAMEXAXIS FRAMEYAXIS FRAMEZAXIS SUBTREECOM INSIDESITE")
 VELOCITY = _kinds(
-    "VELOCIMETER GYRO JOINTVEL TENDONVEL ACTUATORVEL BALLANGVEL JOINTLIMITVEL TENDONLIMITVEL FRAMELINVEL FRAMEANGVEL "
-    "SUBTREELINVEL SUBTREEANGMOM E_KINETIC"
+    "VELOCIMETER GYRO JOINTVEL TENDONVEL ACTUATORVEL BALLANGVEL FRAMELINVEL FRAMEANGVEL SUBTREELINVEL "
+    "SUBTREEANGMOM E_KINETIC"
 )
-FORCE = _kinds("ACTUATORFRC JOINTACTFRC TENDONACTFRC JOINTLIMITFRC TENDONLIMITFRC")
+FORCE = _kinds("ACTUATORFRC JOINTACTFRC TENDONACTFRC")
 FRAME_ACC = _kinds("ACCELEROMETER FORCE TORQUE FRAMELINACC FRAMEANGACC")
 TOUCH, CONTACT = _kinds("TOUCH"), _kinds("CONTACT")
-SUPPORTED = SCALAR_POS | FRAME_POS | MEASURING | VELOCITY | FORCE | FRAME_ACC | TOUCH | CONTACT
+LIMITS = {  # of joints, of tendons, and what of a row they tell
+    STAGE_POS: ("JOINTLIMITPOS", "TENDONLIMITPOS", "efc_pos"),
+    STAGE_VEL: ("JOINTLIMITVEL", "TENDONLIMITVEL", "efc_vel"),
+    STAGE_ACC: ("JOINTLIMITFRC", "TENDONLIMITFRC", "efc_force"),
+}
+LIMIT = frozenset[int]().union(*[_kinds(f"{joint} {tendon}") for joint, tendon, _ in LIMITS.values()])
+SUPPORTED = SCALAR_POS | FRAME_POS | MEASURING | VELOCITY | FORCE | FRAME_ACC | TOUCH | CONTACT | LIMIT
 
 
 def _senses(m: Model, kinds: frozenset[int]) -> bool:
@@ -39,6 +49,20 @@ def _senses(m: Model, kinds: frozenset[int]) -> bool:
 def senses(m: Model) -> bool:
     """Whether sensors have anything to do."""
     return m.nsensor > 0 and not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+
+
+def lists(m: Model) -> bool:
+    """Whether sensors look at lists of contacts or of rows of constraints."""
+    return senses(m) and _senses(m, LIMIT | TOUCH | CONTACT | FRAME_ACC)
+
+
+def _limits(m: Model, d: Data, stage: int, **other: Any) -> None:
+    joint, tendon, value = LIMITS[stage]
+    if _senses(m, _kinds(f"{joint} {tendon}")):
+        launch(
+            limits.kernels(d.real)["sensor_limits"], m, d, of_joint=_kind(joint), of_tendon=_kind(tendon),
+            less_margin=int(stage == STAGE_POS), row_value=d.field(value), **other,
+        )  # fmt: skip
 
 
 def _cut(m: Model, d: Data, stage: int, **other: Any) -> None:
@@ -58,6 +82,7 @@ def sensor_pos(m: Model, d: Data, **other: Any) -> None:
     if _senses(m, MEASURING):
         measure(m, d, **other)
         launch(distance.kernels(d.real)["sensor_distance"], m, d, **m.distances.arrays(), **other)
+    _limits(m, d, STAGE_POS, **other)
     _cut(m, d, STAGE_POS, **other)
 
 
@@ -67,6 +92,7 @@ def sensor_vel(m: Model, d: Data, **other: Any) -> None:
         return
     if _senses(m, VELOCITY):
         launch(velocity.kernels(d.real)["sensor_vel"], m, d, **other)
+    _limits(m, d, STAGE_VEL, **other)
     _cut(m, d, STAGE_VEL, **other)
 
 
@@ -89,6 +115,7 @@ def sensor_acc(m: Model, d: Data, **other: Any) -> None:
     if _senses(m, CONTACT):
         for name in ("sensor_match", "sensor_contact", "sensor_net"):
             launch(contact.kernels(real)[name], m, d, **other)
+    _limits(m, d, STAGE_ACC, **other)
     _cut(m, d, STAGE_ACC, **other)
 
 

@@ -5,16 +5,13 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, types
-from treadle.mujoco.constraint.kinds import LIMIT_JOINT, LIMIT_TENDON
 from treadle.mujoco.sensor.kinds import KIND
 from treadle.mujoco.sensor.objects import objects, outputs
 
 ints = wp.array(dtype=int)
-ints2 = wp.array2d(dtype=int)
 
 VELOCIMETER, GYRO, JOINTVEL, TENDONVEL = KIND.VELOCIMETER, KIND.GYRO, KIND.JOINTVEL, KIND.TENDONVEL
 ACTUATORVEL, BALLANGVEL, E_KINETIC = KIND.ACTUATORVEL, KIND.BALLANGVEL, KIND.E_KINETIC
-JOINTLIMITVEL, TENDONLIMITVEL = KIND.JOINTLIMITVEL, KIND.TENDONLIMITVEL
 FRAMELINVEL, FRAMEANGVEL = KIND.FRAMELINVEL, KIND.FRAMEANGVEL
 SUBTREELINVEL, SUBTREEANGMOM = KIND.SUBTREELINVEL, KIND.SUBTREEANGMOM
 
@@ -39,9 +36,9 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         subtree_com: wp.array2d(dtype=vec3), cvel: wp.array2d(dtype=spatial), ten_velocity: wp.array2d(dtype=real),
         actuator_velocity: wp.array2d(dtype=real), energy: wp.array2d(dtype=real),
         subtree_linvel: wp.array2d(dtype=vec3), subtree_angmom: wp.array2d(dtype=vec3),
-        nefc: ints, efc_type: ints2, efc_id: ints2, efc_vel: wp.array2d(dtype=real), sensordata: wp.array2d(dtype=real),
+        sensordata: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """Velocities of joints, tendons, actuators, their limits, of objects and of subtrees."""
+        """Velocities of joints, tendons, actuators, of objects and of subtrees."""
         w = wp.tid()
         for s in range(sensor_type.shape[0]):
             kind, i, at = sensor_type[s], sensor_objid[s], sensor_adr[s]
@@ -61,17 +58,6 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
                 put3(w, at, subtree_linvel[w, i], sensordata)
             elif kind == SUBTREEANGMOM:
                 put3(w, at, subtree_angmom[w, i], sensordata)
-            elif kind == JOINTLIMITVEL or kind == TENDONLIMITVEL:
-                limit = LIMIT_TENDON
-                if kind == JOINTLIMITVEL:
-                    limit = LIMIT_JOINT
-                value = real(0.0)
-                searching = bool(True)
-                for e in range(nefc[w]):
-                    if searching and efc_type[w, e] == limit and efc_id[w, e] == i:
-                        value = efc_vel[w, e]
-                        searching = False
-                sensordata[w, at] = value
             elif kind == VELOCIMETER or kind == GYRO or kind == FRAMELINVEL or kind == FRAMEANGVEL:
                 b = carrier(what, i, geom_bodyid, site_bodyid, cam_bodyid)
                 p = place(w, what, i, xpos, xipos, geom_xpos, site_xpos, cam_xpos)

@@ -50,10 +50,10 @@ def _primal(real: Any) -> wp.Kernel:
 
     @wp.kernel
     def primal(
-        newton: int, opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real), opt_iterations: int,
-        opt_ls_iterations: int, opt_disableflags: int, opt_cone: int, opt_timestep: wp.array(dtype=real),
-        opt_impratio: wp.array(dtype=real), meaninertia: real, M_rownnz: ints, M_rowadr: ints, M_colind: ints,
-        bond_first: ints, bond_kind: ints, bond_id: ints,
+        newton: int, most: int, opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real),
+        opt_iterations: int, opt_ls_iterations: int, opt_disableflags: int, opt_cone: int,
+        opt_timestep: wp.array(dtype=real), opt_impratio: wp.array(dtype=real), meaninertia: real,
+        M_rownnz: ints, M_rowadr: ints, M_colind: ints, bond_first: ints, bond_kind: ints, bond_id: ints,
         bond_part: ints, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_couples: ints, bond_dof: ints,
         bond_sign: ints, bond_low: ints, bond_size: ints, bond_weights: ints, bond_run: ints, bond_runs: ints,
         run_from: ints, run_to: ints, run_shift: ints, dof_row: ints, dof_run: ints, dof_runs: ints, kin_from: ints,
@@ -83,7 +83,7 @@ def _primal(real: Any) -> wp.Kernel:
         cvel: wp.array2d(dtype=spatial), ten_length: matrix, ten_J: matrix, M: matrix, qLD: matrix, qLDiagInv: matrix,
         qacc_smooth: matrix, qacc_warmstart: matrix,
         # results
-        qacc: matrix, qfrc_constraint: matrix, solver_niter: ints, live_need: ints2,
+        qacc: matrix, qfrc_constraint: matrix, solver_niter: ints, live_need: ints,
         # scratch
         live_bond: ints2, live_state: ints2, live_quad: vectors, live_J: matrix, live_C: matrix, live_dC: matrix,
         live_Z: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix, row_b: matrix, row_jar: matrix,
@@ -115,8 +115,8 @@ def _primal(real: Any) -> wp.Kernel:
             tendon_solref_lim, tendon_solimp_lim, tendon_invweight0, ten_J_rownnz, ten_J_rowadr, ten_J, ten_length,
             qpos, live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
         )  # fmt: skip
-        at = contacts(
-            w, at, flags, opt_cone, overridden, timestep, impratio, pairs_geom1, pairs_geom2, pairs_explicit,
+        at, needed = contacts(
+            w, at, most, flags, opt_cone, overridden, timestep, impratio, pairs_geom1, pairs_geom2, pairs_explicit,
             pairs_slot, pair_first, pair_most, bond_dim, bond_num, bond_adr, bond_dof, bond_sign, geom_bodyid,
             body_rootid, body_invweight0, opt_o_margin, opt_o_solref, opt_o_solimp, opt_o_friction, geom_condim,
             geom_priority, geom_solmix, geom_solref, geom_solimp, geom_friction, geom_margin, pair_dim, pair_solref,
@@ -124,9 +124,8 @@ def _primal(real: Any) -> wp.Kernel:
             slot_normal, slot_tangent, subtree_com, cdof, live_bond, live_state, live_J, live_C, row_D, row_mu,
             row_damp, row_b,
         )  # fmt: skip
-        nv, live, rows = M_rownnz.shape[0], at[LIVE], wp.min(at[ROWS], row_D.shape[1])
-        for k in range(4):
-            live_need[w, k] = at[k + 1]
+        nv, live, rows = M_rownnz.shape[0], at[LIVE], at[ROWS]
+        live_need[w] = needed
         finish(
             w, live, live_bond, bond_dim, bond_num, bond_adr, bond_dof, live_J, qvel, qacc_smooth, row_D, row_damp,
             row_b,
@@ -215,7 +214,7 @@ def _primal(real: Any) -> wp.Kernel:
                             M_colind, M,
                             solver_H,
                         )  # fmt: skip
-                        for e in range(wp.min(at[WEIGHTS], live_C.shape[1])):
+                        for e in range(at[WEIGHTS]):
                             live_dC[w, e] = wp.where(fresh, live_C[w, e], live_dC[w, e])
                     add_bonds(
                         w, live, live_bond, bond_dim, bond_num, bond_adr, bond_dof, bond_size, bond_weights, bond_run,

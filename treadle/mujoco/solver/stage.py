@@ -8,7 +8,7 @@ import mujoco
 
 from treadle.mujoco import inverse_dynamics
 from treadle.mujoco.binding import launch
-from treadle.mujoco.data import LIVE, Data
+from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
 from treadle.mujoco.solver import dual, ends, primal
 
@@ -44,16 +44,9 @@ def solve(m: Model, d: Data, **other: Any) -> None:
 
 
 def _primal(m: Model, d: Data, **other: Any) -> None:
-    """The acceleration, from bonds; in a capture those for which there is no room are left out (`Data.check`)."""
+    """The acceleration, from bonds: of each world those of as many contacts as its list has room for."""
+    most = d.sizes["nconmax"]
+    d.reserve(m.capacity.room.sizes(most))
     given = {**m.collision.arrays(), **m.bonds.arrays(), **other}
-    given.update(newton=int(m.opt.solver == NEWTON), overridden=m.opt.enableflags & OVERRIDE)
-    while True:
-        launch(primal.kernels(d.real)["primal"], m, d, **given)
-        if d.fixed:
-            break
-        needed = zip(LIVE, d.field("live_need").numpy().max(axis=0, initial=0).tolist())
-        short = {symbol: n for symbol, n in needed if n > d.sizes[symbol]}
-        if not short:
-            break
-        for symbol, size in short.items():
-            d.grow(symbol, size)
+    given.update(newton=int(m.opt.solver == NEWTON), overridden=m.opt.enableflags & OVERRIDE, most=most)
+    launch(primal.kernels(d.real)["primal"], m, d, **given)
