@@ -472,6 +472,7 @@ def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:
         dtype: beyond MuJoCo Warp: the precision of all its numbers, ``wp.float32`` (also if None) or ``wp.float64``.
 
     Raises:
+        TypeError: ``mjm`` is no MjModel, or there is no such precision.
         UnsupportedModelError: the model uses a feature that is not simulated; the message names element and attribute.
 
     Example:
@@ -482,6 +483,9 @@ def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:
         >>> m.nv, m.jnt_axis.shape
         (1, (1, 1))
     """
+    if not isinstance(mjm, mujoco.MjModel):
+        hint = "compile it first: mujoco.MjModel.from_xml_path(…)" if isinstance(mjm, str) else "see mujoco.MjModel"
+        raise TypeError(f"put_model takes MuJoCo's MjModel, not {type(mjm).__name__}; {hint}")
     real = wp.float32 if dtype in (None, float) else dtype
     if real not in (wp.float32, wp.float64):
         raise TypeError(f"dtype is wp.float32 or wp.float64, not {dtype!r}")

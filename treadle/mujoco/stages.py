@@ -206,8 +206,17 @@ def settle(d: Data) -> None:
         compute(d, None)
 
 
+def check_kinds(m: Any, d: Any) -> None:
+    """Raise if these are no model and data of ours."""
+    for given, kind, maker in ((m, Model, "put_model"), (d, Data, "make_data or put_data")):
+        if not isinstance(given, kind):
+            what = f"{type(given).__module__.partition('.')[0]}'s {type(given).__name__}"
+            raise TypeError(f"a {kind.__name__.lower()} is what {maker} returns, not {what}")
+
+
 def check_match(m: Model, d: Data) -> None:
     """Raise if ``d`` was not made for ``m``."""
+    check_kinds(m, d)
     if m.real is not d.real:
         raise TypeError(f"the model is of {m.real.__name__}, the data of {d.real.__name__}; give both the same dtype")
     for name, size in m.sizes.items():

@@ -12,7 +12,7 @@ from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.plan import Plan, StraightPlan, count_run, outside_of_captures, put_back, starting
-from treadle.mujoco.stages import STAGES, run_stage
+from treadle.mujoco.stages import STAGES, check_kinds, run_stage
 from treadle.runtime import capture
 
 STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
@@ -29,7 +29,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         nstep: beyond MuJoCo Warp: number of steps, at least 1, done in one launch.
 
     Raises:
-        TypeError: model and data differ in precision.
+        TypeError: these are no model and data of ours, or they differ in precision.
         ValueError: the data was made for another model, or ``nstep`` is less than 1.
 
     Example:
@@ -42,9 +42,9 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         >>> print(d.time.numpy().round(3), (d.qpos.numpy() > 0).all())
         [0.2 0.2] True
     """
-    plan = d._plan
-    if nstep < 1:
-        raise ValueError(f"nstep is at least 1, not {nstep}")
+    plan = getattr(d, "_plan", None)
+    if not hasattr(nstep, "__index__") or nstep < 1:
+        raise ValueError(f"nstep is at least 1, and an integer, not {nstep!r}")
     if plan is None or recording() or capture.active or not plan.holds(m, d):
         plan = _prepared(m, d, nstep)
         if plan is None:
@@ -68,6 +68,7 @@ def _straight(m: Model) -> bool:
 
 def _prepared(m: Model, d: Data, nstep: int) -> Any:
     """A plan for this step; None where it was done otherwise, on a tape, or was written down, in a capture."""
+    check_kinds(m, d)
     if WARM in d._late:
         d.read(Data.qacc_warmstart)
     if _straight(m):
