@@ -89,7 +89,8 @@ ADJOINTS = {"turned": ("x", "q", "y"), "powers": ("x", "y")}
 @pytest.mark.skipif(not library_version().startswith("22."), reason="other versions of LLVM write other texts")
 @pytest.mark.parametrize("name", ["saxpy", "scatter", "take"])
 def test_golden(name, golden):
-    golden(f"{name}.llvm22.ptx", ptx(*SMALL[name]))
+    text = re.sub(r"callseq \d+", "callseq", ptx(*SMALL[name]))  # LLVM numbers calls over all that a process compiles
+    golden(f"{name}.llvm22.ptx", text)
 
 
 def assembled(text: str, arch: int, folder) -> str:
