@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,11 @@ def scratch(kind: str, shape: str, doc: str) -> Any:
     return Field("scratch", kind, shape, doc)
 
 
+@cache
+def _rows(table: type) -> tuple[Field, ...]:
+    return tuple([row for row in vars(table).values() if isinstance(row, Field)])
+
+
 class Fields:
     """Arrays by name, as the rows in the class say. An array is made when it is first read."""
 
@@ -72,9 +77,9 @@ class Fields:
         self.varied: dict[str, int] = {}  # of fields that differ between worlds: how many worlds they are for
 
     @classmethod
-    def rows(cls) -> Iterator[Field]:
+    def rows(cls) -> tuple[Field, ...]:
         """The rows of the table, in the order in which they stand in the class."""
-        return (row for row in vars(cls).values() if isinstance(row, Field))
+        return _rows(cls)
 
     @classmethod
     def document(cls) -> str:
