@@ -69,7 +69,7 @@ def _straight(m: Model) -> bool:
 def _prepared(m: Model, d: Data, nstep: int) -> Any:
     """A plan for this step; None where it was done otherwise, on a tape, or was written down, in a capture."""
     check_kinds(m, d)
-    if WARM in d._late:
+    if WARM in d._late and not _straight(m):  # only a solver asks for it, and it is computed by all stages
         d.read(Data.qacc_warmstart)
     if _straight(m):
         if d._plan is None or not d._plan.holds(m, d):
