@@ -30,6 +30,7 @@ from ..ir.node import Block, Func, Op, Value
 from ..ir.scalars import boxed, converted, dtype_of
 from ..types.core import STR, Fixed, Matrix, Scalar, Struct, Type, Vector, View, b1, bf16
 from ..types.layout import children, leaves, offsets
+from .oracle_block import SharedBlock
 
 __all__ = ["Outcome", "Ref", "run"]
 
@@ -66,6 +67,7 @@ def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1) -> Outcom
     hold, and :class:`IndexOutOfRange` for an access outside a view.
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    count = func.facts.get("threads", 1)
     signature = func.signature or tuple(p.type for p in func.params)
     given = [_argument(a, t) for a, t in zip(args, signature, strict=True)]
     if tuple(p.type for p in func.params) != signature:
@@ -73,8 +75,16 @@ def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1) -> Outcom
     outcome = Outcome()
     with np.errstate(all="ignore"):
         for place in itertools.product(*map(range, dims)):
-            outcome.values.append(_Thread(place, outcome).call(func, given))
+            if count == 1:
+                outcome.values.append(_Thread(place, outcome).call(func, given))
+            else:
+                _run_block(func, given, place, outcome, SharedBlock(count))
     return outcome
+
+
+def _run_block(func: Func, given: list[Any], place: tuple[int, ...], outcome: Outcome, block: SharedBlock) -> None:
+    """One thread of the grid, as the threads of a block do its work (``passes/blocks``)."""
+    outcome.values += block.run(lambda lane: _Thread(place, outcome, lane, block).call(func, given))[:1]
 
 
 # ---- arguments and memory
@@ -188,10 +198,11 @@ _UPDATES = {"add": "add", "sub": "sub", "min": "min", "max": "max", "and": "bita
 
 
 class _Thread:
-    """One thread: its place on the grid, the values of the function it is in, and the stack and log of its gang."""
+    """One thread: its place on the grid, the values of the function it is in, and the stack and log of its gang.
+    ``lane``: its number in ``block``, if it shares one."""
 
-    def __init__(self, place: tuple[int, ...], outcome: Outcome):
-        self.place, self.outcome = place, outcome
+    def __init__(self, place: tuple[int, ...], outcome: Outcome, lane: int = 0, shared: SharedBlock | None = None):
+        self.place, self.outcome, self.lane, self.shared = place, outcome, lane, shared
         self.stack: list[tuple[int, tuple]] = []
         self.log: list[tuple[int, tuple]] = []
         self.cursor = 0
@@ -310,11 +321,24 @@ def _lanes_any(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     return (xs[0],)  # a gang of one
 
 
+def _lane(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    return (np.int32(thread.lane),)
+
+
+def _barrier(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    if thread.shared is None:
+        raise InternalError("a barrier outside of a block", op.span)
+    thread.shared.wait(thread.lane, op)
+    return ()
+
+
 # ---- views
 
 
 def _local(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     t = op.attrs["type"]
+    if op.attrs.get("shared") and thread.shared is not None:
+        return (thread.shared.arrays.setdefault(op, Ref(*_allocate(t))),)
     return (Ref(*_allocate(t)),)
 
 
@@ -331,9 +355,18 @@ def _row_major(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def _element(thread: _Thread, op: Op, v: Ref, indices: Sequence[Any]) -> int:
+    """The address of the element that ``op`` touches."""
+    t = op.args[0].type
+    address = _locate(v, indices, op)
+    if thread.shared is not None and not t.planar:
+        thread.shared.touch(thread.lane, address, t.elem.size, op.name, op)
+    return address
+
+
 def _load(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     v, t = xs[0], op.args[0].type
-    value = _read(_locate(v, xs[1:], op), t.elem, v.plane if t.planar else 0)
+    value = _read(_element(thread, op, v, xs[1:]), t.elem, v.plane if t.planar else 0)
     whole = len(op.results) == 1 and op.results[0].type is t.elem
     return (value,) if whole else tuple(_flat(value, t.elem))
 
@@ -343,13 +376,13 @@ def _store(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     values = xs[1 + t.ndim :]
     whole = len(values) == 1 and op.args[-1].type is t.elem
     value = values[0] if whole else _nested(iter(values), t.elem)
-    _write(_locate(v, xs[1 : 1 + t.ndim], op), value, t.elem, v.plane if t.planar else 0)
+    _write(_element(thread, op, v, xs[1 : 1 + t.ndim]), value, t.elem, v.plane if t.planar else 0)
     return ()
 
 
 def _atomic(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     v, t, kind = xs[0], op.args[0].type, op.attrs["op"]
-    address, plane = _locate(v, xs[1 : 1 + t.ndim], op), v.plane if t.planar else 0
+    address, plane = _element(thread, op, v, xs[1 : 1 + t.ndim]), v.plane if t.planar else 0
     old = _read(address, t.elem, plane)
     x, *rest = xs[1 + t.ndim :]
     if kind == "exch":
@@ -502,6 +535,7 @@ def _check(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 _RULES: dict[str, Callable[[_Thread, Op, list[Any]], tuple]] = {
     "const": _const, "poison": _poison, "make": _make, "extract": _extract, "insert": _insert, "pick": _pick,
     "put": _put, "cast": _cast, "bitcast": _bitcast, "select": _select, "tid": _tid, "lanes_any": _lanes_any,
+    "lane": _lane, "barrier": _barrier,
     "local": _local, "load": _load, "store": _store, "atomic": _atomic, "subview": _subview, "slice": _slice,
     "field": _field, "parts": _parts, "shape": _shape, "address": _address, "view_at": _view_at, "if": _if, "for": _for,
     "while": _while, "call": _call, "print": _print, "check": _check, "grad": _grad, "has_grad": _has_grad,

@@ -14,17 +14,36 @@ None when nothing is known (varying). Three observations keep loops uniform:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import ops_of, uses_of
-from ..types.core import Scalar, View, b1
+from ..types.core import Scalar, b1
 
 # Lane steps beyond this are called varying: start + step·lane then never wraps around 32 bits on its way to an address.
 _LARGEST_STEP = 1 << 18
 
 BASE = "base"  # the lane step of a view whose pointer varies while shape and strides are uniform
+
+Step = int | None | str
+
+
+class Given(NamedTuple):
+    """What lanes have in common in the arguments of a call: lane steps, and which are known not to wrap around."""
+
+    steps: tuple[Step, ...]
+    exact: tuple[bool, ...]
+
+    def join(self, other: Given) -> Given:
+        """What arguments of either kind have in common."""
+        exact = [a and b for a, b in zip(self.exact, other.exact, strict=True)]
+        return Given(tuple(map(join, self.steps, other.steps)), tuple(exact))
+
+
+# The lane steps of what a function gives back for such arguments.
+Called = Callable[[Func, Given], tuple[Step, ...]]
 
 
 @dataclass(slots=True)
@@ -46,11 +65,13 @@ class Leaving:
 class Lanes:
     """The facts. ``steps`` has every value of the function; ``divergent`` the ``if`` and loop ops that split a gang.
 
-    ``sites``: by what takes back ("pop", "recall") and site, the lane steps of the values that lie there."""
+    ``sites``: by what takes back ("pop", "recall") and site, the lane steps of the values that lie there. ``exact``:
+    i32 values that surely do not wrap around within a gang."""
 
-    steps: dict[Value, int | None | str]
+    steps: dict[Value, Step]
     divergent: set[Op] = field(default_factory=set)
-    sites: dict[tuple[str, int], tuple[int | None | str, ...]] = field(default_factory=dict)
+    sites: dict[tuple[str, int], tuple[Step, ...]] = field(default_factory=dict)
+    exact: set[Value] = field(default_factory=set)
     leaving: dict[Op, Leaving] = field(default_factory=dict)
     uses: dict[Value, int] = field(default_factory=dict)
 
@@ -58,18 +79,26 @@ class Lanes:
         """Whether all running lanes hold the same ``value``."""
         return self.steps[value] == 0
 
+    def given(self, call: Op) -> Given:
+        """What is known of the arguments of ``call``."""
+        return Given(tuple([self.steps[a] for a in call.args]), tuple([a in self.exact for a in call.args]))
+
 
 def analyse(
-    func: Func, rows: bool = False, params: dict[Value, int | None | str] | None = None, width: int = 8,
-    ndim: int | None = None,
+    func: Func, rows: bool = False, params: Given | None = None, width: int = 8, ndim: int | None = None,
+    called: Called | None = None,
 ) -> Lanes:  # fmt: skip
     """The lane facts of ``func`` (scalarized).
 
-    ``rows``: gangs run along the last axis of the grid, so that outer axes are uniform. ``params``: lane steps of a
+    ``rows``: gangs run along the last axis of the grid, so that outer axes are uniform. ``params``: what is known of a
     function's parameters (a kernel's are uniform). ``width`` 1 makes everything uniform; all other widths have the same
-    facts. ``ndim``: the rank of the grid, where it is not for ``func`` itself (a called function) to say.
+    facts. ``ndim``: the rank of the grid, where it is not for ``func`` itself (a called function) to say. ``called``:
+    who knows what functions give back; without, that is varying.
     """
-    lanes = Lanes({p: 0 if params is None else params.get(p) for p in func.params}, uses=uses_of(func.body))
+    lanes = Lanes(dict.fromkeys(func.params, 0), uses=uses_of(func.body))
+    if params is not None:
+        lanes.steps.update(zip(func.params, params.steps, strict=True))
+        lanes.exact.update([p for p, exact in zip(func.params, params.exact, strict=True) if exact])
     for op in ops_of(func.body):
         if op.name in ("for", "while"):
             _find_leaving(op, lanes)
@@ -77,17 +106,17 @@ def analyse(
     before: dict | None = None
     while before != lanes.sites:  # what a site holds is known once everything that is put there was seen
         before = dict(lanes.sites)
-        _Analysis(lanes, rank, rows, width == 1).block(func.body)
+        _Analysis(lanes, rank, rows, width == 1, called).block(func.body)
     return lanes
 
 
 class _Analysis:
     """One forward walk; a loop repeats until the lane steps of its carried values stand."""
 
-    def __init__(self, lanes: Lanes, ndim: int, rows: bool, single: bool):
+    def __init__(self, lanes: Lanes, ndim: int, rows: bool, single: bool, called: Called | None):
         self.lanes, self.steps, self.ndim, self.rows, self.single = lanes, lanes.steps, ndim, rows, single
         self.constants: dict[Value, int] = {}
-        self.exact: set[Value] = set()  # i32 values that surely do not wrap within a gang
+        self.called = called
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -100,7 +129,7 @@ class _Analysis:
     def all_uniform(self, values: Iterable[Value]) -> bool:
         return all(self.steps[v] == 0 for v in values)
 
-    def set(self, op: Op, step: int | None | str) -> None:
+    def set(self, op: Op, step: Step) -> None:
         for r in op.results:
             self.steps[r] = step
 
@@ -129,7 +158,7 @@ class _Analysis:
             self.constants[op.results[0]] = int(op.attrs["value"])
 
     def tid(self, op: Op) -> None:
-        self.exact.add(op.results[0])
+        self.lanes.exact.add(op.results[0])
         if self.single:
             self.set(op, 0)
         elif self.ndim <= 1:
@@ -142,9 +171,8 @@ class _Analysis:
     def cast(self, op: Op) -> None:
         source, target = op.args[0], op.results[0]
         step = self.steps[source]
-        if step and not (
-            _wide_int(source) and _wide_int(target) and (source.type.bits >= target.type.bits or source in self.exact)
-        ):
+        wide = _wide_int(source) and _wide_int(target)
+        if step and not (wide and (source.type.bits >= target.type.bits or source in self.lanes.exact)):
             step = None
         self.set(op, step)
 
@@ -202,7 +230,11 @@ class _Analysis:
             self.steps[r] = step
 
     def call(self, op: Op) -> None:
-        self.set(op, 0 if self.single else None)
+        if self.single or self.called is None:
+            self.set(op, 0 if self.single else None)
+            return
+        steps = self.called(op.attrs["func"], self.lanes.given(op))
+        self.steps.update(zip(op.results, steps, strict=True))
 
     def branch(self, op: Op) -> None:
         for region in op.regions:
@@ -251,7 +283,7 @@ class _Analysis:
         return start if step == 0 and (start == 0 or _wide_int(op.args[0])) else None
 
 
-def join(a: int | None | str, b: int | None | str) -> int | None | str:
+def join(a: Step, b: Step) -> Step:
     """The lane step of a value that is one or the other, the same choice in all lanes."""
     if a == b:
         return a
@@ -383,15 +415,3 @@ def is_false(value: Value, block: Block | None, made: dict[Value, Op]) -> bool:
     if op is None and block is not None:
         op = next((o for o in block.ops if value in o.results), None)
     return op is not None and op.name == "const" and op.attrs["value"] is False
-
-
-def call_params(func: Func, calls: Iterable[tuple[Op, Lanes]]) -> dict[Value, int | None | str]:
-    """Lane steps of the parameters of ``func``: uniform where every call passes a uniform value."""
-    found: dict[Value, int | None | str] = {}
-    for op, lanes in calls:
-        for p, a in zip(func.params, op.args, strict=True):
-            step = lanes.steps[a]
-            if step not in (0, None) and not isinstance(p.type, View):
-                step = None
-            found[p] = step if p not in found else join(found[p], step)
-    return found

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.node import Op
-from ...passes.lanes import analyse
 from ...types.core import Scalar
 from . import memory
 from .text import register, vector
@@ -132,7 +131,7 @@ def begin_gang(e: Emitter) -> None:
             e.t.do(f"store ptr null, ptr {where}, align 8")
             _fill(e, plan, tallied, "zeroinitializer")
         starts = [(p, _lanes_of(e, p, _slots(e, p)[2])) for p in counters.values() if p.round < number]
-        e.lanes, e.env = analyse(func, e.unit.options.rows, width=e.width), dict(state[0])
+        e.lanes, e.env = e.unit.lanes(func), dict(state[0])
         e.unit.tallying = number
         e.block(func.body)
         e.unit.tallying = None

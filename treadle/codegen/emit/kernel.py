@@ -115,7 +115,7 @@ def write_kernel(unit: Unit, func: Func) -> str:
     from .emitter import Emitter
 
     text = Text(unit.needs)
-    e = Emitter(unit, unit.lanes[id(func)], text)
+    e = Emitter(unit, unit.lanes(func), text)
     e.place = {"launch": "%launch", "priv": "%priv"}
     text.start("entry")
     e.entry = text.slot()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...ir.node import Func
 from ..llvm import head
 from .atomics import Part, Planned
-from .calls import write_function
+from .calls import write_functions
 from .kernel import write_kernel
 from .unit import Machine, Options, Unit
 
@@ -35,8 +35,8 @@ def counting_symbols(symbol: str, count: int) -> tuple[str, ...]:
 
 
 def _bodies(unit: Unit) -> list[str]:
-    functions = unit.analyse()
-    return [write_kernel(unit, unit.kernel), *[write_function(unit, f) for f in functions]]
+    unit.analyse()
+    return [write_kernel(unit, unit.kernel), *write_functions(unit)]
 
 
 def assemble(unit: Unit, bodies: list[str], triple: str) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
-from ...passes.lanes import Lanes, analyse, call_params
+from ...passes.lanes import Lanes
 from ...types.core import Scalar
+from .gangs import Form, Gangs
 
 if TYPE_CHECKING:
     from .atomics import Plan
@@ -64,8 +65,9 @@ class Unit:
     prints: list[dict] = field(default_factory=list)
     numbers: dict[tuple[Op, str], int] = field(default_factory=dict)
     failing: dict[int, bool] = field(default_factory=dict)
-    lanes: dict[int, Lanes] = field(default_factory=dict)  # by id of the function
-    names: dict[int, str] = field(default_factory=dict)
+    putting: dict[Func, frozenset[str]] = field(default_factory=dict)
+    gangs: Gangs | None = None  # once it is analysed
+    asked: list[tuple[Form, bool]] = field(default_factory=list)  # forms that are called, and whether by all lanes
     plans: dict[Op, Plan] = field(default_factory=dict)
     stem: str = "f"  # what the names of its functions begin with
     drawing: tuple[Func, ...] = ()  # the passes in which a gang tallies, before it runs
@@ -82,11 +84,19 @@ class Unit:
     @property
     def taped(self) -> bool:
         """Whether the program has a tape."""
-        return any([lanes.sites for lanes in self.lanes.values()])
+        return self.tapes(self.kernel)
 
     def tapes(self, func: Func) -> bool:
         """Whether ``func``, or what it calls, works on the tape."""
-        return self.taped and any([self.lanes[id(f)].sites for f in (func, *callees(func))])
+        return bool(self.puts(func))
+
+    def puts(self, func: Func) -> frozenset[str]:
+        """By which ops ``func``, or what it calls, puts something on the tape: "push", "record"."""
+        found = self.putting.get(func)
+        if found is None:
+            names = {op.name for f in (func, *callees(func)) for op in ops_of(f.body)}
+            found = self.putting[func] = frozenset(names & {"push", "record"})
+        return found
 
     def site(self, op: Op, kind: str, **facts) -> int:
         """The number of a place that may fail; the same for every copy of it."""
@@ -108,25 +118,25 @@ class Unit:
         self.prints.append({"format": op.attrs["format"], "values": parts})
         return len(self.prints) - 1
 
-    def analyse(self) -> list[Func]:
-        """Lane facts of the kernel and of every function it calls, callers first; the functions in that order."""
-        rows, width = self.options.rows, self.width
-        self.lanes[id(self.kernel)] = analyse(self.kernel, rows, width=width)
-        functions = list(reversed(list(callees(self.kernel))))
-        calls: dict[int, list[tuple[Op, Lanes]]] = {}
+    def analyse(self) -> None:
+        """Find the lane facts of the kernel and the forms of every function that it calls."""
+        full = self.width == 1 or self.options.full
+        self.gangs = Gangs((self.kernel, *self.drawing), self.options.rows, self.width, full)
 
-        def collect(func: Func) -> None:
-            for op in ops_of(func.body):
-                if op.name == "call":
-                    calls.setdefault(id(op.attrs["func"]), []).append((op, self.lanes[id(func)]))
+    def lanes(self, func: Func) -> Lanes:
+        """The lane facts of an entry."""
+        assert self.gangs is not None
+        return self.gangs.lanes[func]
 
-        collect(self.kernel)
-        for k, func in enumerate(functions):
-            params = call_params(func, calls[id(func)])
-            self.lanes[id(func)] = analyse(func, rows, params, width, self.kernel.facts.get("ndim", 0))
-            self.names[id(func)] = f"@{self.stem}{k}_{_plain(func.name)}"
-            collect(func)
-        return functions
+    def called(self, op: Op, lanes: Lanes, everyone: bool) -> tuple[Form, bool, str]:
+        """For a call: the form that it takes, whether that is the text for all lanes, and its name."""
+        assert self.gangs is not None
+        form = self.gangs.form(op, lanes)
+        whole = form.whole(everyone)
+        if whole not in form.names:
+            form.names[whole] = f"@{self.stem}{len(self.asked)}_{_plain(form.func.name)}"
+            self.asked.append((form, whole))
+        return form, whole, form.names[whole]
 
 
 def _plain(name: str) -> str:

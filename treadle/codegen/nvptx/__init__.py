@@ -16,7 +16,7 @@ from ...ir.node import Func
 from ...types.layout import pack
 from ..cpu import LARGE, TYPICAL_WIDTH, Draft, optimise, weight
 from ..emit import unit as emit_unit
-from ..emit.calls import write_function
+from ..emit.calls import write_functions
 from ..emit.emitter import HANDLERS
 from ..emit.faults import func_polls
 from ..emit.module import assemble
@@ -143,7 +143,7 @@ def _full(options: emit_unit.Options | None) -> Options:
 def _module(unit: ThreadUnit, o: Options) -> tuple[str, list[dict[str, Any]]]:
     """The text of all entries, and the passes of a launch."""
     way, symbol = unit.way, unit.symbol
-    functions = unit.analyse()
+    unit.analyse()
     tape.plan(unit)
     bodies, passes = [], []
     grid: dict[str, Any] = {"grid": "threads", "block": o.block}
@@ -157,7 +157,7 @@ def _module(unit: ThreadUnit, o: Options) -> tuple[str, list[dict[str, Any]]]:
         bodies.append(merging.write_scan(unit, scan, number, o.block))
         passes += [{"entry": count, **grid}, {"entry": scan, "grid": "one", "block": merging.SCANNERS}]
     bodies.append(write_threads(unit, unit.kernel, symbol))
-    bodies += [write_function(unit, f) for f in functions]
+    bodies += write_functions(unit)
     passes.append({"entry": symbol, **grid})
     if way.sums:
         bodies.append(merging.write_merge(unit, f"{symbol}_merge", o.block))
@@ -171,9 +171,9 @@ def _module(unit: ThreadUnit, o: Options) -> tuple[str, list[dict[str, Any]]]:
 def _counting(unit: ThreadUnit, func: Func, symbol: str, number: int) -> list[str]:
     """The entry of a counting pass, and the functions that it calls."""
     other = ThreadUnit(func, symbol, unit.target, unit.options, stem=f"{symbol}_f", way=unit.way)
-    functions = other.analyse()
+    other.analyse()
     other.tallying = number
-    bodies = [write_threads(other, func, symbol, number), *[write_function(other, f) for f in functions]]
+    bodies = [write_threads(other, func, symbol, number), *write_functions(other)]
     unit.needs |= other.needs
     unit.helpers |= other.helpers
     return bodies

@@ -40,7 +40,7 @@ def head(unit: ThreadUnit, symbol: str) -> str:
 
 def begin(unit: ThreadUnit, func: Func) -> Emitter:
     """An entry whose parameters have been read."""
-    e = Emitter(unit, unit.lanes[id(func)], Text(unit.needs))
+    e = Emitter(unit, unit.lanes(func), Text(unit.needs))
     e.place = {"launch": "%launch"}
     e.t.start("entry")
     e.entry = e.t.slot()

@@ -67,9 +67,8 @@ full:
 
 def plan(unit: ThreadUnit) -> None:
     """Ask for the scratch memory that the program's tape needs."""
-    names = {name for lanes in unit.lanes.values() for name, _ in lanes.sites}
-    for name, takes in (("stack", "pop"), ("log", "recall")):
-        if takes in names:
+    for name, puts in (("stack", "push"), ("log", "record")):
+        if puts in unit.puts(unit.kernel):
             needed = unit.way.item(bytes=8, per="host", slots=1, zeroed=True)
             at = unit.way.item(bytes=4, per="thread", slots=None, first=FIRST[name], needs=needed, zeroed=False)
             unit.tape_items[name], unit.tape_items[f"{name} needs"] = at, needed
