@@ -153,8 +153,72 @@ def test_reverse_mode_and_batches():
     rows = jnp.stack([X, X + 1])
     close(jax.vmap(lambda x: f(x, 3.0)[0])(rows), 27 * rows**4, rtol=1e-5)
     close(jax.vmap(jax.grad(lambda x: f(x, 3.0)[0].sum()))(rows), 108 * rows**3, rtol=1e-5)
-    with pytest.raises(wp.KernelGradientError, match="forward mode"):
-        jax.jvp(lambda x: f(x, 3.0)[0], (X,), (X,))
+
+
+def steps(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    """Copies, fills, a graph of its own, arrays stepped in place."""
+    wp.launch(scaled, dim=x.shape, inputs=[x, 1.0], outputs=[z])
+    wp.launch(mixed, dim=x.shape, inputs=[z], outputs=[y])
+    with wp.ScopedCapture() as capture:
+        b = wp.clone(y)
+        wp.launch(mixed, dim=x.shape, inputs=[b], outputs=[y])
+    wp.capture_launch(capture.graph)
+    wp.copy(z, y, 1, 2, 3)
+    z[1:2].fill_(0.0)
+
+
+@wp.kernel
+def mixed(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] += x[i] * x[i]
+
+
+def steps_of_jax(x, y):
+    z = x * x
+    y = y + z * z
+    y = y + y * y
+    z = z.at[1:4].set(y[2:5]).at[1].set(0.0)
+    return y, z
+
+
+@pytest.mark.parametrize("mode", [Mode.JAX, Mode.NONE])
+def test_forward_mode_and_second_derivatives(mode):
+    f = wp.jax_callable(steps, 2, in_out_argnames=["y"], graph_mode=mode)
+    w, start = jnp.linspace(0.5, 1.0, 5), (jnp.linspace(-0.6, 0.7, 5), jnp.linspace(0.5, -0.3, 5))
+
+    def loss(f):
+        return lambda x, y: sum([(a * w).sum() for a in f(x, y)])
+
+    def derivatives(f):
+        found = [jax.hessian(loss(f), (0, 1))(*start)]
+        if mode:
+            found.append(jax.jvp(f, start, (w, start[0])))
+            found.append(jax.vmap(jax.jacfwd(f), in_axes=(0, None))(jnp.stack([start[0], w]), start[1]))
+        return found
+
+    found, wanted = (jax.jit(lambda f=f: derivatives(f))() for f in (f, steps_of_jax))
+    if mode:
+        found.append(jax.jit(jax.jacrev(jax.jacfwd(loss(f), (0, 1)), (0, 1)))(*start))
+        wanted.append(wanted[0])
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_what_has_no_forward_mode_says_so():
+    with pytest.raises(wp.KernelGradientError, match="forward mode through what a tape records"):
+        jax.jvp(wp.jax_callable(own_gradient), (X,), (X,))
+    with wp.ScopedCapture() as capture:
+        wp.launch(scaled, dim=5, inputs=[total, 1.0], outputs=[total])
+
+    def launches_a_graph(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        wp.capture_launch(capture.graph)
+        wp.copy(y, x)
+
+    with pytest.raises(wp.KernelGradientError, match="was not captured inside"):
+        jax.jvp(wp.jax_callable(launches_a_graph), (X,), (X,))
+
+
+total = wp.zeros(5, dtype=float)
 
 
 def test_results_that_are_operands():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.digest import digest
-from ..base.errors import CaptureError, KernelGradientError, KernelValueError, LaunchTypeError
+from ..base.errors import CaptureError, KernelValueError, LaunchTypeError
 from ..base.logs import log_warning
 from ..lang.contents import copied, put_value
+from ..lang.directions import Directions
 from ..lang.graph import ScopedCapture
 from ..lang.natives import install
 from ..lang.tape import Tape
@@ -41,6 +42,7 @@ class Body:
         self.key = owner.__name__
         self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT)])
         self.results = tuple([s for s in slots if s.role in (INOUT, OUTPUT)])
+        self.arrays = [s for s in slots if s.role != STATIC]
         self.float_results = tuple([s for s in self.results if s.floats])
         self.place = {s.name: k for k, s in enumerate(self.operands)}
         self._made: dict[Any, Lowered] = {}
@@ -64,25 +66,31 @@ class Body:
         slots = [s if s.role == STATIC else s._replace(shape=(times * s.shape[0], *s.shape[1:])) for s in self.slots]
         return self.owner.body((*slots,), self.vmap_method)
 
-    def _task(self, key: Any, make: Callable[[], Task]) -> Task:
-        found = self._tasks.get(key)
-        if found is None:
-            found = self._tasks[key] = make()
-        return found
+    # ---- targets
+
+    def _lowered(self, key: Any, task_key: Any, batch: tuple[Level, ...], places: Sequence[Place],
+                 do: Callable[[Sequence[array]], None]) -> Lowered:  # fmt: skip
+        """A target that does ``do`` on arrays at ``places``; results that are kept come first."""
+        if key not in self._made:
+            task = self._tasks.get(task_key)
+            if task is None:
+                task = self._tasks[task_key] = Task(self, task_key, places, do)
+            buffers, uses = Buffers(batch), task.uses()
+            results = {k: buffers.result(p.slot.shape, p.slot.dtype, use != "made", p.operand)
+                       for k, (p, use) in enumerate(zip(places, uses, strict=True)) if p.kept}  # fmt: skip
+            for k, (p, use) in enumerate(zip(places, uses, strict=True)):
+                buffers.move(results[k] if p.kept else p.source(buffers, use), p.slot.nbytes)
+            self._made[key] = task.lowered(buffers, len(results))
+        return self._made[key]
 
     def launch(self, batch: tuple[Level, ...]) -> Lowered:
         """The function itself: operands to results."""
-        key = "launch", batch
-        if key not in self._made:
-            buffers, arrays = Buffers(batch), [s for s in self.slots if s.role != STATIC]
-            task = self._task("launch", lambda: Task(self, arrays, self._run))
-            for slot, use in zip(arrays, task.uses(), strict=True):
-                at = self.place.get(slot.name)
-                made = slot.role != INPUT
-                source = buffers.result(slot.shape, slot.dtype, use != "made", at) if made else (False, at)
-                buffers.move(source, slot.nbytes)
-            self._made[key] = task.lowered(buffers, len(self.results))
-        return self._made[key]
+        places = [Place(s, self.place.get(s.name), s.role != INPUT, s.role == INPUT) for s in self.arrays]
+        return self._lowered(("launch", batch), ("launch",), batch, places, self._run)
+
+    def _data(self) -> list[Place]:
+        """Where the arrays of the function lie in calls that give something else back."""
+        return [Place(s, self.place.get(s.name), False, s.role == INPUT) for s in self.arrays]
 
     def _run(self, arrays: Sequence[array]) -> None:
         self.owner.func(*self._arguments(arrays))
@@ -93,15 +101,32 @@ class Body:
         return [slot.value if slot.role == STATIC else next(rest) for slot in self.slots]
 
     def tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
-        """There is none: a function has derivatives in reverse mode only.
+        """Operands, and tangents of the ``active`` ones, to tangents of the results that have floats."""
+        behind = self._numbered(active, len(self.operands))
+        moved = [self.operands[k] for k in active]
+        beside = _union(self.float_results, moved)
+        count = len(self.arrays)
 
-        Raises:
-            KernelGradientError: always.
-        """
-        raise KernelGradientError(
-            f"forward mode of function {self.key}, which launches several kernels, is not known",
-            hint="wp.jax_kernel has it; jax.grad and jax.vjp work with functions as well",
-        )
+        def ahead(given: Sequence[array]) -> None:
+            directions = self._directions(given, beside, given[count:], moved, graded=False)
+            with directions.carried():
+                self._run(given[:count])
+
+        places = [*self._data(), *[_motion(s, behind.get(s.name), s in self.float_results) for s in beside]]
+        return self._lowered(("tangent", active, batch), ("tangent", active), batch, places, ahead)
+
+    def _numbered(self, of: tuple[int, ...], first: int, slots: Sequence[Slot] | None = None) -> dict[str, int]:
+        """The numbers of further operands, from ``first`` on, by the names of what they belong to."""
+        slots = self.operands if slots is None else slots
+        return {slots[k].name: first + n for n, k in enumerate(of)}
+
+    def _directions(self, own: Sequence[array], beside: Sequence[Slot], tangents: Sequence[array],
+                    moved: Sequence[Slot], graded: bool) -> Directions:  # fmt: skip
+        """What carries ``tangents``, those of the slots ``beside``; what is not ``moved`` begins with none."""
+        directions = Directions(graded)
+        for slot, tangent in zip(beside, tangents):
+            directions.adopt(own[self.arrays.index(slot)], tangent, slot in moved)
+        return directions
 
     def winners(self, active: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Nothing: the tape keeps what adjoints must see."""
@@ -109,58 +134,89 @@ class Body:
 
     def adjoint(self, active: tuple[int, ...], given: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
         """Operands and cotangents of the ``given`` results with floats to gradients of the ``active`` operands."""
-        key = "adjoint", active, given, batch
-        if key not in self._made:
-            buffers, names = Buffers(batch), [self.operands[k].name for k in active]
-            first = len(self.operands)
-            seeds = {self.float_results[k].name: first + n for n, k in enumerate(given)}
-            graded = [self.operands[k] for k in active]
-            graded += [slot for slot in self.float_results if slot.name not in names]
-            arrays = [s for s in self.slots if s.role != STATIC]
-            places = [arrays.index(slot) for slot in graded]
+        seeds = self._numbered(given, len(self.operands), self.float_results)
+        wanted = [self.operands[k] for k in active]
+        graded = _union(wanted, self.float_results)
+        count = len(self.arrays)
 
-            def back(given: Sequence[array]) -> None:
-                own, rest = given[: len(arrays)], given[len(arrays) :]
-                for k, grad in zip(places, rest, strict=True):
-                    own[k].grad = grad
-                with Tape(self.owner.checkpoint) as tape:
-                    self._run(own)
-                tape.backward()
+        def back(given: Sequence[array]) -> None:
+            for slot, grad in zip(graded, given[count:], strict=True):
+                given[self.arrays.index(slot)].grad = grad
+            with Tape(self.owner.checkpoint) as tape:
+                self._run(given[:count])
+            tape.backward()
 
-            kept = slice(len(arrays), len(arrays) + len(active))
-            task = self._task(("adjoint", active), lambda: Task(self, [*arrays, *graded], back, kept))
-            uses = task.uses()
-            grads = [buffers.result(s.shape, s.dtype, use != "made", seeds.get(s.name))
-                     for s, use in zip(graded[: len(active)], uses[len(arrays) :])]  # fmt: skip
-            for slot, use in zip(arrays, uses):
-                buffers.move(_scratch(buffers, slot, use, self.place.get(slot.name)), slot.nbytes)
-            for n, (slot, use) in enumerate(zip(graded, uses[len(arrays) :], strict=True)):
-                source = grads[n] if n < len(active) else _scratch(buffers, slot, use, seeds.get(slot.name))
-                buffers.move(source, slot.nbytes)
-            self._made[key] = task.lowered(buffers, len(active))
-        return self._made[key]
+        places = [*self._data(), *[Place(s, seeds.get(s.name), s in wanted) for s in graded]]
+        return self._lowered(("adjoint", active, given, batch), ("adjoint", active), batch, places, back)
+
+    def second(
+        self, active: tuple[int, ...], given: tuple[int, ...], moved: tuple[int, ...], dotted: tuple[int, ...],
+        batch: tuple[Level, ...],
+    ) -> Lowered:  # fmt: skip
+        """How the gradients of the ``active`` operands change as the ``moved`` operands do, and the ``dotted`` ones of
+        the cotangents: operands, tangents, cotangents of the ``given`` results, tangents of cotangents, to tangents of
+        gradients. A tape records the launches with their tangents, and goes back (see ``Call.second``)."""
+        first = len(self.operands)
+        motion, first = self._numbered(moved, first), first + len(moved)
+        seeds, first = self._numbered(given, first, self.float_results), first + len(given)
+        changes = self._numbered(dotted, first, self.float_results)
+        wanted, moving = [self.operands[k] for k in active], [self.operands[k] for k in moved]
+        graded = _union(wanted, self.float_results)
+        beside = _union(graded, moving)
+        count, half = len(self.arrays), len(self.arrays) + len(graded)
+
+        def turn(given: Sequence[array]) -> None:
+            tangents, seeds = given[half : half + len(beside)], given[half + len(beside) :]
+            for slot, grad, tangent, seed in zip(graded, given[count:], tangents, seeds):
+                given[self.arrays.index(slot)].grad, tangent.grad = grad, seed
+            directions = self._directions(given, beside, tangents, moving, graded=True)
+            with Tape(self.owner.checkpoint) as tape, directions.carried():
+                self._run(given[:count])
+            tape.backward()
+
+        places = [*self._data(), *[Place(s, changes.get(s.name), s in wanted) for s in graded],
+                  *[_motion(s, motion.get(s.name)) for s in beside],
+                  *[Place(s, seeds.get(s.name)) for s in graded]]  # fmt: skip
+        key = "second", active, given, moved, dotted, batch
+        return self._lowered(key, ("second", active, moved), batch, places, turn)
 
 
-def _scratch(buffers: Buffers, slot: Slot, use: str, operand: int | None) -> tuple[bool, int]:
-    """Where an array lies that nobody reads after the call: in its operand, unless that would be changed, or in memory
-    to work in. What is not used at all may lie anywhere."""
-    if use == "unused":
-        return False, 0
-    if operand is not None and use == "read":
-        return False, operand
-    return buffers.result(slot.shape, slot.dtype, use != "made", operand)
+def _union(first: Sequence[Slot], more: Sequence[Slot]) -> list[Slot]:
+    return [*first, *[slot for slot in more if slot not in first]]
+
+
+class Place(NamedTuple):
+    """One array of a task: like which slot, what it begins as (an operand, or 0), whether it is a result that is
+    ``kept``; ``fixed``: it is an operand that is only read."""
+
+    slot: Slot
+    operand: int | None
+    kept: bool = False
+    fixed: bool = False
+
+    def source(self, buffers: Buffers, use: str) -> tuple[bool, int]:
+        """Where an array lies that is not kept: in its operand, unless that would be changed, or in memory to work in.
+        What is not used at all may lie anywhere."""
+        if use == "unused":
+            return False, 0
+        if self.operand is not None and (self.fixed or use == "read"):
+            return False, self.operand
+        return buffers.result(self.slot.shape, self.slot.dtype, use != "made", self.operand)
+
+
+def _motion(slot: Slot, operand: int | None, kept: bool = False) -> Place:
+    """The place of the tangent of ``slot``, which changes only where that does."""
+    return Place(slot, operand, kept, slot.role == INPUT)
 
 
 class Task:
     """Work on arrays, as a graph that native code runs, or as Python; the targets that do it."""
 
-    def __init__(
-        self, body: Body, slots: Sequence[Slot], do: Callable[[Sequence[array]], None], kept: slice = slice(None)
-    ):
-        """``kept``: the arrays that somebody reads afterwards."""
-        self.kept = kept
-        self.body, self.slots, self.do = body, [*slots], do  # the slots of the body's arrays come first
-        self.inputs = [k for k, s in enumerate([s for s in body.slots if s.role != STATIC]) if s.role == INPUT]
+    def __init__(self, body: Body, key: Any, places: Sequence[Place], do: Callable[[Sequence[array]], None]):
+        """``key``: what it is, among all that is done with the body."""
+        self.body, self.key, self.do = body, key, do
+        self.slots, self.kept = [p.slot for p in places], [p.kept for p in places]
+        self.inputs = [k for k, p in enumerate(places) if p.fixed]
         self.targets: list[Target] = []
         self.graph: Any = None
         self.plain = not body.owner.graph_mode  # whether it is called, not captured
@@ -174,7 +230,7 @@ class Task:
         work = self._work()
         func = self.body.owner.func
         code = getattr(func, "__code__", None)
-        words = [func.__module__ or "", self.body.key, repr(code and digest(code.co_code)), self.facts,
+        words = [func.__module__ or "", self.body.key, repr(self.key), repr(code and digest(code.co_code)), self.facts,
                  repr([(s.name, s.role, s.shape, str(s.dtype), packed_value(s)) for s in self.body.slots])]  # fmt: skip
         target = register_work(words, buffers, self.weight)
         target.does(work)
@@ -219,8 +275,7 @@ class Task:
             return
         graph = capture.graph
         self._check_inputs(graph, arrays)
-        kept = {id(a) for a in arrays[self.kept]}
-        native = graph.native(arrays, [a for a in arrays if id(a) not in kept])
+        native = graph.native(arrays, [a for a, kept in zip(arrays, self.kept, strict=True) if not kept])
         if self._uses is not None and native.keepalive.uses != self._uses:  # somebody holds its temporaries now
             self.plain = True
             return

@@ -7,7 +7,7 @@ are told of them; a run of the graph under the tape does them again, one by one,
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..base.errors import KernelGradientError
@@ -98,8 +98,12 @@ def story_of(capture: Capture) -> Story:
     return capture.story
 
 
-def story_for_tape(graph: Any) -> Story | None:
-    """The story of a graph that is about to run while a tape records; None where there is nothing to be recorded.
+EVERYWHERE = ((0, 1 << 64),)
+
+
+def story_for_tape(graph: Any, matters: Iterable[tuple[int, int]]) -> Story | None:
+    """The story of a graph that is about to run while a tape records; None where there is nothing to be recorded, as it
+    writes to nothing that ``matters``.
 
     Raises:
         KernelGradientError: it writes arrays with gradients, and nobody knows how.
@@ -110,7 +114,7 @@ def story_for_tape(graph: Any) -> Story | None:
         if story.told:
             return story
     written = Ranges([span_of(each) for each in graph.written()])
-    if not any(written.meets(low, high) for low, high in graph.capture.graded):
+    if not any(written.meets(low, high) for low, high in matters):
         return None
     why = "was not captured inside the tape's block" if story is None else "has more than launches and copies"
     raise KernelGradientError(

@@ -27,14 +27,16 @@ from .overwrites import warn_of_launch, warn_of_write
 from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back, copy_struct, gradients_of
-from .story import Story, story_for_tape, story_of
+from .story import EVERYWHERE, Story, story_for_tape, story_of
 from .undo import grid
 
 
 class _Here(threading.local):
-    """What each thread has of its own: ``tape``, the one that records its operations now."""
+    """What each thread has of its own: ``tape``, the one that records its operations now, and ``directions``, the
+    tangents that they carry (``lang/directions.py``), with which a tape then records them."""
 
     tape: Tape | None = None
+    directions: Any = None
 
 
 _here = _Here()
@@ -85,6 +87,9 @@ class Tape:
         if _here.tape is not None:
             raise KernelGradientError("a tape is recording already; tapes do not nest",
                                       hint="leave its with block first, or pass record_tape=False")  # fmt: skip
+        if _here.directions is not None:
+            raise KernelGradientError("forward mode through what a tape records is not known",
+                                      hint="differentiate the launches themselves, without the tape")  # fmt: skip
         _here.tape, self._thread = self, threading.get_ident()
         self._capture = capture.here() if capture.active else None
         watch.watch(self)
@@ -359,19 +364,34 @@ def _alone(tape: Tape | None) -> bool:
     return tape is not None and len(watch.watchers) == 1
 
 
-def _story(tape: Tape | None) -> Story | None:
-    """Where ``tape`` records and this thread captures a graph in which the tape is not: what keeps that for the runs of
-    the graph."""
-    now = capture.here() if tape is not None and capture.active else None
-    return None if now is None or tape is not _here.tape or tape._capture is now else story_of(now)
+def _leader() -> Any:
+    """Who must hear of each operation of this thread: the tape that records, or the tangents that are carried."""
+    return _here.directions if _here.tape is None else _here.tape
+
+
+def _story(leader: Any) -> Story | None:
+    """Where ``leader`` hears of each operation, and this thread captures a graph in which it is not: what keeps that
+    for the runs of the graph."""
+    now = capture.here() if leader is not None and capture.active else None
+    return None if now is None or leader is not _leader() or leader._capture is now else story_of(now)
+
+
+@contextmanager
+def carry(directions: Any) -> Iterator[None]:
+    """In the block launches and writes of this thread carry tangents, or, with None, none."""
+    before, _here.directions = _here.directions, directions
+    try:
+        yield
+    finally:
+        _here.directions = before
 
 
 def _tell(graph: Any) -> bool:
     """A graph is to run: let the tape that records have it operation by operation; whether that was done."""
-    tape = _here.tape
-    if tape is None or tape._capture is graph.capture:
+    leader = _leader()
+    if leader is None or leader._capture is graph.capture:
         return False
-    story = story_for_tape(graph)
+    story = story_for_tape(graph, graph.capture.graded if _here.directions is None else EVERYWHERE)
     if story is None:
         return False
     now = capture.here() if capture.active else None
@@ -408,18 +428,20 @@ def changing(arrays: Iterable[array]) -> Iterator[None]:
 
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
     """A write from the host, on its way through the tapes that watch."""
-    tape = _here.tape
+    tape, story = _here.tape, _story(_leader())
+    if story is None and _here.directions is not None:
+        _here.directions.write(dest, perform, args, source)
+        return
     if config.verify_autograd_array_access:
         warn_of_write(_others(None), dest, source)
     near = () if _alone(tape) else [r for r in _others(tape) if not r.apart(dest)]
     kept = [(r, r.before_foreign([dest])) for r in near]
     if getattr(dest, "_left", False):
         dest._left = False
-    story = _story(tape)
-    if tape is None:
-        perform(dest, *args)
-    elif story is not None:
+    if story is not None:
         story.write(dest, perform, args, source)
+    elif tape is None:
+        perform(dest, *args)
     else:
         tape._recorder.host_write(dest, perform, args, source)
     for recorder, met in kept:
@@ -447,7 +469,7 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
     go the slow way."""
     args = [*inputs, *outputs]
     plan = kernel.plan or plan_for(kernel, args)
-    if plan is None or capture.active:
+    if plan is None or capture.active or _here.directions is not None:
         return NotImplemented
     tape = _here.tape if record else None
     recorder = tape._recorder if tape is not None else None
@@ -486,9 +508,12 @@ def _kept(args: Sequence[Any]) -> list[Any]:
 
 def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], None], record: bool) -> None:
     """``run()``, a launch with ``args``, while tapes watch."""
-    story = _story(_here.tape)
+    story = _story(_leader())
     if story is not None:
         story.launch(plan, dims, args, run, record)
+        return
+    if _here.directions is not None:
+        _here.directions.run(plan, dims, args, run, record)
         return
     tape = _here.tape if record else None
     recorder = tape._recorder if tape is not None else None
