@@ -78,3 +78,25 @@ def test_what_has_no_mass_is_given_the_least():
     mjw.step(m, d)
     mujoco.mj_step(mjm, mjd)
     np.testing.assert_allclose(d.qvel.numpy()[0], mjd.qvel, rtol=1e-6)
+
+
+@pytest.mark.parametrize("make", [models.pair, lambda: scenes.load("joints")], ids=["straight", "stages"])
+def test_a_world_with_a_bad_control_goes_without_and_is_counted(make):
+    mjm = make()
+    bad = (np.nan, np.inf, 1e11, 0.0, -np.inf)
+    limited = np.asarray(mjm.actuator_ctrllimited, bool)
+    places = [int(np.argmax(limited)), int(np.argmin(limited))]
+    states = check.random_states(mjm, len(bad) * len(places))
+    for k, mjd in enumerate(states):
+        mjd.ctrl[places[k % 2]] = bad[k // 2]
+    m = mjw.put_model(mjm, dtype=wp.float64)
+    d = check.put_states(m, states)
+    mjw.step(m, d, nstep=2)
+    for world, mjd in enumerate(states):
+        mujoco.mj_step(mjm, mjd, nstep=2)
+        number = int(mujoco.mjtWarning.mjWARN_BADCTRL)
+        assert d.warning["BADCTRL"][world] == mjd.warning[number].number
+        np.testing.assert_allclose(d.qpos.numpy()[world], mjd.qpos, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(d.ctrl.numpy()[world], mjd.ctrl)
+    with pytest.warns(RuntimeWarning, match=r"BADCTRL: \d of 10 worlds had bad controls, up to \d times, the first 0"):
+        d.check()

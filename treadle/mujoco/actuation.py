@@ -6,8 +6,11 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row, types
+from treadle.mujoco.binding import launch
+from treadle.mujoco.bounds import bounds
 from treadle.mujoco.constants import (
     ACTUATION,
+    BADCTRL,
     BALL,
     BIAS_AFFINE,
     BIAS_MUSCLE,
@@ -31,6 +34,9 @@ from treadle.mujoco.constants import (
     TRN_SITE,
     TRN_TENDON,
 )
+from treadle.mujoco.data import Data
+from treadle.mujoco.history import delayed_controls
+from treadle.mujoco.model import Model
 from treadle.mujoco.muscle import muscle
 
 ints = wp.array(dtype=int)
@@ -40,15 +46,16 @@ pairs = wp.array2d(dtype=int)
 @cache
 def kernels(real: Any) -> dict[str, wp.Kernel]:
     """The kernels of this file for one precision, by stage name."""
-    return {**_dynamics(real), **_force(real), **_spread(real)}
+    return {**_controls(real), **_dynamics(real), **_force(real), **_spread(real)}
 
 
 @cache
 def servo(real: Any) -> SimpleNamespace:
     """Kernel functions for one precision: ``period`` of a servo that turns, ``nearest``, ``next_act``, ``is_off`` and
-    ``clamped`` controls.
+    ``control``.
     """
-    spatial, vec2 = types(real).spatial, types(real).vec2
+    t = types(real)
+    spatial, vec2 = t.spatial, t.vec2
 
     @wp.func
     def period(
@@ -100,19 +107,14 @@ def servo(real: Any) -> SimpleNamespace:
         return group >= 0 and group < 31 and ((disabled >> group) & 1) != 0
 
     @wp.func
-    def clamped(
-        w: int, c: int, flags: int, limited: ints, limits: wp.array2d(dtype=vec2), ctrl: wp.array2d(dtype=real)
-    ):
-        """Control ``c`` within its range; 0 if there is none."""
+    def control(w: int, c: int, ctrl_taken: wp.array2d(dtype=real)):
+        """Control ``c``; 0 if there is none."""
         signal = real(0.0)
-        if c < ctrl.shape[1]:
-            signal = ctrl[w, c]
-            if limited[c] != 0 and (flags & CLAMPCTRL) == 0:
-                limit = limits[row(w, limits), c]
-                signal = wp.clamp(signal, limit[0], limit[1])
+        if c < ctrl_taken.shape[1]:
+            signal = ctrl_taken[w, c]
         return signal
 
-    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act, is_off=is_off, clamped=clamped)
+    return SimpleNamespace(period=period, nearest=nearest, next_act=next_act, is_off=is_off, control=control)
 
 
 @cache
@@ -124,7 +126,7 @@ def pid(real: Any) -> SimpleNamespace:
     follows its control by ``slewmax`` a second. ``-kp l - kv s`` is the actuator's affine bias. x and the last p are
     activations.
     """
-    vec2, clamped = types(real).vec2, servo(real).clamped
+    control = servo(real).control
     numbers, parameters = wp.array2d(dtype=real), wp.array3d(dtype=real)
 
     @wp.func
@@ -157,9 +159,8 @@ def pid(real: Any) -> SimpleNamespace:
 
     @wp.func
     def drive(
-        w: int, u: int, flags: int, ctrladr: ints, ctrlspec: ints, a: int, limited: ints,
-        limits: wp.array2d(dtype=vec2), h: real, gainprm: parameters, biasprm: parameters, dynprm: parameters,
-        ctrl: numbers, act: numbers,
+        w: int, u: int, ctrladr: ints, ctrlspec: ints, a: int, h: real, gainprm: parameters, biasprm: parameters,
+        dynprm: parameters, ctrl_taken: numbers, act: numbers,
     ):  # fmt: skip
         """The force but for the bias. Only inputs that ``ctrlspec`` names have a control."""
         b = row(w, biasprm)
@@ -167,7 +168,7 @@ def pid(real: Any) -> SimpleNamespace:
         n = a
         force = real(0.0)
         if (ctrlspec[u] & INPUT_POS) != 0:
-            point = clamped(w, c, flags, limited, limits, ctrl)
+            point = control(w, c, ctrl_taken)
             slew = dynprm[row(w, dynprm), u, 1]
             if a >= 0 and slew > real(0.0):
                 point = follow(point, act[w, n], slew * h)
@@ -175,10 +176,10 @@ def pid(real: Any) -> SimpleNamespace:
             force = -biasprm[b, u, 1] * point
             c = c + 1
         if (ctrlspec[u] & INPUT_VEL) != 0:
-            force = force - biasprm[b, u, 2] * clamped(w, c, flags, limited, limits, ctrl)
+            force = force - biasprm[b, u, 2] * control(w, c, ctrl_taken)
             c = c + 1
         if (ctrlspec[u] & INPUT_FF) != 0:
-            force = force + clamped(w, c, flags, limited, limits, ctrl)
+            force = force + control(w, c, ctrl_taken)
         ki = gainprm[row(w, gainprm), u, 0]
         if a >= 0 and ki != real(0.0):
             force = force + ki * act[w, n]
@@ -187,10 +188,43 @@ def pid(real: Any) -> SimpleNamespace:
     return SimpleNamespace(rates=rates, drive=drive, follow=follow)
 
 
+def take_controls(m: Model, d: Data, **other: Any) -> None:
+    """The stage ``controls``: with delays, what actuators receive of them (`history`)."""
+    if m.nhistory:
+        other["ctrl"] = delayed_controls(m, d, **other)
+    launch(kernels(d.real)["controls"], m, d, **other)
+
+
+def _controls(real: Any) -> dict[str, wp.Kernel]:
+    vec2, beyond = types(real).vec2, bounds(real).beyond
+
+    @wp.kernel
+    def controls(
+        opt_disableflags: int, actuator_ctrllimited: ints, actuator_ctrlrange: wp.array2d(dtype=vec2),
+        ctrl: wp.array2d(dtype=real), ctrl_taken: wp.array2d(dtype=real), warned: wp.array2d(dtype=int),
+    ):  # fmt: skip
+        """Controls within their ranges. If one is beyond all bounds then, the world is without any, and that counts."""
+        w = wp.tid()
+        bad = int(0)
+        for c in range(ctrl.shape[1]):
+            signal = ctrl[w, c]
+            if actuator_ctrllimited[c] != 0 and (opt_disableflags & CLAMPCTRL) == 0:
+                limit = actuator_ctrlrange[row(w, actuator_ctrlrange), c]
+                signal = wp.clamp(signal, limit[0], limit[1])
+            ctrl_taken[w, c] = signal
+            bad = wp.max(bad, wp.where(wp.isnan(ctrl[w, c]), 1, beyond(signal)))  # no range has nan
+        if bad > 0:
+            for c in range(ctrl.shape[1]):
+                ctrl_taken[w, c] = real(0.0)
+            if (opt_disableflags & ACTUATION) == 0:
+                warned[w, BADCTRL] = warned[w, BADCTRL] + 1
+
+    return dict(controls=controls)
+
+
 def _dynamics(real: Any) -> dict[str, wp.Kernel]:
-    t, turning = types(real), servo(real)
-    spatial, vec2 = t.spatial, t.vec2
-    period, nearest, clamped, filtered = turning.period, turning.nearest, turning.clamped, muscle(real).filtered
+    spatial, turning = types(real).spatial, servo(real)
+    period, nearest, control, filtered = turning.period, turning.nearest, turning.control, muscle(real).filtered
     pid_rates = pid(real).rates
 
     @wp.kernel
@@ -198,11 +232,11 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
         actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints,
-        actuator_ctrladr: ints, actuator_ctrllimited: ints, actuator_actadr: ints, actuator_actnum: ints,
+        actuator_ctrladr: ints, actuator_actadr: ints, actuator_actnum: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
-        actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_length: wp.array2d(dtype=real),
-        ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
+        actuator_length: wp.array2d(dtype=real),
+        ctrl_taken: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
     ):  # fmt: skip
         """How fast activations change."""
         w = wp.tid()
@@ -210,7 +244,7 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
             a = actuator_actadr[u]
             if a >= 0:
                 c = actuator_ctrladr[u]
-                signal = clamped(w, c, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
+                signal = control(w, c, ctrl_taken)
                 kind = actuator_dyntype[u]
                 g = row(w, actuator_dynprm)
                 rate = real(0.0)
@@ -243,21 +277,19 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
     t, turning, fibre = types(real), servo(real), muscle(real)
     spatial, vec2 = t.spatial, t.vec2
     period, nearest, next_act, is_off = turning.period, turning.nearest, turning.next_act, turning.is_off
-    active, passive, clamped, drive = fibre.active, fibre.passive, turning.clamped, pid(real).drive
+    active, passive, control, drive = fibre.active, fibre.passive, turning.control, pid(real).drive
 
     @wp.kernel
     def fwd_actuation(
         opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
         actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_dyntype: ints,
-        actuator_gaintype: ints, actuator_biastype: ints,
-        actuator_ctrladr: ints, actuator_ctrlspec: ints, actuator_ctrllimited: ints,
+        actuator_gaintype: ints, actuator_biastype: ints, actuator_ctrladr: ints, actuator_ctrlspec: ints,
         actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints, actuator_forcelimited: ints,
         actuator_group: ints, actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
         actuator_biasprm: wp.array3d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
-        actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_actrange: wp.array2d(dtype=vec2),
-        actuator_forcerange: wp.array2d(dtype=vec2), actuator_lengthrange: wp.array2d(dtype=vec2),
-        actuator_acc0: wp.array2d(dtype=real),
-        ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
+        actuator_actrange: wp.array2d(dtype=vec2), actuator_forcerange: wp.array2d(dtype=vec2),
+        actuator_lengthrange: wp.array2d(dtype=vec2), actuator_acc0: wp.array2d(dtype=real),
+        ctrl_taken: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
         actuator_length: wp.array2d(dtype=real), actuator_velocity: wp.array2d(dtype=real),
         actuator_force: wp.array2d(dtype=real),
     ):  # fmt: skip
@@ -268,7 +300,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
             length = actuator_length[w, out]
             speed = actuator_velocity[w, out]
             c = actuator_ctrladr[u]
-            signal = clamped(w, c, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
+            signal = control(w, c, ctrl_taken)
             a = actuator_actadr[u]
             if a >= 0:
                 signal = act[w, a]
@@ -291,9 +323,8 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
                 gain = active(length, speed, lengths, acc0, actuator_gainprm, g, u)
             force = gain * signal
             if actuator_gaintype[u] == GAIN_PID:
-                force = drive(w, u, opt_disableflags, actuator_ctrladr, actuator_ctrlspec, a, actuator_ctrllimited,
-                              actuator_ctrlrange, opt_timestep[row(w, opt_timestep)], actuator_gainprm,
-                              actuator_biasprm, actuator_dynprm, ctrl, act)  # fmt: skip
+                force = drive(w, u, actuator_ctrladr, actuator_ctrlspec, a, opt_timestep[row(w, opt_timestep)],
+                              actuator_gainprm, actuator_biasprm, actuator_dynprm, ctrl_taken, act)  # fmt: skip
             g = row(w, actuator_biasprm)
             if actuator_biastype[u] == BIAS_AFFINE:
                 force = force + actuator_biasprm[g, u, 0]

@@ -23,8 +23,6 @@ def bind(kernel: wp.Kernel, m: Model, d: Data, **other: Any) -> list[Any]:
     def argument(name: str) -> Any:
         if name in other:
             return other[name]
-        if name == "ctrl" and m.nhistory:  # controls reach actuators by way of `history`
-            name = "ctrl_delayed"
         if m.nplastic:  # springs may have yielded (`plastic`)
             name = {"qpos_spring": "qpos_rest", "tendon_lengthspring": "length_rest"}.get(name, name)
         if name == "pushed":

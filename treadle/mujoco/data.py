@@ -10,6 +10,7 @@ import numpy as np
 import treadle as wp
 from treadle.base.errors import CapacityError
 from treadle.mujoco.collision.view import Contact
+from treadle.mujoco.constants import WARNINGS
 from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
@@ -36,7 +37,7 @@ class Data(Fields):
 
     history = state("real", "nworld nhistory", "samples of controls and sensors, for those with delays (`history`)")
     plastic = state("real", "nworld nplastic", "places of rest of springs that yield (`plastic`)")
-    diverged = state("int", "nworld 3", "how often velocities, positions, accelerations were beyond all bounds")
+    warned = state("int", "nworld 4", "how often velocities, positions, accelerations, controls were beyond all bounds")
 
     ctrl = control("real", "nworld nu", "actuator controls")
     qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")
@@ -92,6 +93,7 @@ class Data(Fields):
     subtree_angmom = derived("subtree_vel", "vec3", "nworld nbody", "angular momenta about them, likewise")
     qfrc_bias = derived("rne", "real", "nworld nv", "Coriolis, centrifugal and gravitational forces")
 
+    ctrl_taken = derived("controls", "real", "nworld nu", "controls within their ranges, as actuators take them")
     act_dot = derived("act_dynamics", "real", "nworld na", "rate of change of activations")
     actuator_force = derived("fwd_actuation", "real", "nworld nout", "forces of actuators")
     qfrc_actuator = derived("actuator_forces_on_joints", "real", "nworld nv", "the same, on joints")
@@ -193,7 +195,7 @@ class Data(Fields):
     cacc = derived("rne_postconstraint", "spatial", "nworld nbody", "accelerations of bodies, if a sensor needs them")
     cfrc_int = derived("rne_postconstraint", "spatial", "nworld nbody", "forces of parents on bodies, likewise")
     cfrc_ext = derived("rne_postconstraint", "spatial", "nworld nbody", "forces on bodies from outside, likewise")
-    ctrl_delayed = scratch("real", "nworld nu", "controls as actuators receive them, if any has a delay")
+    ctrl_delayed = scratch("real", "nworld nu", "controls after delays, if there are any")
     sensor_fresh = scratch("real", "nworld nsensordata", "what sensors found, before delays")
     rk_time = scratch("real", "nworld", "time from which a Runge-Kutta step set out")
     qpos_rest = scratch("real", "nworld nq", "positions at which springs rest, if any yields")
@@ -232,6 +234,8 @@ class Data(Fields):
     reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
 
     most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows, of plans' steps")
+
+    FIXED = (*Fields.FIXED, "nworld")
 
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         if nworld < 1:
@@ -290,12 +294,15 @@ class Data(Fields):
 
     @property
     def warning(self) -> dict[str, np.ndarray]:
-        """How often each world was lost and, unless the flag ``mjDSBL_AUTORESET`` is set, began anew.
+        """How often what happened in each world: by MuJoCo's names, each an array of ``nworld`` numbers.
 
-        By MuJoCo's names: ``BADQVEL``, ``BADQPOS``, ``BADQACC``, each an array of ``nworld`` numbers.
+        ``BADQVEL``, ``BADQPOS``, ``BADQACC``: the world was lost, as velocities, positions or accelerations were no
+        numbers or beyond all bounds, and unless the flag ``mjDSBL_AUTORESET`` is set it began anew. ``BADCTRL``: a
+        control was, and the world went on as if all were 0; once for each time that forces of actuators were computed.
+        Where MuJoCo warns that contacts or constraints are full, `check` raises.
         """
-        counts = self.field("diverged").numpy()
-        return {name: counts[:, k].copy() for k, name in enumerate(("BADQVEL", "BADQPOS", "BADQACC"))}
+        counts = self.field("warned").numpy()
+        return {name: counts[:, k].copy() for k, name in enumerate(WARNINGS)}
 
     def check(self) -> None:
         """Raise if worlds needed more contacts or rows of constraints than there was room for, as they may in captures.
@@ -303,7 +310,7 @@ class Data(Fields):
         What is left out then is decided for each world by itself: the contacts behind the first ``nconmax``, in
         MuJoCo's order. Otherwise room is made, and the step done again.
 
-        Worlds that diverged are named in a warning, a ``RuntimeWarning``.
+        Worlds that diverged, or had bad controls, are named in a warning, a ``RuntimeWarning``.
 
         Raises:
             CapacityError: the message says how many were needed.
@@ -311,9 +318,8 @@ class Data(Fields):
         for name, counts in self.warning.items():
             if counts.any():
                 first, total = int(np.flatnonzero(counts)[0]), int((counts > 0).sum())
-                text = (
-                    f"{name}: {total} of {self.nworld} worlds diverged, up to {counts.max()} times, the first {first}"
-                )
+                what = "had bad controls" if name == "BADCTRL" else "diverged"
+                text = f"{name}: {total} of {self.nworld} worlds {what}, up to {counts.max()} times, the first {first}"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
         if self._captured is not None:
             self._look_at_graph()

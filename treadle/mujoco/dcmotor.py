@@ -47,8 +47,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
 def _motor(real: Any) -> SimpleNamespace:
     """A motor's numbers as the struct ``Motor``, and kernel functions on it, for one precision."""
     numbers, parameters = wp.array2d(dtype=real), wp.array3d(dtype=real)
-    vec2 = types(real).vec2
-    clamped, follow = servo(real).clamped, pid(real).follow
+    control, follow = servo(real).control, pid(real).follow
 
     @wp.struct
     class Motor:
@@ -94,21 +93,20 @@ def _motor(real: Any) -> SimpleNamespace:
 
     @wp.func
     def first_control(
-        m: Motor, w: int, u: int, c: int, given: bool, flags: int, limited: ints, limits: wp.array2d(dtype=vec2),
-        h: real, dynprm: parameters, ctrl: numbers, act: numbers,
-    ):  # fmt: skip
-        """The first control within its range, changing no faster than it may."""
+        m: Motor, w: int, u: int, c: int, given: bool, h: real, dynprm: parameters, ctrl_taken: numbers, act: numbers
+    ):
+        """The first control, changing no faster than it may."""
         signal = real(0.0)
         if given:
-            signal = clamped(w, c, flags, limited, limits, ctrl)
+            signal = control(w, c, ctrl_taken)
         if m.slewed >= 0:
             signal = follow(signal, act[w, m.slewed], dynprm[row(w, dynprm), u, 7] * h)
         return signal
 
     @wp.func
     def voltage(
-        m: Motor, w: int, u: int, c: int, spec: int, signal: real, flags: int, limited: ints,
-        limits: wp.array2d(dtype=vec2), length: real, speed: real, gainprm: parameters, ctrl: numbers, act: numbers,
+        m: Motor, w: int, u: int, c: int, spec: int, signal: real, length: real, speed: real, gainprm: parameters,
+        ctrl_taken: numbers, act: numbers,
     ):  # fmt: skip
         """The voltage at the terminals, and whether the controller's is at its bound; ``signal``: the first control."""
         g = row(w, gainprm)
@@ -120,7 +118,7 @@ def _motor(real: Any) -> SimpleNamespace:
                 if (spec & (1 << k)) != 0:
                     given = signal
                     if n > c:
-                        given = clamped(w, n, flags, limited, limits, ctrl)
+                        given = control(w, n, ctrl_taken)
                     if k == 0:
                         point = given
                     elif k == 1:
@@ -179,16 +177,15 @@ def _motor(real: Any) -> SimpleNamespace:
 
 def _dynamics(real: Any) -> dict[str, wp.Kernel]:
     f = _motor(real)
-    vec2, motor, first_control, voltage, slip = types(real).vec2, f.motor, f.first_control, f.voltage, f.slip
+    motor, first_control, voltage, slip = f.motor, f.first_control, f.voltage, f.slip
     numbers, parameters = wp.array2d(dtype=real), wp.array3d(dtype=real)
 
     @wp.kernel
     def motor_dynamics(
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), actuator_gaintype: ints, actuator_ctrladr: ints,
-        actuator_ctrlnum: ints, actuator_ctrlspec: ints, actuator_ctrllimited: ints,
-        actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_actadr: ints, actuator_gainprm: parameters,
+        actuator_ctrlnum: ints, actuator_ctrlspec: ints, actuator_actadr: ints, actuator_gainprm: parameters,
         actuator_dynprm: parameters, actuator_biasprm: parameters, actuator_outadr: ints, actuator_length: numbers,
-        actuator_velocity: numbers, ctrl: numbers, act: numbers, act_dot: numbers,
+        actuator_velocity: numbers, ctrl_taken: numbers, act: numbers, act_dot: numbers,
     ):  # fmt: skip
         """How fast activations of motors change."""
         w = wp.tid()
@@ -199,14 +196,10 @@ def _dynamics(real: Any) -> dict[str, wp.Kernel]:
                 m = motor(w, u, a, actuator_gainprm, actuator_dynprm, act)
                 length, speed = actuator_length[w, actuator_outadr[u]], actuator_velocity[w, actuator_outadr[u]]
                 c, given = actuator_ctrladr[u], actuator_ctrlnum[u] > 0
-                signal = first_control(
-                    m, w, u, c, given, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, h, actuator_dynprm,
-                    ctrl, act,
-                )  # fmt: skip
+                signal = first_control(m, w, u, c, given, h, actuator_dynprm, ctrl_taken, act)
                 volts, bound = voltage(
-                    m, w, u, c, actuator_ctrlspec[u], signal, opt_disableflags, actuator_ctrllimited,
-                    actuator_ctrlrange, length, speed, actuator_gainprm, ctrl, act,
-                )  # fmt: skip
+                    m, w, u, c, actuator_ctrlspec[u], signal, length, speed, actuator_gainprm, ctrl_taken, act
+                )
                 current = (volts - m.constant * speed) / m.resistance
                 if m.slewed >= 0:
                     act_dot[w, m.slewed] = (signal - act[w, m.slewed]) / h
@@ -243,12 +236,12 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
     def motor_force(
         opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), actuator_group: ints,
         actuator_trntype: ints, actuator_gaintype: ints, actuator_ctrladr: ints, actuator_ctrlnum: ints,
-        actuator_ctrlspec: ints, actuator_ctrllimited: ints, actuator_ctrlrange: wp.array2d(dtype=vec2),
-        actuator_actadr: ints, actuator_actnum: ints, actuator_actearly: ints, actuator_actlimited: ints,
+        actuator_ctrlspec: ints, actuator_actadr: ints, actuator_actnum: ints, actuator_actearly: ints,
+        actuator_actlimited: ints,
         actuator_actrange: wp.array2d(dtype=vec2), actuator_forcelimited: ints,
         actuator_forcerange: wp.array2d(dtype=vec2), actuator_gainprm: parameters, actuator_dynprm: parameters,
         actuator_biasprm: parameters, actuator_outadr: ints, actuator_length: numbers, actuator_velocity: numbers,
-        ctrl: numbers, act: numbers, act_dot: numbers, motor_slope: numbers, actuator_force: numbers,
+        ctrl_taken: numbers, act: numbers, act_dot: numbers, motor_slope: numbers, actuator_force: numbers,
     ):  # fmt: skip
         """Electric forces of motors within their limits; and ``motor_slope``, how they change with velocity."""
         w = wp.tid()
@@ -259,14 +252,10 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
                 m = motor(w, u, a, actuator_gainprm, actuator_dynprm, act)
                 length, speed = actuator_length[w, out], actuator_velocity[w, out]
                 c = actuator_ctrladr[u]
-                signal = first_control(
-                    m, w, u, c, actuator_ctrlnum[u] > 0, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, h,
-                    actuator_dynprm, ctrl, act,
-                )  # fmt: skip
+                signal = first_control(m, w, u, c, actuator_ctrlnum[u] > 0, h, actuator_dynprm, ctrl_taken, act)
                 volts, bound = voltage(
-                    m, w, u, c, actuator_ctrlspec[u], signal, opt_disableflags, actuator_ctrllimited,
-                    actuator_ctrlrange, length, speed, actuator_gainprm, ctrl, act,
-                )  # fmt: skip
+                    m, w, u, c, actuator_ctrlspec[u], signal, length, speed, actuator_gainprm, ctrl_taken, act
+                )
                 per_volt = m.constant / m.resistance
                 rise = real(0.0)  # of the voltage with velocity
                 if (actuator_ctrlspec[u] & CONTROLLED) != 0 and not bound:

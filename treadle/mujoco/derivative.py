@@ -112,7 +112,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
     t, add_outer = types(real), pattern(real).add_outer
     vec2 = t.vec2
     laws, active_slope = servo(real), muscle(real).active_slope
-    next_act, clamped, is_off = laws.next_act, laws.clamped, laws.is_off
+    next_act, control, is_off = laws.next_act, laws.control, laws.is_off
     close = real(1e-5 if real is wp.float32 else 1e-12)
 
     @wp.func
@@ -124,7 +124,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), actuator_trntype: ints, actuator_trnid: ints2,
         actuator_outadr: ints,
         actuator_dyntype: ints, actuator_gaintype: ints, actuator_biastype: ints, actuator_ctrladr: ints,
-        actuator_ctrllimited: ints, actuator_ctrlrange: wp.array2d(dtype=vec2), actuator_group: ints,
+        actuator_group: ints,
         opt_disableactuator: int, actuator_actadr: ints, actuator_actlimited: ints, actuator_actearly: ints,
         actuator_forcelimited: ints, tendon_actfrclimited: ints, jnt_actfrclimited: ints, jnt_dofadr: ints,
         actuator_dynprm: wp.array3d(dtype=real), actuator_gainprm: wp.array3d(dtype=real),
@@ -133,7 +133,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
         jnt_actfrcrange: wp.array2d(dtype=vec2), actuator_lengthrange: wp.array2d(dtype=vec2),
         actuator_acc0: wp.array2d(dtype=real), moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints,
         D_rowadr: ints, D_rownnz: ints, D_colind: ints,
-        ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
+        ctrl_taken: wp.array2d(dtype=real), act: wp.array2d(dtype=real), act_dot: wp.array2d(dtype=real),
         actuator_length: wp.array2d(dtype=real), actuator_velocity: wp.array2d(dtype=real),
         actuator_force: wp.array2d(dtype=real), motor_mech: wp.array2d(dtype=real),
         qfrc_actuator: wp.array2d(dtype=real), actuator_moment: wp.array2d(dtype=real), qDeriv: wp.array2d(dtype=real),
@@ -150,9 +150,7 @@ def _actuators(real: Any) -> dict[str, wp.Kernel]:
                 slope = active_slope(actuator_length[w, out], actuator_velocity[w, out],
                                      actuator_lengthrange[row(w, actuator_lengthrange), out],
                                      actuator_acc0[row(w, actuator_acc0), out], actuator_gainprm, g, u)  # fmt: skip
-            signal = clamped(
-                w, actuator_ctrladr[u], opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl
-            )  # fmt: skip
+            signal = control(w, actuator_ctrladr[u], ctrl_taken)
             a = actuator_actadr[u]
             if actuator_dyntype[u] != DYN_NONE and a >= 0:
                 signal = act[w, a]

@@ -8,6 +8,7 @@ import treadle as wp
 
 if TYPE_CHECKING:
     from treadle.mujoco.data import Data
+    from treadle.mujoco.fields import Field
 
 
 class Efc:
@@ -17,13 +18,19 @@ class Efc:
     """
 
     def __init__(self, d: Data):
-        self._d = d
+        self.__dict__["_d"] = d
 
     def __getattr__(self, name: str) -> wp.array:
+        return self._d.read(self._row(name))
+
+    def __setattr__(self, name: str, value: wp.array) -> None:
+        self._d.assign(self._row(name), value)
+
+    def _row(self, name: str) -> Field:
         row = getattr(type(self._d), f"efc_{name}", None)
         if row is None or row.role == "scratch":
             raise AttributeError(f"efc has no array {name!r}: it has {', '.join(dir(self))}")
-        return self._d.read(row)
+        return row
 
     def __dir__(self) -> list[str]:
         rows = type(self._d).rows()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import treadle as wp
+from treadle.frontend.names import near
 from treadle.mujoco.algebra import COMPONENTS, types
 from treadle.mujoco.planes import LINE, planar
 
@@ -67,14 +68,49 @@ def _rows(table: type) -> tuple[Field, ...]:
     return tuple([row for row in vars(table).values() if isinstance(row, Field)])
 
 
-class Fields:
-    """Arrays by name, as the rows in the class say. An array is made when it is first read."""
+def unknown(owner: Any, name: str) -> AttributeError:
+    """The error for an attribute ``name`` that ``owner`` does not have, with the names that look like it."""
+    hidden = {row.name for row in owner.rows() if row.role == "scratch"}
+    names = [n for n in dir(owner) if not n.startswith("_") and n not in hidden]
+    hint = "" if name.startswith("_") else near(name, names)
+    return AttributeError(f"{type(owner).__name__} has no {name}" + (f"; {hint}" if hint else ""))
+
+
+class _Made(type):
+    """Marks instances when they are made, all of their classes' part: from then on they take no new attributes."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        made.__dict__["_made"] = True
+        return made
+
+
+class Fields(metaclass=_Made):
+    """Arrays by name, as the rows in the class say. An array is made when it is first read.
+
+    An attribute that there is not can be neither read nor set: the error names those that look like it.
+    """
+
+    FIXED: tuple[str, ...] = ("real", "sizes")  # attributes that are set once
 
     def __init__(self, real: Any, sizes: dict[str, int]):
         self.real, self.sizes = real, sizes
         self.version = 0  # counts arrays that took another's place
         self._arrays: dict[str, wp.array] = {}
         self.varied: dict[str, int] = {}  # of fields that differ between worlds: how many worlds they are for
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute that there is, unless it is a size, or holds other tables."""
+        held = self.__dict__
+        if "_made" in held:
+            if name in self.FIXED or name in held["sizes"]:
+                raise AttributeError(f"{name} of {type(self).__name__} is fixed when that is made")
+            if name not in held and not hasattr(type(self), name):
+                raise unknown(self, name)
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(self, name)
 
     @classmethod
     def rows(cls) -> tuple[Field, ...]:

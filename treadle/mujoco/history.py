@@ -29,9 +29,10 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
     return {**_reading(real), **_keeping(real), **_beginning(real)}
 
 
-def delay_controls(m: Model, d: Data, **other: Any) -> None:
-    """What actuators receive of the controls: ``ctrl_delayed``, which takes their place from here on."""
-    launch(kernels(d.real)["delayed_controls"], m, d, ctrl=d.field("ctrl"), **other)
+def delayed_controls(m: Model, d: Data, **other: Any) -> wp.array:
+    """What actuators receive of the controls: the field ``ctrl_delayed``."""
+    launch(kernels(d.real)["delayed_controls"], m, d, **other)
+    return d.field("ctrl_delayed")
 
 
 def delay_sensors(m: Model, d: Data, stage: int, **other: Any) -> None:
@@ -42,7 +43,7 @@ def delay_sensors(m: Model, d: Data, stage: int, **other: Any) -> None:
 
 def remember(m: Model, d: Data) -> None:
     """Before time goes on: keep the controls of the step, and what its sensors found."""
-    launch(kernels(d.real)["remember"], m, d, ctrl=d.field("ctrl"))
+    launch(kernels(d.real)["remember"], m, d)
 
 
 @cache

@@ -259,7 +259,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
         qacc_integrated: wp.array2d(dtype=real), qvel_integrated: wp.array2d(dtype=real),
         qacc: wp.array2d(dtype=real), qacc_warmstart: wp.array2d(dtype=real), act: wp.array2d(dtype=real),
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
-        diverged: wp.array2d(dtype=int),
+        warned: wp.array2d(dtype=int),
     ):  # fmt: skip
         """Velocities by the accelerations, then positions by the new velocities, or by ``given`` ones, and time.
 
@@ -282,7 +282,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
             lost = wp.max(lost, 2 * beyond(qpos[w, i]))
         time[w] = time[w] + h
         if lost > 0:
-            diverged[w, lost - 1] = diverged[w, lost - 1] + 1
+            warned[w, lost - 1] = warned[w, lost - 1] + 1
             if (opt_disableflags & AUTORESET) == 0:
                 time[w] = real(0.0)
                 for i in range(qpos.shape[1]):

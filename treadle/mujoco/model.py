@@ -340,6 +340,8 @@ class Model(Fields):
     sensor_interval = constant("vec2", "* nsensor", "time between samples and first sample, s; 0: every step")
     sensor_intprm = constant("int", "nsensor 3", "of the sensor of contacts: what it reports, which contacts, how many")
 
+    FIXED = (*Fields.FIXED, "opt", "collision", "distances", "bonds", "capacity")
+
     def __init__(self, real: Any, mjm: mujoco.MjModel):
         super().__init__(real, sizes_of(mjm))
         for name, size in self.sizes.items():

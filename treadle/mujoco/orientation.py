@@ -71,7 +71,7 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
 def _force(real: Any) -> dict[str, wp.Kernel]:
     t, a, f = types(real), algebra(real), servo(real)
     vec2, vec3, quat = t.vec2, t.vec3, t.quat
-    unit_quat, turn_quat, sub_quat, clamped, is_off = a.unit_quat, a.turn_quat, a.sub_quat, f.clamped, f.is_off
+    unit_quat, turn_quat, sub_quat, control, is_off = a.unit_quat, a.turn_quat, a.sub_quat, f.control, f.is_off
 
     @wp.func
     def turn_by(v: vec3):
@@ -86,11 +86,10 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
     def orientation_force(
         opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), actuator_group: ints,
         actuator_trntype: ints, actuator_dyntype: ints, actuator_outadr: ints, actuator_ctrladr: ints,
-        actuator_ctrlspec: ints, actuator_ctrllimited: ints, actuator_ctrlrange: wp.array2d(dtype=vec2),
-        actuator_actadr: ints, actuator_actearly: ints, actuator_actlimited: ints,
+        actuator_ctrlspec: ints, actuator_actadr: ints, actuator_actearly: ints, actuator_actlimited: ints,
         actuator_actrange: wp.array2d(dtype=vec2), actuator_forcelimited: ints,
         actuator_forcerange: wp.array2d(dtype=vec2), actuator_gainprm: wp.array3d(dtype=real),
-        actuator_biasprm: wp.array3d(dtype=real), ctrl: wp.array2d(dtype=real), act: wp.array2d(dtype=real),
+        actuator_biasprm: wp.array3d(dtype=real), ctrl_taken: wp.array2d(dtype=real), act: wp.array2d(dtype=real),
         act_dot: wp.array2d(dtype=real), so3_quat: wp.array2d(dtype=quat), actuator_velocity: wp.array2d(dtype=real),
         actuator_force: wp.array2d(dtype=real),
     ):  # fmt: skip
@@ -103,10 +102,10 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
                 off = (opt_disableflags & ACTUATION) != 0
                 given = vec3()
                 for k in range(3):
-                    given[k] = clamped(w, c + k, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
+                    given[k] = control(w, c + k, ctrl_taken)
                 target = turn_by(given)
                 if actuator_ctrlspec[u] == CHART_QUAT:
-                    last = clamped(w, c + 3, opt_disableflags, actuator_ctrllimited, actuator_ctrlrange, ctrl)
+                    last = control(w, c + 3, ctrl_taken)
                     target = quat(real(1.0), real(0.0), real(0.0), real(0.0))
                     if wp.dot(given, given) + last * last > real(MINVAL * MINVAL):
                         target = unit_quat(quat(given[0], given[1], given[2], last))

@@ -71,7 +71,7 @@ def _of_each_world(name: str, values: Any, d: Data) -> Any:
 
 
 def _reset(m: Model, d: Data) -> None:
-    launch(reset_kernel(d.real), m, d, ctrl=d.field("ctrl"), xfrc_applied=d.read(Data.xfrc_applied))
+    launch(reset_kernel(d.real), m, d, xfrc_applied=d.read(Data.xfrc_applied))
     _begin(m, d)
 
 
@@ -133,7 +133,7 @@ def reset_kernel(real: Any) -> wp.Kernel:
         time: wp.array(dtype=real), qpos: numbers, qvel: numbers, act: numbers, qacc_warmstart: numbers,
         ctrl: numbers, qfrc_applied: numbers, xfrc_applied: wp.array2d(dtype=spatial),
         mocap_pos: wp.array2d(dtype=vec3), mocap_quat: wp.array2d(dtype=quat), eq_active: wp.array2d(dtype=int),
-        diverged: wp.array2d(dtype=int),
+        warned: wp.array2d(dtype=int),
     ):  # fmt: skip
         w = wp.tid()
         k = reset_key[w]
@@ -142,8 +142,8 @@ def reset_kernel(real: Any) -> wp.Kernel:
         zero = real(0.0)
         if reset_key[w] >= REFERENCE:
             time[w] = zero
-            for i in range(3):
-                diverged[w, i] = 0
+            for i in range(warned.shape[1]):
+                warned[w, i] = 0
             for i in range(qpos.shape[1]):
                 qpos[w, i] = qpos0[row(w, qpos0), i]
             for i in range(qvel.shape[1]):

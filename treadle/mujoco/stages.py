@@ -16,7 +16,6 @@ from treadle.mujoco import (
     energy,
     fluid,
     frames,
-    history,
     implicit_steps,
     integrators,
     inverse_dynamics,
@@ -141,7 +140,7 @@ TABLE = (
     Stage("velocity", "reference_constraint", needed=_constrained, run=reference_constraint),
     Stage("velocity", "energy_vel", energy.kernels, _counts_energy),
     Stage("velocity", "sensor_vel", needed=senses, run=sensor.sensor_vel),
-    Stage("acceleration", "delayed_controls", needed=_has("nhistory"), run=history.delay_controls),
+    Stage("acceleration", "controls", needed=_has("nu"), run=actuation.take_controls),
     Stage("acceleration", "act_dynamics", actuation.kernels, _has("na")),
     Stage("acceleration", "motor_dynamics", dcmotor.kernels, _has_motors),
     Stage("acceleration", "fwd_actuation", actuation.kernels),
@@ -157,7 +156,7 @@ TABLE = (
 STAGES = {stage.name: stage for stage in TABLE}
 PASSIVE = ("joint_springs", "joint_dampers", "tendon_springs", "gravity_compensation", "fluid", "passive")
 ACTUATION = (
-    "delayed_controls", "act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "orientation_force",
+    "controls", "act_dynamics", "motor_dynamics", "fwd_actuation", "motor_force", "orientation_force",
     "tendon_force_limits", "motor_friction", "actuator_forces_on_joints",
 )  # fmt: skip
 ADVANCE = {

@@ -17,6 +17,7 @@ from treadle.mujoco.bounds import bounds
 from treadle.mujoco.constants import (
     ACTUATION,
     AUTORESET,
+    BADCTRL,
     BIAS_AFFINE,
     CLAMPCTRL,
     DAMPER,
@@ -140,19 +141,17 @@ def _gather(s: Structure, real: Any) -> wp.Function:
 
 
 def _drive(s: Structure, real: Any) -> wp.Function:
-    """Forces of actuators (`acceleration.fwd_actuation`)."""
+    """Forces of actuators (`actuation.fwd_actuation`)."""
     vec2, spatial = types(real).vec2, types(real).spatial
     nv = len(s.dof_bodyid)
     driven = 0 if s.disableflags & ACTUATION else len(s.actuator_trnid)
-    clamping = not s.disableflags & CLAMPCTRL
 
     @wp.func
     def drive(
         w: int, actuator_gear: wp.array2d(dtype=spatial), actuator_gainprm: wp.array3d(dtype=real),
-        actuator_biasprm: wp.array3d(dtype=real), actuator_ctrlrange: wp.array2d(dtype=vec2),
-        actuator_forcerange: wp.array2d(dtype=vec2), jnt_actfrcrange: wp.array2d(dtype=vec2),
-        ctrl: wp.array2d(dtype=real), q: wp.array(dtype=real), v: wp.array(dtype=real),
-        drives: wp.array(dtype=real), force: wp.array(dtype=real),
+        actuator_biasprm: wp.array3d(dtype=real), actuator_forcerange: wp.array2d(dtype=vec2),
+        jnt_actfrcrange: wp.array2d(dtype=vec2), signals: wp.array(dtype=real), q: wp.array(dtype=real),
+        v: wp.array(dtype=real), drives: wp.array(dtype=real), force: wp.array(dtype=real),
     ):  # fmt: skip
         for i in range(nv):
             drives[i] = real(0.0)
@@ -161,15 +160,11 @@ def _drive(s: Structure, real: Any) -> wp.Function:
             gear = actuator_gear[row(w, actuator_gear), u][0]
             length = gear * q[j]
             speed = gear * v[j]
-            signal = ctrl[w, u]
-            if wp.static(clamping and s.actuator_ctrllimited[u] != 0):
-                limit = actuator_ctrlrange[row(w, actuator_ctrlrange), u]
-                signal = wp.clamp(signal, limit[0], limit[1])
             g = row(w, actuator_gainprm)
             gain = actuator_gainprm[g, u, 0]
             if wp.static(s.actuator_gaintype[u] == GAIN_AFFINE):
                 gain = gain + actuator_gainprm[g, u, 1] * length + actuator_gainprm[g, u, 2] * speed
-            push = gain * signal
+            push = gain * signals[u]
             if wp.static(s.actuator_biastype[u] == BIAS_AFFINE):
                 g = row(w, actuator_biasprm)
                 push = push + actuator_biasprm[g, u, 0]
@@ -186,6 +181,30 @@ def _drive(s: Structure, real: Any) -> wp.Function:
             force[i] = force[i] + share
 
     return drive
+
+
+def _take(s: Structure, real: Any) -> wp.Function:
+    """Controls as actuators take them (`actuation.controls`), once for all steps; 1 if one is bad, else 0."""
+    vec2, beyond = types(real).vec2, bounds(real).beyond
+    driven = 0 if s.disableflags & ACTUATION else len(s.actuator_trnid)
+    clamping = not s.disableflags & CLAMPCTRL
+
+    @wp.func
+    def take(w: int, actuator_ctrlrange: wp.array2d(dtype=vec2), ctrl: wp.array2d(dtype=real),
+             signals: wp.array(dtype=real)):  # fmt: skip
+        bad = int(0)
+        for u in range(driven):
+            signal = ctrl[w, u]
+            if wp.static(clamping and s.actuator_ctrllimited[u] != 0):
+                limit = actuator_ctrlrange[row(w, actuator_ctrlrange), u]
+                signal = wp.clamp(signal, limit[0], limit[1])
+            signals[u] = signal
+            bad = wp.max(bad, wp.where(wp.isnan(ctrl[w, u]), 1, beyond(signal)))
+        for u in range(driven):
+            signals[u] = wp.where(bad > 0, real(0.0), signals[u])
+        return bad
+
+    return take
 
 
 def _solve(s: Structure, real: Any) -> wp.Function:
@@ -227,7 +246,7 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
     t = types(real)
     vec2, vec3, quat, mat33, spatial, inertia = t.vec2, t.vec3, t.quat, t.mat33, t.spatial, t.inertia
     spread = _spread(s, real, pushed)
-    gather, drive, solve = (part(s, real) for part in (_gather, _drive, _solve))
+    gather, take, drive, solve = (part(s, real) for part in (_gather, _take, _drive, _solve))
     nbody, nv, nC, nu = len(s.body_parentid), len(s.dof_bodyid), len(s.M_colind), len(s.actuator_trnid)
     spring = not s.disableflags & SPRING
     damper = not s.disableflags & DAMPER
@@ -251,7 +270,7 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         qpos: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real), time: wp.array(dtype=real),
         start_qpos: wp.array2d(dtype=real), start_qvel: wp.array2d(dtype=real),
         start_ctrl: wp.array2d(dtype=real), start_qfrc_applied: wp.array2d(dtype=real),
-        start_xfrc_applied: wp.array2d(dtype=spatial), diverged: wp.array2d(dtype=int),
+        start_xfrc_applied: wp.array2d(dtype=spatial), warned: wp.array2d(dtype=int),
     ):  # fmt: skip
         w = wp.tid()
         q = wp.zeros(shape=(nv,), dtype=real)
@@ -267,6 +286,7 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         crb = wp.zeros(shape=(nbody,), dtype=inertia)
         cfrc = wp.zeros(shape=(nbody,), dtype=spatial)
         M = wp.zeros(shape=(nC,), dtype=real)
+        signals = wp.zeros(shape=(wp.static(max(nu, 1)),), dtype=real)
         drives = wp.zeros(shape=(nv,), dtype=real)
         force = wp.zeros(shape=(nv,), dtype=real)
 
@@ -287,6 +307,8 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         rounds = nstep
         if wp.static(single):
             rounds = 1
+        bad = take(w, actuator_ctrlrange, ctrl, signals)
+        end = time[w]
         for _ in range(rounds):
             for i in range(nv):
                 start_qpos[w, i] = q[i]
@@ -300,8 +322,8 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
             spread(w, up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis,
                    qpos0, xfrc_applied, q, v, xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
             gather(w, dof_armature, cdof, crb, cfrc, M, force)
-            drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_ctrlrange, actuator_forcerange,
-                  jnt_actfrcrange, ctrl, q, v, drives, force)  # fmt: skip
+            drive(w, actuator_gear, actuator_gainprm, actuator_biasprm, actuator_forcerange, jnt_actfrcrange, signals,
+                  q, v, drives, force)  # fmt: skip
             for i in range(nv):
                 if wp.static(implicit):  # the damping that the end of the step will have (`acceleration.euler`)
                     last = wp.static(s.row(i)[1])
@@ -310,19 +332,21 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
             for i in range(nv):
                 v[i] = v[i] + h * force[i]
                 q[i] = q[i] + h * v[i]
+            end = end + h
+            if wp.static(not single):
+                lost = int(0)
+                for i in range(nv):
+                    lost = wp.max(lost, wp.max(2 * beyond(q[i]), beyond(v[i])))
+                if lost > 0:
+                    warned[w, lost - 1] = warned[w, lost - 1] + 1
+                    if wp.static(resets):
+                        end = real(0.0)
+                        for i in range(nv):
+                            q[i] = qpos0[row(w, qpos0), i]
+                            v[i] = real(0.0)
 
-        end = time[w] + h * real(rounds)
-        if wp.static(not single):
-            lost = int(0)
-            for i in range(nv):
-                lost = wp.max(lost, wp.max(2 * beyond(q[i]), beyond(v[i])))
-            if lost > 0:
-                diverged[w, lost - 1] = diverged[w, lost - 1] + 1
-                if wp.static(resets):
-                    end = real(0.0)
-                    for i in range(nv):
-                        q[i] = qpos0[row(w, qpos0), i]
-                        v[i] = real(0.0)
+        if bad > 0:
+            warned[w, BADCTRL] = warned[w, BADCTRL] + rounds
         for i in range(nv):
             qpos[w, i] = q[i]
             qvel[w, i] = v[i]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ FIELDS = (
 
 
 class Contact:
-    """A copy of the contacts that there are, made when it is asked for; writing to it changes nothing.
+    """A copy of the contacts that there are, made when it is asked for; it cannot be written to.
 
     Attributes:
         worldid: world of each contact, in ascending order; all arrays are as long.
@@ -27,10 +27,10 @@ class Contact:
     """
 
     def __init__(self, d: Data):
-        self._data = d
         counts = d.ncon.numpy()
-        self._world = np.repeat(np.arange(d.nworld, dtype=np.int32), counts)
-        self._slot = np.arange(len(self._world)) - np.repeat(np.cumsum(counts) - counts, counts)
+        world = np.repeat(np.arange(d.nworld, dtype=np.int32), counts)
+        slot = np.arange(len(world)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.__dict__.update(_data=d, _world=world, _slot=slot)
 
     def __len__(self) -> int:
         return len(self._world)
@@ -45,6 +45,10 @@ class Contact:
         """The two geoms of each contact."""
         both = [getattr(self._data, f"contact_geom{k}").numpy()[self._world, self._slot] for k in (1, 2)]
         return wp.array(np.stack(both, axis=1), dtype=wp.vec2i)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what would be lost."""
+        raise AttributeError(f"d.contact is a copy, so {name} cannot be set; the arrays that stages read are contact_…")
 
     def __getattr__(self, name: str) -> wp.array:
         if name not in FIELDS:
