@@ -61,8 +61,8 @@ class Kernel:
         return self.fault[0]
 
     def blocks(self, one: dict, size: int) -> int:
-        needed = -(-size // one["block"])
-        if one["grid"] != "threads":
+        needed = size if one["grid"] == "blocks" else -(-size // one["block"])
+        if one["grid"] not in ("threads", "blocks"):
             return one["grid"] if isinstance(one["grid"], int) else 1
         return min(needed, one["most"]) if "most" in one else min(needed, self.resident)
 

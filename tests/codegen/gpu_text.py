@@ -13,6 +13,7 @@ import threading
 import llvmlite.binding as llvm
 
 REGISTERS = ("tid.x", "ntid.x", "ctaid.x", "nctaid.x")
+ROOM = 227 << 10  # bytes of shared memory
 _BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all("
 _CALL, _WAIT_CALL = ctypes.CFUNCTYPE(ctypes.c_int32), ctypes.CFUNCTYPE(None, ctypes.c_int32)
 
@@ -34,6 +35,7 @@ def for_host(text: str) -> tuple[str, dict[str, bool]]:
     them.
     """
     text = re.sub(r'target triple = ".*"', f'target triple = "{llvm.get_process_triple()}"', text)
+    text = text.replace("external addrspace(3) global [0 x i8]", f"internal addrspace(3) global [{ROOM} x i8] undef")
     text = re.sub(r"declare .*@llvm\.nvvm\..*\n", "", text).replace('syncscope("device") ', "")
     out, entries = [], {}
     for part in re.split(r"(?m)^(?=define )", text):

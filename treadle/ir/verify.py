@@ -203,6 +203,14 @@ def _bool_to_bool(op: Op, scalar: bool) -> str | None:
     return None if _types(op.args) == (b1,) and _types(op.results) == (b1,) else "a bool gives a bool"
 
 
+def _lane(op: Op, scalar: bool) -> str | None:
+    return None if not op.args and _types(op.results) == (i32,) else "it is an i32"
+
+
+def _barrier(op: Op, scalar: bool) -> str | None:
+    return "it has no values" if op.args or op.results else None
+
+
 def _local(op: Op, scalar: bool) -> str | None:
     t, v = op.attrs["type"], op.result.type
     good = not op.args and isinstance(t, Fixed) and isinstance(v, View) and v.space == "local"
@@ -386,4 +394,5 @@ _RULES: dict[str, Callable[[Op, bool], str | None]] = {
     "shape": _shape, "address": _address, "view_at": _view_at, "if": _if, "for": _for, "while": _while, "call": _call,
     "print": _print, "check": _check, "grad": _grad, "has_grad": _has_grad, "lanes_max": _lanes_max,
     "push": _put_aside, "pop": _take_back, "record": _put_aside, "recall": _take_back, "mark": _mark, "seek": _seek,
+    "lane": _lane, "barrier": _barrier,
 }  # fmt: skip

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .kernel import Kernel
 
 MOST = 1024  # threads, as on GPUs
-LONE = -1  # the size of blocks that are one thread wherever the kernel runs, in whatever blocks a GPU runs them
 
 
 def effective(block_dim: int | None) -> int:
@@ -44,9 +43,10 @@ def for_blocks(kernels: Iterable[Kernel], block_dim: int | None) -> list[Kernel]
     return [in_blocks(kernel, block_dim) for kernel in kernels]
 
 
-def lone(kernel: Kernel, device: Any) -> Kernel:
-    """``kernel`` for a launch on ``device`` in which each thread stands for a block."""
-    return kernel.in_blocks(LONE) if get_device(device).key else kernel
+def lone(kernel: Kernel, device: Any, block_dim: int) -> Kernel:
+    """``kernel`` for a launch on ``device`` in which each thread stands for a block. A negative size says so, and how
+    many hardware threads of a GPU may share its work."""
+    return kernel.in_blocks(-max(block_dim, 1)) if get_device(device).key else kernel
 
 
 def effective_on(device: Any, block_dim: int | None) -> int:

@@ -28,7 +28,6 @@ from ..runtime.system import machine
 from ..types.core import Type
 from ..types.layout import has_tangent
 from ..types.records import MAX_THREADS
-from .blocks import LONE
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
 from .told import axes, own_index, own_places, places, places_of
@@ -169,13 +168,16 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
             blocks.SIZE.reset(token)
 
     func = parsed(options.block)
-    if options.block > 1 and (op := _of_tiles(func)) is not None:
+    tiles = _of_tiles(func) if options.block > 1 or options.arch else None
+    if options.block > 1 and (op := tiles) is not None:
         if not options.arch:
             raise KernelTypeError(
                 "tiles are worked on by blocks of one thread on a CPU", op.span,
                 "launch the kernel without wp.config.enable_cpu_blocks",
             )  # fmt: skip
-        func = parsed(1)  # on a GPU by one thread as well, whatever the blocks are that it runs in
+        func = parsed(1)  # what one thread does, on a GPU as well: its blocks share that as they see fit
+    if tiles is not None:
+        func = replace(func, facts={**func.facts, "tiles": True})
     func = run(NORMALIZE, func if options.fuse else leave_products(func))
     if options.active is not None:
         from ..passes.adjoint import reverse
@@ -365,14 +367,14 @@ class Overload:
     def _special(self, options: Options) -> Options:
         """The same for a GPU, with what only that knows."""
         kernel = self._kernel
-        block = kernel.block if kernel.block > 1 else BLOCK
+        block = abs(kernel.block) if abs(kernel.block) > 1 else BLOCK
         bounds = kernel.option("launch_bounds")
         special = {
             "block": block, "fast_math": bool(kernel.option("fast_math")), "lines": bool(kernel.option("lineinfo")),
             "bounds": (bounds,) if isinstance(bounds, int) else tuple(bounds or ()),
             "registers": kernel.option("cuda_max_registers"),
         }  # fmt: skip
-        size = 1 if kernel.block == LONE else block
+        size = 1 if kernel.block < 0 else block
         return options._replace(arch=self.device.arch, block=size, special=tuple(special.items()))
 
     def variant(

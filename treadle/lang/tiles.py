@@ -48,7 +48,8 @@ def launch_tiled(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = 
     asked = indices(kernel) if threads == 1 and isinstance(kernel, Kernel) else None
     lanes = () if asked is not None and asked <= len(grid) else (threads,)  # in a block of one nobody needs its number
     if threads == 1 and isinstance(kernel, Kernel):
-        kernel, kwargs = lone(kernel, kwargs.get("device")), {**kwargs, "block_dim": None}
+        kernel = lone(kernel, kwargs.get("device"), kwargs["block_dim"])
+        kwargs = {**kwargs, "block_dim": None}
     try:
         return launch(kernel, (*grid, *lanes), inputs, *args, **kwargs)
     except KernelError:

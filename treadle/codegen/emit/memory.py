@@ -315,17 +315,22 @@ def _store(e: Emitter, op: Op) -> None:
     element.store(xs)
 
 
-def _local(e: Emitter, op: Op) -> None:
+def local(e: Emitter, op: Op) -> None:
     """A thread's own array, zeroed each time control comes by unless it is ``blank``."""
-    fixed, t = op.attrs["type"], op.results[0].type
-    assert isinstance(fixed, Fixed) and isinstance(t, View)
-    size = max(fixed.size * e.width, 1)
+    size = max(op.attrs["type"].size * e.width, 1)
     base = e.t.name()
     e.born[base] = e.mask
     e.entry.append(f"  {base} = alloca [{size} x i8], align 64")
     if not op.attrs.get("blank"):
         e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         e.t.do(f"call void @llvm.memset.p0.i64(ptr align 64 {base}, i8 0, i64 {size}, i1 false)")
+    own_array(e, op, base)
+
+
+def own_array(e: Emitter, op: Op, base: str) -> None:
+    """The array that a ``local`` op makes lies at ``base``."""
+    fixed, t = op.attrs["type"], op.results[0].type
+    assert isinstance(fixed, Fixed) and isinstance(t, View)
     zero = e.fixed(i64, 0)
     strides = [e.fixed(i64, s if s is not None else 0) for s in _dense(fixed)]
     shape = [e.fixed(i64, n) for n in fixed.shape]
@@ -341,4 +346,4 @@ def _dense(fixed: Fixed) -> list[int]:
     return strides
 
 
-HANDLERS = {"load": _load, "store": _store, "local": _local}
+HANDLERS = {"load": _load, "store": _store, "local": local}

@@ -22,7 +22,7 @@ from ..emit.faults import func_polls
 from ..emit.module import assemble
 from ..emit.unit import Machine
 from ..llvm import emitted, parse, target_machine
-from . import atomics, lines, merging, output, tape
+from . import atomics, lines, merging, output, tape, together
 from .entry import write_threads
 from .unit import ThreadUnit
 from .way import find
@@ -85,10 +85,13 @@ def draft(func: Func, target: Target, options: emit_unit.Options | None = None, 
     o = _full(options)
     way = find(func, o.order, o.relaxed, o.forced)
     o = replace(o, order=way.order, rows=False)
-    handlers = {**HANDLERS, **tape.HANDLERS, "atomic": atomics.atomic, "print": output.write}
+    handlers = {**HANDLERS, **tape.HANDLERS, **together.HANDLERS, "atomic": atomics.atomic, "print": output.write}
     machine = Machine("nvptx", 1, handlers=lines.marked(handlers) if o.lines else handlers)
-    unit = ThreadUnit(func, symbol, machine, o, way=way)
-    text, passes = _module(unit, o)
+    shared = together.shared(func, way, o.block)
+    if shared is not None:
+        o = replace(o, block=shared.facts["threads"])
+    unit = ThreadUnit(shared or func, symbol, machine, o, way=way, together=shared is not None)
+    text, passes = _module(unit, o, int(target.cpu.removeprefix("sm_")))
     if o.fast_math:
         text = lines.fast(text)
     if o.lines:
@@ -140,13 +143,15 @@ def _full(options: emit_unit.Options | None) -> Options:
     return Options(checked=o.checked, order=o.order, relaxed=o.relaxed)
 
 
-def _module(unit: ThreadUnit, o: Options) -> tuple[str, list[dict[str, Any]]]:
+def _module(unit: ThreadUnit, o: Options, arch: int) -> tuple[str, list[dict[str, Any]]]:
     """The text of all entries, and the passes of a launch."""
     way, symbol = unit.way, unit.symbol
     unit.analyse()
     tape.plan(unit)
     bodies, passes = [], []
     grid: dict[str, Any] = {"grid": "threads", "block": o.block}
+    if unit.together:
+        grid = {"grid": "blocks", "block": o.block, "shared": together.lay_out(unit, arch)}
     if way.threads is not None:
         grid["most"] = merging.launched(way.threads, o.block)
     if way.order == "ordered":

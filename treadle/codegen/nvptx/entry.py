@@ -17,7 +17,7 @@ from ..emit import kernel
 from ..emit.emitter import Emitter
 from ..emit.text import Text, constant, memory
 from . import tape
-from .parts import hardware, item
+from .parts import hardware, item, register
 
 if TYPE_CHECKING:
     from .unit import ThreadUnit
@@ -62,6 +62,8 @@ def write_threads(unit: ThreadUnit, func: Func, symbol: str, counting: int | Non
     number, count = hardware(e)
     size = e.launch_word(LAUNCH["size"])
     first, stop, step = number, size, count
+    if unit.together:
+        first, step = register(e, "ctaid.x"), register(e, "nctaid.x")
     if way.order == "ordered":
         first, step = "0", "1"
     elif way.counters:  # neighbours in the launch stay together
@@ -80,7 +82,8 @@ def write_threads(unit: ThreadUnit, func: Func, symbol: str, counting: int | Non
 
 
 def _loop(e: Emitter, func: Func, first: str, stop: str, step: str) -> None:
-    """Thread after thread. One that fails ends; so does the launch, if threads run in order."""
+    """Thread after thread. One that fails ends; so does the launch, if threads run in order, and a hardware thread
+    whose block shares the work, which then meets no barrier any more."""
     t, before = e.t, e.t.block
     loop, body, after, done = (t.label(h) for h in ("threads", "thread", "next", "done"))
     t.jump(loop)
@@ -101,7 +104,7 @@ def _loop(e: Emitter, func: Func, first: str, stop: str, step: str) -> None:
     t.jump(after)
     if e.abort_label is not None:
         t.start(e.abort_label)
-        t.jump(done if e.unit.way.order == "ordered" else after)
+        t.jump(done if e.unit.way.order == "ordered" or e.unit.together else after)
         e.abort_label = None
     t.start(after)
     t.do(f"{following} = add i64 {thread}, {step}")

@@ -18,7 +18,7 @@ from ..emit.values import X
 from ..native.text import Code
 from . import exact
 from .entry import begin, head, identity_of, parameters
-from .parts import ROW, first_byte, hardware, item
+from .parts import BARRIER, ROW, first_byte, hardware, item
 from .way import LIMBS, Counter
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class _Block:
         self.shared = f"@{symbol}_shared"
         unit.helper(f"{self.shared} = internal addrspace(3) global [{threads} x i64] undef, align 8")
         unit.needs.add("declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
-        unit.needs.add("declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)")
+        unit.needs.add(f"declare void {BARRIER}(i32)")
         self.c = Code(symbol, "void", parameters(unit), "ptx_kernel")
         self.tid = self.c.cast("zext", "i32", self.c.value("call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"), "i64")
         self.table = self.c.load("ptr", "%launch", LAUNCH["priv_targets"])
@@ -53,7 +53,8 @@ class _Block:
         """How many hardware threads the passes before had."""
         c = self.c
         size = c.load("i64", "%launch", LAUNCH["size"])
-        blocks = c.op("udiv", "i64", c.op("add", "i64", size, block - 1), block)
+        each = 1 if self.unit.together else block
+        blocks = c.op("udiv", "i64", c.op("add", "i64", size, each - 1), each)
         most = launched(threads, block)
         blocks = c.select(c.op("icmp ult", "i64", blocks, most), "i64", blocks, most)
         return c.op("mul", "i64", blocks, block)
@@ -69,7 +70,7 @@ class _Block:
         self.c.line(f"store {kind} {value}, ptr addrspace(3) {self.place(number)}, align 8")
 
     def barrier(self) -> None:
-        self.c.line("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)")
+        self.c.line(f"call void {BARRIER}(i32 0)")
 
     def first(self, index: int) -> str:
         """Where the sum or counter is, null if no thread came there."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..emit.emitter import Emitter
     from .way import Exact
 
+BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all"  # of all threads of a block
 ROW = 16  # bytes of an item of scratch in the table: its address, and its slots
 
 

@@ -88,13 +88,16 @@ class Launch:
     def _step(self, one: dict[str, Any]) -> tuple[int, int, int, int]:
         """Function, blocks, threads a block and shared memory of a pass."""
         size, block, grid = product(self.dims), one.get("block", 256), one["grid"]
-        if grid == "threads" and "most" in one:  # what is computed depends on the grid
-            blocks = min(-(-size // block), one["most"])
+        if "most" in one:  # what is computed depends on the grid
+            blocks = min(size if grid == "blocks" else -(-size // block), one["most"])
         elif grid == "threads":
             while block > _LEAST and block % 2 == 0 and -(-size // block) < self.device.sm_count:
                 block //= 2  # few threads go to as many multiprocessors as there are
             waves = 1 if self.entry.taped else WAVES
             blocks = min(-(-size // block), max(self.device.threads * waves // block, 1))
+        elif grid == "blocks":
+            waves = 1 if self.entry.taped else WAVES
+            blocks = min(size, max(self.device.threads * waves // block, 1))
         elif grid == "thread":
             blocks = block = 1
         else:

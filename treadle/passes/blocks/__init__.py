@@ -1,0 +1,36 @@
+"""A block of hardware threads does the work of one thread of the launch: that of a kernel on tiles.
+
+Meaning comes from the program of one thread, which the CPU runs as it is, a thread a lane; its adjoint is one as well.
+Here that becomes a program for each thread of a block:
+
+* loops whose rounds do not need each other, which is what most functions on tiles are made of, are *divided* among the
+  threads; the arrays that they touch are the block's, in shared memory;
+* what has effects elsewhere the first thread does, and tells the others what it found;
+* everything else every thread computes for itself, so that all of them go the same way;
+* barriers stand where a thread would meet what another one did since the last one, and nowhere else.
+
+Sums and products are those of one thread, in its order, and so are their bits. ``lane``, ``barrier`` and shared arrays
+are ops of the IR; the oracle runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...ir.node import Func, Op
+from .footprint import Program, Unsuited
+from .plan import make_plan
+from .write import write
+
+__all__ = ["share_block"]
+
+
+def share_block(func: Func, threads: int, commutes: Callable[[Op], bool] = lambda op: True) -> Func | None:
+    """What each of ``threads`` threads, a power of two, does of the lowered program ``func``; None where they have
+    nothing to share. ``commutes``: whether an atomic may come in any order, whoever does it."""
+    try:
+        program = Program(func)
+        made = make_plan(program, threads, commutes)
+        return None if made is None else write(program, made, threads)
+    except Unsuited:
+        return None
