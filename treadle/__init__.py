@@ -41,9 +41,10 @@ _HOMES = {
     "lang.alias": "install_as_warp",
     "lang.diagnostics": "print_diagnostics",
     "base.logs": "LOG_DEBUG LOG_INFO LOG_WARNING LOG_ERROR Logger get_logger set_logger ScopedLogger ScopedLogLevel",
-    "runtime.array": "array array1d array2d array3d array4d",
+    "runtime.array": "array",
+    "runtime.dimensions": "array1d array2d array3d array4d indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
     "types.annotations": "fixedarray ref",
-    "runtime.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
+    "runtime.indexed": "indexedarray",
     "runtime.fabric": "fabricarray indexedfabricarray fabricarrayarray indexedfabricarrayarray",
     "runtime.construct": "empty zeros ones full empty_like zeros_like ones_like full_like from_numpy from_ptr "
                          "dtype_to_numpy dtype_from_numpy",

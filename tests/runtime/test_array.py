@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from treadle.runtime.array import array, array1d, array2d
+from treadle.runtime.array import array
 from treadle.runtime.construct import empty, full, zeros, zeros_like
+from treadle.runtime.dimensions import array1d, array2d
 from treadle.types.annotations import ArrayAnnotation
 from treadle.types.core import (
     Struct,

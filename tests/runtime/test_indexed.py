@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from treadle.base.errors import ArrayError
-from treadle.runtime.array import array, array2d
+from treadle.runtime.array import array
 from treadle.runtime.construct import empty_like, full_like, zeros, zeros_like
 from treadle.runtime.copies import clone, copy
+from treadle.runtime.dimensions import array2d
 from treadle.runtime.indexed import indexedarray, indexedarray1d, indexedarray2d
 from treadle.runtime.packing import packer, unpacker
 from treadle.types.annotations import ArrayAnnotation

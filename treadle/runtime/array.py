@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArrayError
-from ..base.logs import log_warning
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
 from ..types.numbers import bf16_values, seen_as
@@ -609,30 +608,3 @@ class _Owner:
     """Lives as long as any array over memory with a deleter."""
 
     __slots__ = ("__weakref__",)
-
-
-class _ArrayOf:
-    """``array1d`` to ``array4d``: arrays and annotations of a fixed number of dimensions."""
-
-    __slots__ = ("__name__", "ndim")
-
-    def __init__(self, ndim: int):
-        self.ndim, self.__name__ = ndim, f"array{ndim}d"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """An array as :class:`array` makes it, or the annotation where neither data, shape nor ptr is given. Data of
-        other dimensions keep theirs, with a warning."""
-        kwargs["ndim"] = self.ndim
-        made = array(*args, **kwargs)
-        if isinstance(made, array) and made.ndim != self.ndim:
-            log_warning(f"wp.{self.__name__} was given {made.ndim}-dimensional data, and so is the array")
-        return made
-
-    def __getitem__(self, dtype: Any) -> Any:
-        return ArrayAnnotation(dtype, self.ndim)
-
-    def __repr__(self) -> str:
-        return f"<treadle {self.__name__}>"
-
-
-array1d, array2d, array3d, array4d = (_ArrayOf(n) for n in range(1, 5))

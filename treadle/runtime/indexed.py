@@ -290,25 +290,3 @@ def _write(target: array, args: tuple, source: array | None) -> None:
         watch.write(target, put_selected, args, source)
     else:
         put_selected(target, *args)
-
-
-class _IndexedArrayOf:
-    """``indexedarray1d`` to ``indexedarray4d``: indexed arrays and annotations of a fixed number of dimensions."""
-
-    __slots__ = ("__name__", "ndim")
-
-    def __init__(self, ndim: int):
-        self.ndim, self.__name__ = ndim, f"indexedarray{ndim}d"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """An indexed array as :class:`indexedarray` makes it, or the annotation where no data is given."""
-        return indexedarray(*args, **{**kwargs, "ndim": self.ndim})
-
-    def __getitem__(self, dtype: Any) -> Any:
-        return ArrayAnnotation(dtype, self.ndim, "indexedarray")
-
-    def __repr__(self) -> str:
-        return f"<treadle {self.__name__}>"
-
-
-indexedarray1d, indexedarray2d, indexedarray3d, indexedarray4d = (_IndexedArrayOf(n) for n in range(1, 5))
