@@ -24,13 +24,21 @@ from .write import write
 
 __all__ = ["share_block"]
 
+FEW = 32  # threads that a GPU runs in step: fewer leave some of them idle
+
 
 def share_block(func: Func, threads: int, commutes: Callable[[Op], bool] = lambda op: True) -> Func | None:
-    """What each of ``threads`` threads, a power of two, does of the lowered program ``func``; None where they have
-    nothing to share. ``commutes``: whether an atomic may come in any order, whoever does it."""
+    """What each thread of a block does of the lowered program ``func``: at most ``threads`` of them, a power of two; the
+    fact "threads" says how many. None where not even a few have enough to share. ``commutes``: whether an atomic may
+    come in any order, whoever does it."""
     try:
         program = Program(func)
-        made = make_plan(program, threads, commutes)
-        return None if made is None else write(program, made, threads)
+        least = min(threads, FEW)
+        while threads >= least:
+            made = make_plan(program, threads, commutes)
+            if made is not None:
+                return write(program, made, threads)
+            threads //= 2
     except Unsuited:
-        return None
+        pass
+    return None
