@@ -11,8 +11,8 @@ from treadle.base.errors import ArrayError
 from treadle.runtime.array import array
 from treadle.runtime.construct import empty_like, full_like, zeros, zeros_like
 from treadle.runtime.copies import clone, copy
-from treadle.runtime.dimensions import array2d
-from treadle.runtime.indexed import indexedarray, indexedarray1d, indexedarray2d
+from treadle.runtime.dimensions import array2d, indexedarray1d, indexedarray2d
+from treadle.runtime.indexed import indexedarray
 from treadle.runtime.packing import packer, unpacker
 from treadle.types.annotations import ArrayAnnotation
 from treadle.types.core import bf16, f32, i32, indexed, vector, view
