@@ -268,6 +268,68 @@ def test_inputs_are_not_written(func):
     assert x.tolist() == [0, 1, 2, 3, 4]
 
 
+calls_made = wp.zeros(1, dtype=int)
+weights = wp.array([1.0, 2.0, 3.0, 4.0, 5.0], dtype=float)
+
+
+@wp.kernel
+def weigh(x: wp.array(dtype=float), w: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * w[i] + float(n[0])
+
+
+@wp.kernel
+def count(n: wp.array(dtype=int)):
+    n[0] += 1
+
+
+def with_state(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    wp.launch(weigh, dim=5, inputs=[x, weights, calls_made], outputs=[y])
+    wp.launch(count, dim=1, inputs=[calls_made])
+
+
+def with_constants(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    zero = wp.zeros(1, dtype=int)
+    wp.launch(weigh, dim=5, inputs=[x, weights, zero], outputs=[y])
+
+
+def test_arrays_of_treadle_are_read_when_a_call_runs():
+    f = wp.jax_callable(with_constants)
+    g = jax.jit(lambda x: f(x)[0])
+    assert np.allclose(g(X), X * np.arange(1, 6)) and np.allclose(jax.grad(lambda x: g(x).sum())(X), np.arange(1, 6))
+    weights.fill_(2.0)
+    assert np.allclose(g(X), 2 * X)
+    weights.assign(np.arange(1.0, 6.0))
+
+
+@pytest.mark.parametrize("clear", [False, True])
+def test_arrays_of_treadle_that_are_written_are_state(clear):
+    f = wp.jax_callable(with_state, has_side_effect=clear)
+    g = jax.jit(lambda x: (f(x), x + 1)[1] if clear else [f(x), f(x)][0])
+    calls_made.zero_()
+    for n in range(1, 4):
+        jax.block_until_ready(g(X))  # what nobody uses is done if that was asked for
+        assert calls_made.list() == [n]
+        if clear:
+            wp.clear_jax_callable_graph_cache(f)
+    rows = jax.vmap(lambda x: f(x)[0])(jnp.zeros((40, 5)))  # one after the other
+    assert rows[:, 2].tolist() == [*range(3, 43)] and calls_made.list() == [43]
+    with pytest.raises(wp.KernelGradientError, match="writes to an array that is no argument of it"):
+        jax.jit(jax.grad(lambda x: f(x)[0].sum()))(X)
+    assert calls_made.list() == [43]
+
+
+def test_calls_that_write_to_state_are_alone():
+    from concurrent.futures import ThreadPoolExecutor
+
+    f = jax.jit(wp.jax_callable(with_state))
+    jax.block_until_ready(f(X))
+    calls_made.zero_()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: jax.block_until_ready(f(X)), range(400)))
+    assert calls_made.list() == [400]
+
+
 def test_examples():
     module = __import__("treadle.interop.jax_callable", fromlist=["x"])
     assert doctest.testmod(module).failed == 0

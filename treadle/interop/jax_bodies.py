@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.digest import digest
-from ..base.errors import CaptureError, KernelValueError, LaunchTypeError
+from ..base.errors import CaptureError, KernelGradientError, KernelValueError, LaunchTypeError
 from ..base.logs import log_warning
 from ..lang.contents import copied, put_value
 from ..lang.directions import Directions
@@ -23,6 +23,7 @@ from ..runtime.device import get_device
 from ..runtime.elements import element_of
 from ..runtime.ranges import Ranges
 from ..types.core import View
+from ..types.records import AGAIN
 from .jax_arguments import packed_value
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot
 from .xla import Buffers, Level, Target, Work, register_work
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
 _Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p)
 
 
+LAUNCH = ("launch",)  # the key of the function itself, among what is done with a body
+
+
 class Body:
     """A function on arrays of some shapes, with some known values: what the primitives ask of a call."""
 
     def __init__(self, owner: JaxCallable, slots: tuple[Slot, ...], vmap_method: str | None):
-        self.owner, self.slots, self.effect = owner, slots, owner.has_side_effect
+        self.owner, self.slots = owner, slots
+        self.wanted = owner.has_side_effect  # also where nobody uses its results
         self.vmap_method, self.batches = vmap_method, vmap_method is not None
         self.key = owner.__name__
         self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT)])
@@ -50,6 +55,11 @@ class Body:
 
     def __repr__(self) -> str:
         return self.key
+
+    @property
+    def effect(self) -> bool:
+        """Whether two calls are more than one."""
+        return self.wanted or any(task.outside for task in self._tasks.values())
 
     def forget(self) -> None:
         """Drop the graphs."""
@@ -72,9 +82,7 @@ class Body:
                  do: Callable[[Sequence[array]], None]) -> Lowered:  # fmt: skip
         """A target that does ``do`` on arrays at ``places``; results that are kept come first."""
         if key not in self._made:
-            task = self._tasks.get(task_key)
-            if task is None:
-                task = self._tasks[task_key] = Task(self, task_key, places, do)
+            task = self._task(task_key, places, do)
             buffers, uses = Buffers(batch), task.uses()
             results = {k: buffers.result(p.slot.shape, p.slot.dtype, use != "made", p.operand)
                        for k, (p, use) in enumerate(zip(places, uses, strict=True)) if p.kept}  # fmt: skip
@@ -83,10 +91,28 @@ class Body:
             self._made[key] = task.lowered(buffers, len(results))
         return self._made[key]
 
+    def _task(self, key: Any, places: Sequence[Place], do: Callable[[Sequence[array]], None]) -> Task:
+        if key not in self._tasks:
+            self._tasks[key] = Task(self, key, places, do)
+        return self._tasks[key]
+
     def launch(self, batch: tuple[Level, ...]) -> Lowered:
         """The function itself: operands to results."""
-        places = [Place(s, self.place.get(s.name), s.role != INPUT, s.role == INPUT) for s in self.arrays]
-        return self._lowered(("launch", batch), ("launch",), batch, places, self._run)
+        return self._lowered((*LAUNCH, batch), LAUNCH, batch, self._operands(), self._run)
+
+    def _operands(self) -> list[Place]:
+        return [Place(s, self.place.get(s.name), s.role != INPUT, s.role == INPUT) for s in self.arrays]
+
+    def refuse_outside(self) -> None:
+        """Raise where the function, not just its derivative, writes to memory that is no argument's."""
+        task = self._task(LAUNCH, self._operands(), self._run)
+        task.uses()
+        if task.outside:
+            raise KernelGradientError(
+                f"function {self.key} writes to an array that is no argument of it, so it has no derivative, "
+                "which would write there once more",
+                hint="make it an argument, in in_out_argnames",
+            )
 
     def _data(self) -> list[Place]:
         """Where the arrays of the function lie in calls that give something else back."""
@@ -219,6 +245,7 @@ class Task:
         self.inputs = [k for k, p in enumerate(places) if p.fixed]
         self.targets: list[Target] = []
         self.graph: Any = None
+        self.outside = False  # whether it writes to memory that is no argument's, as far as is known
         self.plain = not body.owner.graph_mode  # whether it is called, not captured
         self.weight, self.facts = 1e6, ""
         self._uses: Sequence[str] | None = None
@@ -232,7 +259,7 @@ class Task:
         code = getattr(func, "__code__", None)
         words = [func.__module__ or "", self.body.key, repr(self.key), repr(code and digest(code.co_code)), self.facts,
                  repr([(s.name, s.role, s.shape, str(s.dtype), packed_value(s)) for s in self.body.slots])]  # fmt: skip
-        target = register_work(words, buffers, self.weight)
+        target = register_work(words, buffers, self.weight, self.outside)
         target.does(work)
         self.targets.append(target)
         return Lowered(target.name, tuple(buffers.results), kept, buffers.aliases)
@@ -259,7 +286,7 @@ class Task:
             return Work(_address(self._called), 0, self, self._told)
         graph, native = self.graph
         return Work(native.address, native.context, (graph, native.keepalive),
-                    lambda status, words: str(graph.error(status, words, native.keepalive)))  # fmt: skip
+                    lambda status, words: str(graph.error(status, words, native.keepalive)), self.outside)  # fmt: skip
 
     def _capture(self) -> None:
         """Capture the work on arrays that stand for those of the calls."""
@@ -274,7 +301,7 @@ class Task:
             log_warning(f"function {self.body.key} cannot be captured, so JAX calls it each time: {error.message}")
             return
         graph = capture.graph
-        self._check_inputs(graph, arrays)
+        self._check(graph, arrays)
         native = graph.native(arrays, [a for a, kept in zip(arrays, self.kept, strict=True) if not kept])
         if self._uses is not None and native.keepalive.uses != self._uses:  # somebody holds its temporaries now
             self.plain = True
@@ -284,10 +311,11 @@ class Task:
         self.facts = digest(*[part for e in launches for part in (e.program.entry.binary.code, repr(e.dims))])
         self.body.owner.captured(self.body)
 
-    def _check_inputs(self, graph: Any, arrays: Sequence[array]) -> None:
-        """Raise where the function writes to JAX's values. Of a kernel that may write anywhere nothing is known."""
-        entries = [entry for entry in every(graph.entries) if not writes_elsewhere(entry)]
-        written = Ranges([r for entry in entries for r in written_by(entry)])
+    def _check(self, graph: Any, arrays: Sequence[array]) -> None:
+        """Raise where the function writes to JAX's values, or has a derivative in spite of what it writes elsewhere.
+        Of a kernel that may write anywhere nothing is known."""
+        entries = [*every(graph.entries)]
+        written = Ranges([r for entry in entries if not writes_elsewhere(entry) for r in written_by(entry)])
         for k in self.inputs:
             a, name = arrays[k], self.slots[k].name
             if a.nbytes and written.meets(a._address, a._address + a.nbytes):
@@ -297,6 +325,12 @@ class Task:
                     hint=f"work on a copy, wp.clone({name}), or in_out_argnames=[{name!r}] makes it an input and a "
                     "result",
                 )
+        own = [(block.address, block.address + block.nbytes) for block in graph.blocks if block.dead]
+        for low, high in (*own, *[(a._address, a._address + a.nbytes) for a in arrays]):
+            written.cut(low, high)
+        self.outside = any(map(writes_elsewhere, entries)) or bool(written.nbytes)
+        if written.nbytes and self.key != LAUNCH:
+            self.body.refuse_outside()
 
     # ---- calls from native code
 
@@ -308,7 +342,7 @@ class Task:
                 if self.graph is not None:
                     for target in self.targets:
                         target.does(work)
-                    return _Function(work.address)(work.context, buffers, words)
+                    return AGAIN
             arrays = []
             for k, use in enumerate(self.uses()):  # arrays that own their memory, as the function may keep them
                 there = _array(self.slots[k], buffers[k]) if use != "unused" else None

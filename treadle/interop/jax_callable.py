@@ -51,7 +51,11 @@ def jax_callable(
 
     ``func`` is captured as a graph when JAX compiles what calls it, once for shapes and known values, and in calls no
     Python runs. Where it cannot be captured, because it reads arrays, it is called each time; a warning says so once.
-    Reverse mode works as well: the adjoint records ``func`` on a tape and goes back, as a graph of its own.
+    Both modes of derivatives work as well: the adjoint records ``func`` on a tape and goes back, forward mode carries
+    tangents along with its launches and copies, each as a graph of its own.
+
+    Arrays of treadle that ``func`` reaches in other ways than by its arguments are state: read, and written, when a
+    call runs. A function that writes to some has no derivatives, and its calls never run at the same time.
 
     Args:
         func: a function with annotations like a kernel's, whose last arguments are results. Arguments that are no

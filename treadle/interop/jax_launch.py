@@ -61,7 +61,8 @@ class Call:
     def __init__(
         self, kernel: Any, dims: tuple[int, ...], slots: tuple[Slot, ...], effect: bool = False, batches: bool = True
     ):
-        self.kernel, self.dims, self.slots, self.effect, self.batches = kernel, dims, slots, effect, batches
+        self.kernel, self.dims, self.slots, self.batches = kernel, dims, slots, batches
+        self.wanted = self.effect = effect  # also where nobody uses its results
         self.key = kernel.key
         self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT, VALUE)])
         self.results = tuple([s for s in slots if s.role in (INOUT, OUTPUT)])

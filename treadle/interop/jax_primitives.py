@@ -45,7 +45,7 @@ def primitives() -> Primitives:
     ):
         p.multiple_results = True
         p.def_impl(_implementation(xla, p))
-        p.def_abstract_eval(_abstract(shapes))
+        p.def_effectful_abstract_eval(_abstract(shapes, p is made.launch))
         mlir.register_lowering(p, _lowering(lower), platform="cpu")
         batching.primitive_batchers[p] = _batcher(p, fixed)
     ad.primitive_jvps[made.launch] = _launch_jvp
@@ -89,12 +89,23 @@ def _bend_shapes(call: Call, active: tuple[int, ...], moved: tuple[int, ...]) ->
     return call.float_results
 
 
-def _abstract(shapes: Callable[..., Sequence[Slot]]) -> Callable[..., Any]:
-    def evaluate(*avals: Any, batch: tuple[Level, ...], **params: Any) -> list[Any]:
+def _abstract(shapes: Callable[..., Sequence[Slot]], acts: bool) -> Callable[..., Any]:
+    def evaluate(*avals: Any, batch: tuple[Level, ...], **params: Any) -> tuple[list[Any], Any]:
         sizes = [level.size for level in batch]
-        return [_aval((*sizes, *slot.shape), slot.dtype, avals) for slot in shapes(**params)]
+        made = [_aval((*sizes, *slot.shape), slot.dtype, avals) for slot in shapes(**params)]
+        return made, _effects() if acts and params["call"].wanted else frozenset()
 
     return evaluate
+
+
+@cache
+def _effects() -> Any:
+    """What JAX notes of a call that it may not leave out: the effect that its own foreign calls have."""
+
+    def call() -> Any:
+        return jax().ffi.ffi_call("treadle_effect", (), has_side_effect=True)()
+
+    return frozenset(jax().make_jaxpr(call)().effects)
 
 
 def _aval(shape: tuple[int, ...], dtype: Any, like: Sequence[Any]) -> Any:

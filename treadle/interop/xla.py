@@ -32,6 +32,7 @@ from ..types.records import (
     TARGET,
     WORK,
     Memory,
+    words,
 )
 from .extras import jax
 
@@ -109,14 +110,15 @@ class Move(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A native function that does the work: ``i32 address(context, buffers, words)``, which is 0 where all went well.
-    ``keep`` must live as long as calls are made; ``told`` says in words what a status other than 0, and what the
-    function left in ``words``, mean."""
+    """A native function that does the work: ``i32 address(context, buffers, words)``, which is 0 where all went well,
+    and AGAIN where there is other work now. ``keep`` must live as long as calls are made; ``told`` says in words what
+    any other status, and what the function left in ``words``, mean. ``alone``: nobody else does such work meanwhile."""
 
     address: int
     context: int
     keep: Any
     told: Callable[[int, bytes], str]
+    alone: bool = False
 
 
 class Target:
@@ -164,6 +166,7 @@ class Target:
         """From now on do ``work``. What was done before is let go once no call of it is under way."""
         pair = Memory(WORK)
         pair["function"], pair["context"] = work.address, work.context
+        pair["gate"] = _gate().address if work.alone else 0
         before, self.work = self.work, (work, pair)
         self.record["work"] = pair.address
         if before is not None:
@@ -196,6 +199,12 @@ class Target:
             return self.work[0].told(status, ctypes.string_at(words, 8 * len(REPLAY.at))) if self.work else ""
         report = ctypes.string_at(fault, FAULT.size)
         return str(self.program.error(report, self.dims)) if status or any(report[:8]) else ""
+
+
+@cache
+def _gate() -> Memory:
+    """The word that work which must be alone takes and gives back."""
+    return Memory(words("taken"))
 
 
 def _free(address: int) -> None:
@@ -306,20 +315,21 @@ def register_launch(program: Program, packed: bytes, dims: tuple[int, ...], buff
     return name
 
 
-def register_work(facts: Sequence[str], buffers: Buffers, weight: float) -> Target:
+def register_work(facts: Sequence[str], buffers: Buffers, weight: float, ordered: bool) -> Target:
     """Make a function of buffers known to XLA; what it does is said by :meth:`Target.does`.
 
     Args:
         facts: what it is, in words that are the same in another process. Several functions that agree in it have
             names by the order in which they come.
         weight: about how many ns it takes.
+        ordered: whether elements of a batch come one after the other.
     """
     if len(buffers.moves) > MAX_MOVES:
         raise InternalError("a function of JAX has too many arguments")
     name = "treadle_" + digest(*facts, buffers.facts())[:40]
     with _lock:
         number = next(k for k in itertools.count() if f"{name}_{k}" not in _names)
-        return _register(Target(f"{name}_{number}", buffers, None, weight, False))
+        return _register(Target(f"{name}_{number}", buffers, None, weight, ordered))
 
 
 def _register(target: Target) -> Target:

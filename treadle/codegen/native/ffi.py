@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...types.records import CLEARED, FAULT, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET, WORK
+from ...types.records import AGAIN, CLEARED, FAULT, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET, WORK
 from .text import Code
 
 ARGS_BYTES = 4096  # arguments are laid out on the stack
@@ -119,14 +119,22 @@ def _once() -> str:
     params = [("ptr", "target"), ("ptr", "buffers"), ("ptr", "launch"), ("ptr", "words")]
     c = Code("once", "i32", params, "internal")
     with c.if_(c.op("icmp ne", "ptr", c.load("ptr", "%target", TARGET["work"]), "null")):
-        # Whoever takes the work away puts other work there first, and then waits until nobody is here.
-        c.atomic("add", "i64", 1, "%target", TARGET["busy"])
-        work = c.value(f"load atomic ptr, ptr {c.at('%target', TARGET['work'])} seq_cst, align 8")
-        context = c.load("ptr", work, WORK["context"])
-        listed = (("ptr", context), ("ptr", "%buffers"), ("ptr", "%words"))
-        status = c.call("i32", c.load("ptr", work, WORK["function"]), *listed)
-        c.atomic("sub", "i64", 1, "%target", TARGET["busy"])
-        c.ret(status)
+        with c.loop() as again:
+            # Whoever takes the work away puts other work there first, and then waits until nobody is here.
+            c.atomic("add", "i64", 1, "%target", TARGET["busy"])
+            work = c.value(f"load atomic ptr, ptr {c.at('%target', TARGET['work'])} seq_cst, align 8")
+            context, gate = c.load("ptr", work, WORK["context"]), c.load("ptr", work, WORK["gate"])
+            gated = c.op("icmp ne", "ptr", gate, "null")
+            with c.if_(gated), c.loop() as waiting:
+                waiting.leave_if(c.op("icmp eq", "i64", c.atomic("xchg", "i64", 1, gate, 0), 0))
+            listed = (("ptr", context), ("ptr", "%buffers"), ("ptr", "%words"))
+            status = c.call("i32", c.load("ptr", work, WORK["function"]), *listed)
+            with c.if_(gated):
+                c.atomic_store("i64", 0, gate, 0)
+            c.atomic("sub", "i64", 1, "%target", TARGET["busy"])
+            again.again_if(c.op("icmp eq", "i32", status, AGAIN))
+            c.ret(status)
+        c.unreachable()
     args = c.stack(ARGS_BYTES)
     _copy(c, args, c.load("ptr", "%target", TARGET["args"]), c.load("i64", "%target", TARGET["nbytes"]))
     moves = c.load("ptr", "%target", TARGET["moves"])
