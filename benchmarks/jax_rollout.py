@@ -1,4 +1,4 @@
-"""Gradients of rollouts inside JAX: 256 arms, 200 steps in ``lax.scan``, back to all controls, beside the rollout itself.
+"""Gradients of rollouts inside JAX: 256 arms, 200 steps in ``lax.scan``, back to all controls, beside the rollout.
 
     python benchmarks/jax_rollout.py [--quick] [--worlds 256] [--steps 200] [--threads 2]
 
