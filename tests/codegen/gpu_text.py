@@ -15,12 +15,27 @@ import llvmlite.binding as llvm
 REGISTERS = ("tid.x", "ntid.x", "ctaid.x", "nctaid.x")
 ROOM = 227 << 10  # bytes of shared memory
 _BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all("
+_SHUFFLE = "@llvm.nvvm.shfl.sync.bfly.i32("
 _CALL, _WAIT_CALL = ctypes.CFUNCTYPE(ctypes.c_int32), ctypes.CFUNCTYPE(None, ctypes.c_int32)
+_SHUFFLE_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int32] * 4)
 
 place = threading.local()
+_given: dict[int, int] = {}
 barriers: list[threading.Barrier] = []
 _reads = {name: _CALL(lambda name=name: place.registers[name]) for name in REGISTERS}
 _wait = _WAIT_CALL(lambda _: barriers[0].wait(10))
+
+
+@_SHUFFLE_CALL
+def _shuffle(mask: int, x: int, by: int, clamp: int) -> int:
+    """All threads of a block give and take at once."""
+    mine = place.registers["tid.x"]
+    assert mask == (-1 if place.registers["ntid.x"] >= 32 else (1 << place.registers["ntid.x"]) - 1)
+    _given[mine] = x
+    barriers[0].wait(10)
+    other = _given[mine ^ by]
+    barriers[0].wait(10)
+    return other
 
 
 def _address(function: object) -> int:
@@ -39,7 +54,7 @@ def for_host(text: str) -> tuple[str, dict[str, bool]]:
     text = re.sub(r"declare .*@llvm\.nvvm\..*\n", "", text).replace('syncscope("device") ', "")
     out, entries = [], {}
     for part in re.split(r"(?m)^(?=define )", text):
-        together = _BARRIER in part
+        together = _BARRIER in part or _SHUFFLE in part
         head = part.split("\n", 1)[0]
         if head.startswith("define ptx_kernel"):
             name = re.search(r"@([\w.]+)\(", head)[1]
@@ -51,6 +66,7 @@ def for_host(text: str) -> tuple[str, dict[str, bool]]:
             call = f"call i32 @llvm.nvvm.read.ptx.sreg.{name}()"
             own = f"call i32 inttoptr (i64 {_address(_reads[name])} to ptr)()"
             part = part.replace(call, own if together else f"load i32, ptr @gpu.{name}")
+        part = part.replace(_SHUFFLE, f"inttoptr (i64 {_address(_shuffle)} to ptr)(")
         out.append(part.replace(_BARRIER, f"inttoptr (i64 {_address(_wait)} to ptr)("))
     return "".join([*out, *[f"@gpu.{name} = internal global i32 0\n" for name in REGISTERS]]), entries
 

@@ -127,3 +127,28 @@ def test_grids_of_several_dimensions():
     kernel = on_gpu(grid, [a, found])
     assert kernel((5, 7), *plain([a, found])) == 0
     assert found.numpy().tobytes() == expected.numpy().tobytes()
+
+
+@wp.kernel
+def shared(a: wp.array2d(dtype=float), b: wp.array2d(dtype=float), least: wp.array(dtype=float)):
+    i = wp.tid()
+    x = wp.tile_load(a, shape=(8, 8), offset=(8 * i, 0))
+    y = wp.tile_zeros(shape=(8, 8), dtype=float)
+    wp.tile_matmul(x, wp.tile_transpose(x), y)
+    wp.tile_store(b, wp.tile_map(wp.sin, y), offset=(8 * i, 0))
+    wp.tile_store(least, wp.tile_min(y), offset=i)
+
+
+def test_blocks_that_share_tiles():
+    """Barriers, shuffles and shared memory; two blocks for three tiles."""
+    a = wp.array(np.random.default_rng(6).normal(size=(24, 8)).astype("f4"))
+    expected, found = [[wp.zeros((24, 8), dtype=float), wp.zeros(3, dtype=float)] for _ in range(2)]
+    wp.launch_tiled(shared, dim=3, inputs=[a, *expected], block_dim=8)
+    _, types = shared.bind([a, *found])
+    func = translate(shared, types, Options(16, False, False, 1, arch=75)).func
+    kernel = gpu.Kernel(func, nvptx.Options(block=8), resident=2)
+    (launched,) = kernel.meta["passes"]
+    assert launched["grid"] == "blocks" and launched["shared"] > 1000 and "shfl.sync.bfly" in kernel.draft.text
+    assert kernel(3, *plain([a, *found])) == 0
+    for x, y in zip(expected, found, strict=True):
+        assert x.numpy().tobytes() == y.numpy().tobytes()

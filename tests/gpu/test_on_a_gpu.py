@@ -223,6 +223,34 @@ def test_tiles(device):
 
 
 @wp.kernel
+def product(a: wp.array2d(dtype=float), b: wp.array2d(dtype=float), c: wp.array2d(dtype=float),
+            most: wp.array(dtype=float)):  # fmt: skip
+    i = wp.tid()
+    x, y = wp.tile_load(a, shape=(8, 8), offset=(8 * i, 0)), wp.tile_load(b, shape=(8, 8))
+    total = wp.tile_zeros(shape=(8, 8), dtype=float)
+    wp.tile_matmul(x, y, total)
+    total = wp.tile_map(wp.sin, total)
+    wp.tile_store(c, total, offset=(8 * i, 0))
+    wp.tile_store(most, wp.tile_max(total), offset=i)
+
+
+def test_blocks_share_the_work_on_tiles(device):
+    """Products, gradients and reductions, in shared memory."""
+    found = []
+    for where in ("cpu", device):
+        a, b, c = [wp.array(numbers(8 * n, n).reshape(n, 8), device=where, requires_grad=True) for n in (24, 8, 24)]
+        most = wp.zeros(3, dtype=float, device=where)
+        with wp.Tape() as tape:
+            wp.launch_tiled(product, dim=3, inputs=[a, b], outputs=[c, most], block_dim=32, device=where)
+        tape.backward(grads={c: wp.full((24, 8), 1.0, dtype=float, device=where)})
+        found.append([c.numpy(), most.numpy(), a.grad.numpy()])
+    same(found)
+    if device != "cpu":
+        program = product.in_blocks(-32).elsewhere
+        assert any(v.program.entry.passes[0]["grid"] == "blocks" for o in program.values() for v in o.variants.values())
+
+
+@wp.kernel
 def halve(left: wp.array(dtype=int), x: wp.array(dtype=float)):
     i = wp.tid()
     x[i] = 0.5 * x[i]

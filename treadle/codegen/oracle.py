@@ -364,6 +364,12 @@ def _element(thread: _Thread, op: Op, v: Ref, indices: Sequence[Any]) -> int:
     return address
 
 
+def _shuffle(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
+    if thread.shared is None:
+        raise InternalError("a shuffle outside of a block", op.span)
+    return (thread.shared.exchange(thread.lane, op, xs[0]),)
+
+
 def _load(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
     v, t = xs[0], op.args[0].type
     value = _read(_element(thread, op, v, xs[1:]), t.elem, v.plane if t.planar else 0)
@@ -535,7 +541,7 @@ def _check(thread: _Thread, op: Op, xs: list[Any]) -> tuple:
 _RULES: dict[str, Callable[[_Thread, Op, list[Any]], tuple]] = {
     "const": _const, "poison": _poison, "make": _make, "extract": _extract, "insert": _insert, "pick": _pick,
     "put": _put, "cast": _cast, "bitcast": _bitcast, "select": _select, "tid": _tid, "lanes_any": _lanes_any,
-    "lane": _lane, "barrier": _barrier,
+    "lane": _lane, "barrier": _barrier, "shuffle": _shuffle,
     "local": _local, "load": _load, "store": _store, "atomic": _atomic, "subview": _subview, "slice": _slice,
     "field": _field, "parts": _parts, "shape": _shape, "address": _address, "view_at": _view_at, "if": _if, "for": _for,
     "while": _while, "call": _call, "print": _print, "check": _check, "grad": _grad, "has_grad": _has_grad,

@@ -32,6 +32,7 @@ class SharedBlock:
         self._back = threading.Semaphore(0)
         self._at: list[Op | None] = [None] * count  # the barrier at which a thread waits; None: it has ended
         self._failed: BaseException | None = None
+        self._given: list[list[Any]] = [[] for _ in range(count)]  # what each thread gave to shuffles, one by one
         self._touched: dict[int, tuple[int, str]] = {}  # who touched a byte since the last barrier, and how
 
     def run(self, work: Callable[[int], Any]) -> list[Any]:
@@ -54,15 +55,16 @@ class SharedBlock:
         threads = [threading.Thread(target=body, args=(lane,), daemon=True) for lane in range(self.count)]
         for each in threads:
             each.start()
-        waiting = True
-        while waiting:
-            for turn in self._turns:
-                turn.release()
+        running = [*range(self.count)]
+        while running:
+            for lane in running:
+                self._turns[lane].release()
                 self._back.acquire()
-            waiting = any(self._at)
+            running = [lane for lane in running if self._at[lane] is not None]
             if self._failed is None and len(set(self._at)) > 1:
                 self._failed = InternalError("threads of a block came to different barriers")
-            self._touched.clear()
+            if not any([op is not None and op.name == "shuffle" for op in self._at]):
+                self._touched.clear()
         for each in threads:
             each.join()
         if self._failed is not None:
@@ -70,12 +72,19 @@ class SharedBlock:
         return results
 
     def wait(self, lane: int, op: Op) -> None:
-        """The thread ``lane`` is at a barrier."""
+        """The thread ``lane`` is at a barrier or shuffle."""
         self._at[lane] = op
         self._back.release()
         self._turns[lane].acquire()
         if self._failed is not None:
             raise _Ended
+
+    def exchange(self, lane: int, op: Op, x: Any) -> Any:
+        """``x`` of the thread whose number differs from ``lane`` in the bits that a shuffle names."""
+        self._given[lane].append(x)
+        turn = len(self._given[lane]) - 1
+        self.wait(lane, op)
+        return self._given[lane ^ op.attrs["by"]][turn]
 
     def touch(self, lane: int, address: int, nbytes: int, how: str, op: Op) -> None:
         """A thread is about to "load", "store" or do an "atomic" at some bytes.

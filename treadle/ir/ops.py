@@ -41,6 +41,7 @@ Structural ops: arguments (a view is written ``v``, indices ``i…``), results, 
     seek      (m)                                               the next recall reads what was recorded at mark m
     lane      ()                         -> i32                 this thread's number among those that share its block
     barrier   ()                                                every thread of the block has come here
+    shuffle   (x)                        -> x    by             x of the thread whose number differs in the bits ``by``
     check     (ok, shown…)                       kind, message  records a fault where ok is false; an ``optional`` one
                                                                 is left out of programs that are not checked
 
@@ -49,8 +50,8 @@ stay is false; so does a ``while``, whose test is the user's condition and every
 values. A ``bounded`` while is sure to end. Stack and log are the gang's: only adjoint programs have them, which replay
 a program and then go through it backwards; a gang pushes and pops, records and recalls in step, under the same masks.
 Where it splits, it goes through both arms of an ``if``, and the other way round where they pop what another pushed.
-Only ``passes/blocks`` makes programs with ``lane``, ``barrier`` and ``local`` arrays that are ``shared``, which the
-block has once; each thread of the block meets the same barriers.
+Only ``passes/blocks`` makes programs with ``lane``, ``barrier``, ``shuffle`` (among 32 threads that run in step) and
+``local`` arrays that are ``shared``, which the block has once; each thread of the block meets the same barriers.
 An ``atomic`` that is ``apart`` meets no plain access of another thread, and no later one of its own. A ``mul`` with the
 attribute ``exact`` never fuses with a sum.
 """
@@ -91,6 +92,7 @@ OPS: dict[str, OpInfo] = {
     **dict.fromkeys(("push", "pop", "record", "recall", "mark", "seek"), OpInfo(pure=False, safe=False, tape=True)),
     "lane": PURE,
     "barrier": OpInfo(pure=False, safe=False),
+    "shuffle": OpInfo(pure=False, safe=False),
     "load": OpInfo(pure=False, safe=False, reads=True),
     "store": OpInfo(pure=False, safe=False, writes=True),
     "atomic": OpInfo(pure=False, safe=False, reads=True, writes=True),

@@ -211,6 +211,11 @@ def _barrier(op: Op, scalar: bool) -> str | None:
     return "it has no values" if op.args or op.results else None
 
 
+def _shuffle(op: Op, scalar: bool) -> str | None:
+    good = len(op.args) == 1 and isinstance(op.args[0].type, Scalar) and _types(op.args) == _types(op.results)
+    return None if good and 0 < op.attrs["by"] < 32 else "it takes and gives one number"
+
+
 def _local(op: Op, scalar: bool) -> str | None:
     t, v = op.attrs["type"], op.result.type
     good = not op.args and isinstance(t, Fixed) and isinstance(v, View) and v.space == "local"
@@ -394,5 +399,5 @@ _RULES: dict[str, Callable[[Op, bool], str | None]] = {
     "shape": _shape, "address": _address, "view_at": _view_at, "if": _if, "for": _for, "while": _while, "call": _call,
     "print": _print, "check": _check, "grad": _grad, "has_grad": _has_grad, "lanes_max": _lanes_max,
     "push": _put_aside, "pop": _take_back, "record": _put_aside, "recall": _take_back, "mark": _mark, "seek": _seek,
-    "lane": _lane, "barrier": _barrier,
+    "lane": _lane, "barrier": _barrier, "shuffle": _shuffle,
 }  # fmt: skip

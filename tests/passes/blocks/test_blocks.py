@@ -110,6 +110,28 @@ def test_what_others_wait_for_the_first_thread_does():
 
 
 @wp.kernel
+def extremes(x: wp.array(dtype=float), n: wp.array(dtype=int), out: wp.array(dtype=float), sums: wp.array(dtype=int)):
+    t = wp.tile_load(x, shape=75)
+    wp.tile_store(out, wp.tile_min(t), offset=0)
+    wp.tile_store(out, wp.tile_max(t), offset=1)
+    wp.tile_store(sums, wp.tile_sum(wp.tile_load(n, shape=75)))
+
+
+def test_reductions_by_shuffles_of_ragged_runs():
+    """Numbers that are equal and differ in their bits, and numbers that are none."""
+    args = [array(75), array(75, dtype=int), array(2), array(1, dtype=int)]
+    x, n = numbers(75), np.random.default_rng(1).integers(-(2**30), 2**30, 75).astype("i4")
+    x[[70, 3, 44]] = [x.min(), np.nan, x.max()]
+    x[x < 0] = -0.0  # the first of them is the least
+    x[2] = 0.0
+    for threads, exchanges in ((64, 15), (8, 9)):
+        pair = programs(extremes, args, threads=threads)
+        assert names(pair[1]).count("shuffle") == exchanges
+        *_, out, sums = same_bits(pair, lambda: [x, n, np.ones(2, "f4"), np.zeros(1, "i4")])
+        assert out[0] == 0 and out[1] == np.nanmax(x) and sums[0] == n.sum(dtype="i4")
+
+
+@wp.kernel
 def ordered(keys: wp.array(dtype=float), places: wp.array(dtype=int)):
     k, v = wp.tile_load(keys, shape=40), wp.tile_load(places, shape=40)
     wp.tile_sort(k, v)

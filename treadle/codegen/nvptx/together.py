@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from ...ir.node import Func, Op
 from ...ir.walk import ops_of
 from ...passes.blocks import share_block
-from ...types.core import i32
+from ...types.core import b1, i32
 from ..emit import memory
+from ..emit.text import register as register_type
 from .parts import BARRIER, item, register
 from .way import Way
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..emit.emitter import Emitter
     from .unit import ThreadUnit
 
+SHUFFLE = "@llvm.nvvm.shfl.sync.bfly.i32"
 SHARED = "@treadle_shared"  # its size is said at the launch
 _ALIGN = 16
 # Bytes of shared memory that a block can have, by architecture: CUDA C++ Programming Guide, technical specifications.
@@ -90,4 +92,34 @@ def _barrier(e: Emitter, op: Op) -> None:
     e.t.do(f"call void {BARRIER}(i32 0)")
 
 
-HANDLERS = {"local": _local, "lane": _lane, "barrier": _barrier}
+def _shuffle(e: Emitter, op: Op) -> None:
+    """Bits go as words of 32."""
+    x, r = e.number(op.args[0]), op.results[0]
+    if x.type is b1:
+        word = e.t.ins(f"zext i1 {x.text} to i32")
+        e.env[r] = e.uniform(b1, e.t.ins(f"icmp ne i32 {_word(e, op, word)}, 0"))
+        return
+    bits, kind = x.type.bits, register_type(x.type)
+    raw = x.text if kind.startswith("i") else e.t.ins(f"bitcast {kind} {x.text} to i{bits}")
+    if bits == 64:
+        low, high = e.t.ins(f"trunc i64 {raw} to i32"), e.t.ins(f"trunc i64 {e.t.ins(f'lshr i64 {raw}, 32')} to i32")
+        low, high = [e.t.ins(f"zext i32 {_word(e, op, half)} to i64") for half in (low, high)]
+        raw = e.t.ins(f"or i64 {low}, {e.t.ins(f'shl i64 {high}, 32')}")
+    elif bits == 32:
+        raw = _word(e, op, raw)
+    else:
+        raw = e.t.ins(f"trunc i32 {_word(e, op, e.t.ins(f'zext i{bits} {raw} to i32'))} to i{bits}")
+    text = raw if kind.startswith("i") else e.t.ins(f"bitcast i{bits} {raw} to {kind}")
+    e.env[r] = e.uniform(x.type, text)
+
+
+def _word(e: Emitter, op: Op, word: str) -> str:
+    e.t.declare(f"declare i32 {SHUFFLE}(i32, i32, i32, i32)")
+    threads = min(e.unit.kernel.facts["threads"], 32)
+    mask = -1 if threads == 32 else (1 << threads) - 1  # of those that take part
+    made = e.t.name()
+    e.t.do(f"{made} = call i32 {SHUFFLE}(i32 {mask}, i32 {word}, i32 {op.attrs['by']}, i32 31)")
+    return made
+
+
+HANDLERS = {"local": _local, "lane": _lane, "barrier": _barrier, "shuffle": _shuffle}

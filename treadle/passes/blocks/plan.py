@@ -8,22 +8,26 @@ from dataclasses import dataclass, field
 from ...ir.node import Block, Op, Value
 from ...ir.walk import ops_of
 from ...types.core import View
+from .folding import Fold, fold_of
 from .footprint import UNKNOWN, Footprint, Program, Root, Site, Unsuited, site_of
 from .independent import Divider, Part
 
 LEAST = 32  # rounds of a divided loop, at least in one, for which a block is worth it
 SLOWER = 8  # times that a program is slower whose tiles every thread has for itself, in memory that is not shared
+FOLDING = 8  # rounds of a loop for which joining what the threads found is counted
 UNKNOWN_ROUNDS = 16  # of a loop, at a guess
 
 
 @dataclass(slots=True)
 class Plan:
-    """``parts``: loops that are divided, with those right inside others; ``tops``: the outer ones. ``joint``: branches
-    and loops that all threads go through together, as there are divided loops in them. ``alone``: what the first thread
-    does. ``shared``: arrays that the block has once. What is in none of them every thread does for itself."""
+    """``parts``: loops that are divided, with those right inside others; ``tops``: the outer ones. ``folds``: loops
+    that join all their rounds. ``joint``: branches and loops that all threads go through together, as there are such
+    loops in them. ``alone``: what the first thread does. ``shared``: arrays that the block has once. What is in none of
+    them every thread does for itself."""
 
     parts: dict[Op, Part] = field(default_factory=dict)
     tops: set[Op] = field(default_factory=set)
+    folds: dict[Op, Fold] = field(default_factory=dict)
     joint: set[Op] = field(default_factory=set)
     alone: set[Op] = field(default_factory=set)
     shared: set[Value] = field(default_factory=set)
@@ -78,6 +82,9 @@ def _divide(block: Block, divider: Divider, kept: set[Op], made: Plan) -> bool:
             made.parts.update(parts)
             made.tops.add(op)
             found = True
+        elif (fold := fold_of(op, divider.program, divider)) is not None:
+            made.folds[op] = fold
+            found = True
         elif any([_divide(region, divider, kept, made) for region in op.regions]):
             made.joint.add(op)
             found = True
@@ -98,7 +105,7 @@ def _outside(program: Program, op: Op, roots: set[Root]) -> set[Value]:
 
 def _classify(program: Program, block: Block, made: Plan, hot: set[Root], sites: set[Site]) -> None:
     for op in block.ops:
-        if op in made.tops or op.name == "local":
+        if op in made.tops or op in made.folds or op.name == "local":
             continue
         if op in made.joint:
             for region in op.regions:
@@ -163,6 +170,10 @@ def _cost(block: Block, divider: Divider, made: Plan) -> tuple[int, int]:
         if op.name in ("for", "while"):
             rounds = (divider.rounds(op) if op.name == "for" else None) or UNKNOWN_ROUNDS
         whole += 1 + rounds * sum([a for a, _ in inside])
-        share = -(-rounds // made.parts[op].width) if op in made.parts else rounds
+        share = rounds
+        if op in made.parts:
+            share = -(-rounds // made.parts[op].width)
+        elif op in made.folds:
+            share = -(-rounds // divider.threads) + FOLDING
         own += 1 + share * sum([b for _, b in inside])
     return whole, own

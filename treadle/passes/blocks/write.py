@@ -8,9 +8,11 @@ from ...ir.node import NO_ATTRS, Block, Func, Op, Value
 from ...ir.walk import ops_of, with_regions
 from ...types.core import Fixed, Scalar, b1, fixed, i32, view
 from ...types.layout import leaves
+from .folding import Fold
 from .footprint import Program, Root, Unsuited
 from .plan import Plan
 
+WARP = 32  # threads that shuffles reach
 _GLOBAL: Root = (None, False)  # all memory that the block does not own: arrays may lie over each other
 
 # How a thread was at a piece of memory since the last barrier.
@@ -55,9 +57,9 @@ class _Writer:
     def _number(self, value: int, t: Scalar) -> Value:
         return self._top("const", (), t, value=value)
 
-    def _one(self, name: str, args: tuple[Value, ...], t: Scalar) -> Value:
+    def _one(self, name: str, args: tuple[Value, ...], t: Scalar, **attrs: object) -> Value:
         made = Value(t)
-        self.out.append(Op(name, args, (made,), NO_ATTRS, (), self.span))
+        self.out.append(Op(name, args, (made,), attrs or NO_ATTRS, (), self.span))
         return made
 
     # ---- barriers
@@ -111,6 +113,9 @@ class _Writer:
         if op in self.plan.tops:
             self._before(self._roots(op, False))
             self.out.append(self._divided(op))
+        elif op in self.plan.folds:
+            self._before(self._roots(op, False))
+            self._fold(op, self.plan.folds[op])
         elif op in self.plan.alone:
             self._alone(op)
         elif op.name == "if" and op in self.plan.joint:
@@ -169,12 +174,73 @@ class _Writer:
             self._before({(cell, False): {_READ}})
             self.out.append(Op("load", (cell, self._number(0, i32)), (r,), NO_ATTRS, (), op.span))
 
-    def _cell(self, t: Scalar) -> Value:
+    def _cell(self, t: Scalar, count: int = 1) -> Value:
+        """A shared array of ``count`` numbers."""
         made = Value(view(t, 1, space="local"))
-        kind: Fixed = fixed(t, (1,))
+        kind: Fixed = fixed(t, (count,))
         self.entry.append(Op("local", (), (made,), {"type": kind, "blank": True, "shared": True}, (), self.span))
         self.program.made[made] = self.entry[-1]
         return made
+
+    # ---- loops that join all their rounds
+
+    def _fold(self, op: Op, fold: Fold) -> None:
+        """Each thread joins a run of rounds; then 32 threads that run in step join theirs by shuffles, and all of them
+        what these found. Threads without rounds are the last ones."""
+        start, stop, step, initial = op.args
+        t, kind = start.type, initial.type
+        run = -(-fold.rounds // self.threads)
+        down = self.program.made[step].attrs["value"]
+        lane = self.lane if t is i32 else self._top("cast", (self.lane,), t)
+        first = self._one("add", (start, self._one("mul", (lane, self._number(run * down, t)), t)), t)
+        last = self._one("add", (first, self._number(run * down, t)), t)
+        last = self._one("min" if down > 0 else "max", (last, stop), t)
+        found = self._run(op, fold, first, last, step)
+        steps = [1 << k for k in range(5) if 1 << k < self.threads]
+        for by in steps:
+            other = self._one("shuffle", (found,), kind, by=by)
+            upper = self._top("ne", (self._top("bitand", (self.lane, self._number(by, i32)), i32),
+                                     self._number(0, i32)), b1)  # fmt: skip
+            joined = self._one(fold.join.name, (self._one("select", (upper, other, found), kind),
+                                                self._one("select", (upper, found, other), kind)), kind)  # fmt: skip
+            beyond = self._top("bitor", (self._top("bitand", (self.lane, self._number(-2 * by, i32)), i32),
+                                         self._number(by, i32)), i32)  # fmt: skip
+            some = self._top("lt", (beyond, self._number(-(-fold.rounds // run), i32)), b1)
+            found = self._one("select", (some, joined, found), kind)
+        self._join_warps(op, fold, found, -(-fold.rounds // run))
+
+    def _run(self, op: Op, fold: Fold, first: Value, last: Value, step: Value) -> Value:
+        """What the rounds from ``first`` to ``last`` give; nothing that matters where there are none."""
+        (region,) = op.regions
+        begun, carried, any_, fresh = Value(b1), region.params[1], Value(b1), Value(op.results[0].type)
+        true = self._number(True, b1)
+        chosen = Value(carried.type)
+        pick = Op("select", (begun, fold.join.result, fold.value), (chosen,), NO_ATTRS, (), op.span)
+        body = Block((region.params[0], carried, begun), (*region.ops, pick), (chosen, true))
+        args = first, last, step, op.args[3], self._number(False, b1)
+        self.out.append(Op("for", args, (fresh, any_), NO_ATTRS, (body,), op.span))
+        return fresh
+
+    def _join_warps(self, op: Op, fold: Fold, found: Value, busy: int) -> None:
+        """``op``'s result, from what each 32 threads found, of which ``busy`` had rounds."""
+        total, kind = op.args[3], op.args[3].type
+        if self.threads > WARP:
+            cell = self._cell(kind, self.threads // WARP)
+            self._before({(cell, False): {_WROTE}})
+            warp = self._top("shr", (self.lane, self._number(WARP.bit_length() - 1, i32)), i32)
+            place = self._top("bitand", (self.lane, self._number(WARP - 1, i32)), i32)
+            leads = self._top("eq", (place, self._number(0, i32)), b1)
+            store = Op("store", (cell, warp, found), (), NO_ATTRS, (), op.span)
+            self.out.append(Op("if", (leads,), (), NO_ATTRS, (Block((), (store,)), Block()), op.span))
+            self._before({(cell, False): {_READ}})
+            for k in range(-(-busy // WARP) - 1):
+                other = Value(kind)
+                self.out.append(Op("load", (cell, self._number(k, i32)), (other,), NO_ATTRS, (), op.span))
+                total = self._one(fold.join.name, (total, other), kind)
+            found = Value(kind)
+            place = self._number(-(-busy // WARP) - 1, i32)
+            self.out.append(Op("load", (cell, place), (found,), NO_ATTRS, (), op.span))
+        self.out.append(Op(fold.join.name, (total, found), op.results, NO_ATTRS, (), op.span))
 
     # ---- divided loops
 
