@@ -51,7 +51,8 @@ def launch(
         record_tape: whether a tape that records notes the launch.
         record_cmd: instead of running return a :class:`wp.Launch` that can be run many times.
         block_dim: threads in a block, at most 1024; one on a CPU unless ``wp.config.enable_cpu_blocks`` is set.
-        max_blocks: for GPUs; without effect on a CPU.
+        max_blocks: blocks of threads that run at a time on a GPU, at most; each then does the work of several. 0: as
+            many as keep it busy. Kernels whose sums depend on the grid keep theirs. A CPU has no blocks.
         checked: check every index and assertion in this launch (beyond Warp); None leaves it to ``wp.config.mode``.
 
     Returns: None, or the :class:`Launch` if ``record_cmd``.
@@ -107,13 +108,14 @@ def launch(
         from .recorded import Launch
 
         values = [*inputs, *outputs]
-        return Launch.recorded(kernel, dim, values, device, checked, [*adj_inputs, *adj_outputs] if adjoint else None)
+        adjoints = [*adj_inputs, *adj_outputs] if adjoint else None
+        return Launch.recorded(kernel, dim, values, device, checked, adjoints, max_blocks)
     if adjoint:
         from .adjoint_launch import launch_adjoint
 
         return launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
     try:
-        return _launch(kernel, dim, [*inputs, *outputs], device, checked, record_tape)
+        return _launch(kernel, dim, [*inputs, *outputs], device, checked, record_tape, max_blocks)
     except KernelError as error:
         wrong = alone(error)
     kernel.forget_failed()
@@ -142,12 +144,14 @@ def bound(
     return where, dims, values, types
 
 
-def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: bool | None, record_tape: bool) -> None:
+def _launch(
+    kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: bool | None, record_tape: bool, max_blocks: int
+) -> None:
     """The way of a first launch, and of everything unusual."""
     where, dims, values, types = bound(kernel, dim, args, device)
-    wanted = ahead.asked()
-    if wanted is not None:
-        wanted.append(kernel.overload(types, where).variant(dims, checked, begin=True))
+    later = ahead.asked()
+    if later is not None:
+        later.append(ahead.Deferred(kernel, dims, values, types, where, checked))
         return
     program, packed = ready(kernel, types, dims, values, checked, where)
     for k in _written(program):
@@ -163,7 +167,9 @@ def _launch(kernel: Kernel, dim: Any, args: list[Any], device: Any, checked: boo
         _quicken(kernel, program)
     if config.print_launches:
         log_info(f"kernel: {kernel.key}, device: {where}, dim: {dims}")
-    run(kernel, types, program, program.command(packed, dims, values), values, dims, record_tape)
+    command = program.command(packed, dims, values)
+    command.limit(max_blocks)
+    run(kernel, types, program, command, values, dims, record_tape)
 
 
 def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any] | None:

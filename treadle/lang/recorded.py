@@ -45,7 +45,7 @@ class Launch:
         kernel: what ``@wp.kernel`` made. Arguments start as zeros, arrays as None; the grid starts empty.
         device: where to run; the current device if left out.
         adjoint: whether to run the kernel's adjoint.
-        block_dim: threads in a block, as for :func:`launch`; max_blocks: for GPUs, without effect on a CPU.
+        block_dim: threads in a block, as for :func:`launch`; max_blocks: the most that run at a time.
 
     Usually it comes from ``wp.launch(…, record_cmd=True)``:
 
@@ -78,11 +78,12 @@ class Launch:
 
     @classmethod
     def recorded(
-        cls, kernel: Kernel, dim: Any, values: list[Any], device: Any, checked: bool | None, adjoints: list[Any] | None
-    ) -> Launch:
+        cls, kernel: Kernel, dim: Any, values: list[Any], device: Any, checked: bool | None,
+        adjoints: list[Any] | None, max_blocks: int = 0,
+    ) -> Launch:  # fmt: skip
         """A launch of ``values``, ready to run; the adjoint, with its gradients, where ``adjoints`` are given."""
         where, dims, values, _ = bound(kernel, dim, values, device)
-        made = cls(kernel, where, adjoint=adjoints is not None, checked=checked)
+        made = cls(kernel, where, adjoint=adjoints is not None, checked=checked, max_blocks=max_blocks)
         made._adjoints = list(adjoints or []) or made._adjoints
         made._prepare(dims, values)
         return made
@@ -92,6 +93,7 @@ class Launch:
         bound_values, types = self.kernel.bind(list(values))
         program, packed = ready(self.kernel, types, dims, bound_values, self.checked, self.device)
         self._command = program.command(packed, dims, bound_values)
+        self._command.limit(self.max_blocks)
         self._program, self.dim, self._values, self._types = program, dims, bound_values, types
 
     @property

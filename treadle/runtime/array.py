@@ -96,7 +96,7 @@ class array(Shaped):
         if data is not None:
             if ptr is not None:
                 raise ArrayError("an array is made from data or from ptr, not from both")
-            made = _from_values(data, dtype, shape, where, copy)
+            made = _from_values(data, dtype, shape, where, copy, pinned)
         elif ptr is not None:
             made = _from_pointer(ptr, dtype, shape, strides, component_stride, capacity, where, deleter)
         elif shape is not None:
@@ -551,7 +551,7 @@ def _gradient_of(a: array) -> array:
     return allocate_with(a._element, a.shape, a.device, a.strides, a.component_stride, zeroed=True)
 
 
-def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) -> array:
+def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool, pinned: bool = False) -> array:
     """An array of the elements of ``data``, sharing its memory where that is asked for and possible."""
     if not isinstance(data, np.ndarray) and isinstance(getattr(data, "data", None), array):  # it is indexed
         data, dtype = data.contiguous(), data.dtype if dtype is Any else dtype
@@ -562,7 +562,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         far = device.queue is not None and device is data.device
         if same and (watch.watchers or far):  # a copy, of which tapes are told, or that does not pass by the host
             source = data if shape is None else data.contiguous().reshape(shape)
-            made = allocate(source._element, source.shape, device, False)
+            made = allocate(source._element, source.shape, device, False, pinned=pinned)
             made._store(source)
             return made
         dtype = data._element.cls if dtype is Any else dtype
@@ -580,7 +580,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool) 
         address = rows.__array_interface__["data"][0]
         memory = borrow(address + low, high - low, rows)
         return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, data)
-    made = allocate(e, outer, device, False)
+    made = allocate(e, outer, device, False, pinned=pinned)
     put_rows(made, rows)
     return made
 

@@ -34,11 +34,12 @@ _WORDS = struct.Struct("<3q")
 
 @dataclass(slots=True, eq=False)
 class Launch:
-    """A kernel with its grid and its arguments, as bytes."""
+    """A kernel with its grid and its arguments, as bytes. ``most``: blocks of threads, 0 for as many as there are."""
 
     program: Any  # runtime.launch.Program
     packed: bytes
     dims: tuple[int, ...]
+    most: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +136,7 @@ class Capture:
         """Write down a launch."""
         self.keep(command.values)
         if 0 not in command.dims:
-            self.body.append(Launch(command.program, bytes(command.packed), command.dims))
+            self.body.append(Launch(command.program, bytes(command.packed), command.dims, command.most))
 
     def call(self, name: str, words: Sequence[int], pointers: tuple[int, ...], nbytes: int = 0) -> None:
         """Write down a call of the native function ``name``; words number ``pointers`` are addresses."""
@@ -291,6 +292,17 @@ def sink(device: Any) -> Any:
     if now is not None and (now.device is device or now.device.queue is device.queue is None):
         return now
     return device.queue
+
+
+def sink_between(a: Any, source: Any) -> Any:
+    """What takes an assignment of ``source`` to the array ``a``: :func:`sink` of its device, or the capture of a GPU
+    whose memory goes to pinned memory of the host, which that reaches by itself."""
+    found = sink(a.device)
+    if found is None and active and a.pinned and getattr(source, "_address", None) is not None:
+        now = here()
+        if now is not None and now.device.queue is not None and now.device is source.device:
+            return now
+    return found
 
 
 def sink_at(address: int) -> Any:

@@ -106,7 +106,7 @@ def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
 
 def put_elements(dest: array, src: array, dest_offset: int, src_offset: int, count: int) -> None:
     """Copy ``count`` elements, counted in row-major order."""
-    if (capture.active or dest.device.queue) and (now := capture.sink(dest.device)) is not None:
+    if (capture.active or dest.device.queue) and (now := capture.sink_between(dest, src)) is not None:
         if now.writes_down or deferred.shows_elements(dest) and deferred.shows_elements(src):
             deferred.put_elements(now, dest, src, dest_offset, src_offset, count)
             return

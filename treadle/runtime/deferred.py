@@ -30,7 +30,7 @@ def put_value(now: Capture, a: array, value: Any) -> None:
         raise CaptureError(
             f"assigning {value!r} to {a!r} cannot be captured: their dtypes differ", hint="use wp.utils.array_cast"
         )
-    target, held = a._raw(), hasattr(value, "_address") and _within_reach(a, value)
+    target, held = a._raw(), hasattr(value, "_address") and _within_reach(now, a, value)
     if held:
         now.keep([value])
         source = value._raw()
@@ -41,9 +41,10 @@ def put_value(now: Capture, a: array, value: Any) -> None:
     store(now, a, target, source, not held)
 
 
-def _within_reach(a: array, value: Any) -> bool:
-    """Whether what writes ``a`` can read ``value`` at the time it does: bytes side by side go between all GPUs."""
-    if a.device.reaches(value):
+def _within_reach(now: Capture, a: array, value: Any) -> bool:
+    """Whether what writes ``a`` can read ``value`` at the time it does: bytes side by side go between all GPUs, and
+    graphs read pinned memory of the host."""
+    if a.device.reaches(value) or (now.writes_down and now.device.queue is not None and value.pinned):
         return True
     return value.device.queue is not None and a.is_contiguous and value.is_contiguous
 
@@ -69,7 +70,7 @@ def shows_elements(a: array) -> bool:
 
 def put_elements(now: Capture, dest: array, src: array, to: int, begin: int, count: int) -> None:
     """Copy ``count`` elements, counted in row-major order."""
-    own = not dest.device.reaches(src)
+    own = not _within_reach(now, dest, src)
     target, source = (
         reshaped(rows, (x.size, *x._element.inner))[first : first + count]
         for x, rows, first in ((dest, dest._raw(), to), (src, src._rows() if own else src._raw(), begin))

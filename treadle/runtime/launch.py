@@ -315,6 +315,8 @@ class Command:
         "values",
     )
 
+    most = 0  # blocks of threads at a time, where the device has blocks; 0: as many as keep it busy
+
     def __init__(self, program: Program, packed: bytearray, dims: tuple[int, ...], values: Sequence[Any] = ()):
         self.program, self.packed, self.dims, self.values = program, packed, dims, values
         self._run: Any = None
@@ -331,6 +333,9 @@ class Command:
         self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked, shadow)
         self._args = ctypes.addressof(ctypes.c_char.from_buffer(packed))
         self._run, self._env, self._record = driver.drive, driver.env.address, program.record.address
+
+    def limit(self, blocks: int) -> None:
+        """Let at most so many blocks of threads run at a time, 0 for no limit; a CPU has none."""
 
     def __call__(self) -> None:
         """Run it, or while a graph is captured let it be part of that.

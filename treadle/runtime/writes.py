@@ -31,7 +31,7 @@ def assign(target: np.ndarray, source: np.ndarray) -> None:
 
 def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``."""
-    if (capture.active or a.device.queue) and (now := capture.sink(a.device)) is not None:
+    if (capture.active or a.device.queue) and (now := capture.sink_between(a, value)) is not None:
         deferred.put_value(now, a, value)
         return
     e = a._element

@@ -57,9 +57,15 @@ def test_what_a_launch_gives_to_the_driver(gpu, driver, monkeypatch):
     seen = []
     a = wp.zeros(700, dtype=float)
     monkeypatch.setattr(type(driver), "cuLaunchKernel", watching(type(driver).cuLaunchKernel, seen))
-    wp.launch(scale, dim=(7, 100), inputs=[a, 2.5])
+    monkeypatch.setattr(gpu, "threads", 2048)
+    wp.launch(scale, dim=(7, 100), inputs=[a, 2.5], max_blocks=2)
+    wp.launch(scale, dim=700, inputs=[a, 2.5], record_cmd=True, max_blocks=1).launch()
+    with wp.ScopedCapture() as capture:
+        wp.launch(scale, dim=700, inputs=[a, 2.5], max_blocks=1)
+    wp.capture_launch(capture.graph)
+    assert [grid for _, grid, *_ in seen[1:]] == [(1, 1, 1)] * 2
     function, grid, block, shared, stream, args, record = seen[0]
-    assert grid == (1, 1, 1) and block == (256, 1, 1) and shared == 0 and stream == wp.get_stream().cuda_stream
+    assert grid == (2, 1, 1) and block == (256, 1, 1) and shared == 0 and stream == wp.get_stream().cuda_stream
     data, grad, extent, stride = struct.unpack_from("<QQqq", args)
     assert (data, grad, extent, stride) == (a.ptr, 0, 700, 4) and struct.unpack_from("<f", args, 40) == (2.5,)
     fields = dict(zip(LAUNCH.at, struct.unpack(f"<{len(LAUNCH.at)}q", record), strict=True))

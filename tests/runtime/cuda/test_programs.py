@@ -114,6 +114,23 @@ def test_a_graph(gpu, driver):
     assert z.numpy().tolist() == [[1.0, 2.0, 3.0], [0.0] * 3] * 2
 
 
+def test_graphs_read_and_write_pinned_memory(gpu):
+    given = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu", pinned=True)
+    found = wp.zeros(4, dtype=float, device="cpu", pinned=True)
+    x, loose = wp.zeros(3, dtype=float), wp.zeros(3, dtype=float, device="cpu")
+    with wp.ScopedCapture() as capture:
+        wp.copy(x, given)
+        wp.launch(step, dim=3, inputs=[x])
+        wp.copy(found, x, dest_offset=1, count=3)
+        with pytest.raises(wp.CaptureError):
+            loose.assign(x)
+    for values in ([1.0, 2.0, 3.0], [0.0, 0.0, 4.0]):
+        given.assign(values)
+        wp.capture_launch(capture.graph)
+        wp.synchronize()
+        assert found.list() == [0.0, *[v * v + 0.5 for v in values]]
+
+
 def test_conditions_in_a_graph(gpu):
     left, x, yes = wp.zeros(1, dtype=int), wp.ones(1, dtype=float), wp.ones(1, dtype=int)
     a = wp.zeros(2, dtype=float)

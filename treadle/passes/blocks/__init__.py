@@ -29,8 +29,8 @@ FEW = 32  # threads that a GPU runs in step: fewer leave some of them idle
 
 
 def share_block(func: Func, threads: int, commutes: Callable[[Op], bool] = lambda op: True) -> Func | None:
-    """What each thread of a block does of the lowered program ``func``: of at most ``threads``, a power of two; the fact
-    "threads" says how many. None where not even a few have enough to share. ``commutes``: whether an atomic may
+    """What each thread of a block does of the lowered program ``func``: of at most ``threads``, a power of two; the
+    fact "threads" says how many. None where not even a few have enough to share. ``commutes``: whether an atomic may
     come in any order, whoever does it."""
     try:
         program = Program(func)

@@ -92,7 +92,7 @@ class GpuGraph(Graph):
         self._transients.settle(every(self._entries))
         for entry in every(self._entries):
             if isinstance(entry, Written):
-                laid_out = self._launches[id(entry)] = Launch(entry.program, entry.packed, entry.dims)
+                laid_out = self._launches[id(entry)] = Launch(entry.program, entry.packed, entry.dims, entry.most)
                 block = laid_out.settle()
                 if block is not None:
                     weakref.finalize(self, block.give).atexit = False

@@ -36,12 +36,16 @@ _SHARE = 8  # of a device's memory tapes may take this part
 class GpuCommand(Command):
     """One launch on a GPU, with all it needs. Calling it gives it to the current stream."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("_made", "most")
 
     def __init__(self, program: Any, packed: bytearray, dims: tuple[int, ...], values: Sequence[Any] = ()):
         self.program, self.packed, self.dims, self.values = program, packed, dims, values
         self._unchecked = bool(program.own) and product(dims) > 0
         self._made: Launch | None = None
+        self.most = 0
+
+    def limit(self, blocks: int) -> None:
+        self.most, self._made = max(blocks, 0), None
 
     def __call__(self) -> None:
         """Give it to the current stream, or while a graph is captured let it be part of that.
@@ -57,18 +61,18 @@ class GpuCommand(Command):
             now.launch(self)
         elif product(self.dims):
             if self._made is None:
-                self._made = Launch(self.program, self.packed, self.dims)
+                self._made = Launch(self.program, self.packed, self.dims, self.most)
             self._made.run()
 
 
 class Launch:
     """A launch that is laid out: which functions, over which grids, with which parameters."""
 
-    __slots__ = ("_args", "_block", "_fault", "_log", "_params", "_record", "device", "dims", "entry", "program",
-                 "steps")  # fmt: skip
+    __slots__ = ("_args", "_block", "_fault", "_log", "_most", "_params", "_record", "device", "dims", "entry",
+                 "program", "steps")  # fmt: skip
 
-    def __init__(self, program: Any, packed: Any, dims: tuple[int, ...]):
-        self.program, self.dims = program, dims
+    def __init__(self, program: Any, packed: Any, dims: tuple[int, ...], most: int = 0):
+        self.program, self.dims, self._most = program, dims, most
         self.entry: GpuEntry = program.entry
         self.device: Gpu = self.entry.device
         self._args = (ctypes.c_char * max(len(packed), 8)).from_buffer_copy(bytes(packed).ljust(8, b"\0"))
@@ -88,21 +92,25 @@ class Launch:
     def _step(self, one: dict[str, Any]) -> tuple[int, int, int, int]:
         """Function, blocks, threads a block and shared memory of a pass."""
         size, block, grid = product(self.dims), one.get("block", 256), one["grid"]
-        if "most" in one:  # what is computed depends on the grid
-            blocks = min(size if grid == "blocks" else -(-size // block), one["most"])
-        elif grid == "threads":
-            while block > _LEAST and block % 2 == 0 and -(-size // block) < self.device.sm_count:
-                block //= 2  # few threads go to as many multiprocessors as there are
-            waves = 1 if self.entry.taped else WAVES
-            blocks = min(-(-size // block), max(self.device.threads * waves // block, 1))
-        elif grid == "blocks":
-            waves = 1 if self.entry.taped else WAVES
-            blocks = min(size, max(self.device.threads * waves // block, 1))
+        if grid in ("threads", "blocks"):
+            blocks, block = self._spread(one, size, block)
         elif grid == "thread":
             blocks = block = 1
         else:
             blocks = 1 if grid == "one" else grid
         return self.entry.library.addresses[one["entry"]], blocks, block, one.get("shared", 0)
+
+    def _spread(self, one: dict[str, Any], size: int, block: int) -> tuple[int, int]:
+        """Blocks, and threads a block, of a pass that strides over ``size`` threads of the launch, or has a block for
+        each."""
+        together = one["grid"] == "blocks"
+        if "most" in one:  # what is computed depends on the grid
+            return min(size if together else -(-size // block), one["most"]), block
+        while not together and block > _LEAST and block % 2 == 0 and -(-size // block) < self.device.sm_count:
+            block //= 2  # few threads go to as many multiprocessors as there are
+        waves = 1 if self.entry.taped else WAVES
+        most = max(self.device.threads * waves // block, 1)
+        return min(size if together else -(-size // block), most, self._most or most), block
 
     def _fill(self, table: int) -> None:
         extents = (*self.dims, *(1,) * (MAX_DIMS - len(self.dims)))
