@@ -15,7 +15,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import types
 from treadle.mujoco.collision.pairs import CYLINDER, ELLIPSOID
-from treadle.mujoco.collision.polish import END, FOUND, NORMAL, POINT, TRY, polish
+from treadle.mujoco.collision.polish import END, FOUND, LINE, NORMAL, POINT, TRY, polish
 from treadle.mujoco.collision.polytope import POINTS, polytopes
 from treadle.mujoco.collision.shapes import NEVER, TINY
 from treadle.mujoco.collision.simplex import simplices
@@ -85,9 +85,16 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
                     final = faces == 0 or enough <= fine or n == POINTS or turn >= turns
                     if faces > 0 and final:
                         most = wp.max(most, high)
-                    if least <= most and (final or bent[FOUND][1] > real(0.0)):
-                        if bent[FOUND][2] == real(0.0):  # else what was found before lies in what touches
-                            point = bent[POINT]
+                    answer = bent[FOUND][1] > real(0.0)
+                    # Of solids that are apart no least h but one is negative.
+                    if faces == 0 and answer and least < real(0.0):
+                        most = least
+                    if least <= most and (final or answer):
+                        exact, line = bent[POINT], bent[LINE]
+                        if bent[FOUND][2] == real(0.0):
+                            point = exact
+                        elif wp.length_sq(line) > real(0.0):  # what was found before lies within the line that touches
+                            point = exact + line * wp.dot(line, point - exact)
                         normal, dist = bent[NORMAL], -least
                     elif not final:
                         stage, d, enough = RESUME, normal, fine

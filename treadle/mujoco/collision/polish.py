@@ -32,11 +32,11 @@ TRY, AHEAD, BESIDE, OVER, ACROSS = (wp.constant(k) for k in range(5))
 
 # Places in the scratch: two edges of each solid, then their faces' normals; the normal at the start; of the candidate
 # at work the trial, two directions across it, and support points; of the best trial its normal, point and (h, part of
-# y across); and the same of the best candidate, with 1 for an answer.
-EDGES, FACES, START, TRIAL, FIRST, SECOND, Y, Y1, BEST, SPOT, VALUE, NORMAL, POINT, FOUND = (
-    wp.constant(k) for k in (0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)
+# y across); and the same of the best candidate, with 1 for an answer; and the line in which more than a point touches.
+EDGES, FACES, START, TRIAL, FIRST, SECOND, Y, Y1, BEST, SPOT, VALUE, NORMAL, POINT, FOUND, LINE = (
+    wp.constant(k) for k in (0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18)
 )  # fmt: skip
-PLACES = 18
+PLACES = 19
 
 
 @cache
@@ -288,24 +288,31 @@ def _point(real: Any) -> wp.Function:
 
 
 def _flat(real: Any) -> wp.Function:
-    """1 where more than a point touches: an edge or a face of one solid lies on a face or an edge of the other."""
+    """1 where more than a point touches: an edge or a face of one solid lies on a face or an edge of the other.
+
+    Where it is an edge, its direction is put in `LINE`, else 0.
+    """
     vec3 = types(real).vec3
     vectors = wp.array(dtype=vec3)
     exact = 1e-9 if real is wp.float64 else 1e-5  # rad
 
     @wp.func
     def flat(c: int, n: vec3, p: vectors):
-        found = False
+        found, line = False, vec3()
         if c < CROSSING:
             other = 1 - c
             edge, face = p[EDGES + 2 * other], p[FACES + other]
             found = wp.length_sq(edge) > real(0.0) and wp.abs(wp.dot(edge, n)) < real(exact)
-            found = found or (wp.length_sq(face) > real(0.0) and wp.length(wp.cross(face, n)) < real(exact))
+            faced = wp.length_sq(face) > real(0.0) and wp.length(wp.cross(face, n)) < real(exact)
+            line = wp.where(found and not faced, edge, vec3())
+            found = found or faced
         elif c >= EDGE and c < SMOOTH:
             edge = p[EDGES + c - EDGE]
             for k in range(2):
                 along = p[EDGES + wp.where(c < EDGE + 2, 2, 0) + k]
                 found = found or (wp.length_sq(along) > real(0.0) and wp.length(wp.cross(along, edge)) < real(exact))
+            line = edge
+        p[LINE] = line
         return wp.where(found, real(1.0), real(0.0))
 
     return flat
