@@ -119,9 +119,9 @@ class Config(types.ModuleType):
     mode: "release" or "debug"; debug checks every index and assertion.
     check_races: check what debug checks, and raise where two threads of a launch use one element that one of them
         writes without an atomic; threads run one after the other then, and each access costs some 50 ns.
-    deterministic: a :class:`DeterministicMode`. Results repeat bit by bit unless it is NOT_GUARANTEED, for kernels that
-        are compiled from then on: then floats that several threads add up may be added in any order, which can be
-        quicker; a module's or kernel's option of the same name goes before it.
+    deterministic: a :class:`DeterministicMode`. Results repeat bit by bit unless it is NOT_GUARANTEED: then floats that
+        several threads add up may be added in any order, which can be quicker; a module's or kernel's option of the
+        same name goes before it.
     gang_width: logical threads a SIMD gang (1, 2, 4, 8, 16, 32 or 64); None lets the processor decide.
     workers: worker threads of the CPU, the launching one included; None takes every core.
     kernel_cache_dir, cache_kernels: folder of compiled kernels, and whether they are kept there.

@@ -253,5 +253,5 @@ def _forget_all(_: Any) -> None:
         kernel.fast = None
 
 
-for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll", "check_races"):
+for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll", "check_races", "deterministic"):
     config.watch(_setting, _forget_all)

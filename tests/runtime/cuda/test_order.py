@@ -202,3 +202,27 @@ def test_work_in_a_capture_of_another_library(gpu, driver):
         driver.cuGraphLaunch(made, handle)
     wp.synchronize()
     assert a.list() == b.list() == [6.0] * 3
+
+
+@wp.kernel
+def spread(x: wp.array(dtype=float), where: wp.array(dtype=int), sums: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(sums, where[i], x[i])
+
+
+def test_the_switch_for_sums_in_any_order(gpu, driver):
+    """Exact accumulators and a pass that rounds them, or one pass with the hardware's atomics; at once."""
+    modes = wp.DeterministicMode
+    x, where, sums = wp.ones(64, dtype=float), wp.zeros(64, dtype=int), wp.zeros(2, dtype=float)
+    counts = []
+    try:
+        for mode in (modes.GPU_TO_GPU, modes.NOT_GUARANTEED, modes.RUN_TO_RUN):
+            wp.config.deterministic = mode
+            driver.calls.clear()
+            wp.launch(spread, dim=64, inputs=[x, where, sums])
+            counts.append(driver.names().count("cuLaunchKernel"))
+    finally:
+        wp.config.deterministic = modes.GPU_TO_GPU
+    assert counts == [2, 1, 2] and sums.list() == [192.0, 0.0]
+    texts = [text for text in driver.texts.values() if "@spread" in text or "atomicrmw fadd" in text]
+    assert sum("atomicrmw fadd" in text for text in texts) == 1
