@@ -1,11 +1,19 @@
-"""What is no model or data of ours is refused, and the message says what is."""
+"""Wrong arguments are refused: the message names the argument, what came and what was expected."""
 
 import mujoco
+import numpy as np
 import pytest
 
+import treadle as wp
 import treadle.mujoco as mjw
 
-XML = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+XML = """
+<mujoco>
+  <worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
+  <actuator><motor joint="j"/></actuator>
+</mujoco>
+"""
+OTHER = "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +25,7 @@ def made():
 
 def test_steps_take_models_and_data_of_ours(made):
     mjm, m, d = made
-    for call in (mjw.step, mjw.forward, mjw.kinematics):
+    for call in (mjw.step, mjw.forward, mjw.kinematics, mjw.reset_data, mjw.rollout):
         with pytest.raises(TypeError, match="a data is what make_data or put_data returns, not mujoco's MjData"):
             call(m, mujoco.MjData(mjm))
         with pytest.raises(TypeError, match="a model is what put_model returns, not mujoco's MjModel"):
@@ -32,5 +40,105 @@ def test_numbers_of_steps_are_whole(made, nstep):
 
 
 def test_models_are_compiled_first():
-    with pytest.raises(TypeError, match="put_model takes MuJoCo's MjModel, not str; compile it first"):
+    with pytest.raises(TypeError, match="mjm is MuJoCo's MjModel, as from .*, not 'scene.xml'"):
         mjw.put_model("scene.xml")
+
+
+def test_each_argument_is_named(made):
+    mjm, m, d = made
+    mjd, other = mujoco.MjData(mjm), mujoco.MjModel.from_xml_string(OTHER)
+    mark, steps = np.zeros, dict(nstep=4)
+    for call, kind, said in (
+        (lambda: mjw.make_data(mjd), TypeError, "mjm is MuJoCo's MjModel, or what put_model returns, not a mujoco's"),
+        (lambda: mjw.make_data(m, nworld=0), ValueError, "nworld is at least 1, not 0"),
+        (lambda: mjw.make_data(m, nworld=2.5), TypeError, "nworld is an integer, at least 1, not 2.5"),
+        (lambda: mjw.make_data(m, nconmax=-1), ValueError, "nconmax is at least 0, not -1"),
+        (lambda: mjw.make_data(m, naconmax=-1), ValueError, "naconmax is at least 0, not -1"),
+        (lambda: mjw.make_data(m, njmax="x"), TypeError, "njmax is an integer, at least 0, not 'x'"),
+        (lambda: mjw.make_data(mjm, dtype=int), TypeError, "dtype is wp.float32 or wp.float64, not int"),
+        (lambda: mjw.make_data(m, dtype=wp.float64), TypeError, "dtype is float64, but the model is of float32"),
+        (lambda: mjw.put_data(m, mjd), TypeError, "mjm is MuJoCo's MjModel, not a treadle's Model"),
+        (lambda: mjw.put_data(mjm, d), TypeError, "mjd is MuJoCo's MjData, not a treadle's Data"),
+        (lambda: mjw.put_data(other, mjd), ValueError, "mjd has nq = 1, the model 7"),
+        (lambda: mjw.get_data_into(d, mjm, d), TypeError, "result is MuJoCo's MjData, not a treadle's Data"),
+        (lambda: mjw.get_data_into(mujoco.MjData(other), other, d), ValueError, "d has nq = 1, the model 7"),
+        (lambda: mjw.get_data_into(mjd, mjm, d, "a"), TypeError, "world_id is an integer, not 'a'"),
+        (lambda: mjw.get_data_into(mjd, mjm, d, -1), IndexError, "world_id is -1, but there are 2 worlds"),
+        (lambda: mjw.reset_data(m, d, [1.5, 2.0]), TypeError, "reset holds bools or integers, .* not float64"),
+        (lambda: mjw.reset_data(m, d, [True]), ValueError, r"reset has shape \(1,\), not \(2,\)"),
+        (lambda: mjw.reset_data_keyframe(m, d, "a"), TypeError, "key is an integer, not 'a'"),
+        (lambda: mjw.reset_data_keyframe(m, d, 0), ValueError, "there is no keyframe 0: the model has 0"),
+        (lambda: mjw.rollout(m, d, "abc"), TypeError, "controls are numbers, or a policy, not 'abc'"),
+        (lambda: mjw.rollout(m, d, mark((3, 5, 1))), ValueError, "controls have shape .* not"),
+        (lambda: mjw.rollout(m, d, nstep=2.5), TypeError, "nstep is an integer, at least 1, not 2.5"),
+        (lambda: mjw.rollout(m, d, every=0, **steps), ValueError, "every is at least 1, not 0"),
+        (lambda: mjw.rollout(m, d, fields=3, **steps), TypeError, "fields is a sequence of names"),
+        (lambda: mjw.rollout(m, d, fields=["qps"], **steps), AttributeError, "no field qps of Data; did you mean qpos"),
+        (lambda: mjw.rollout(m, d, progress=3, **steps), TypeError, "progress is a function of two numbers, not 3"),
+        (lambda: mjw.jax_function(mjm), TypeError, "m is a model that put_model returns, not a mujoco's MjModel"),
+        (lambda: mjw.jax_function(m, nstep=1.5), TypeError, "nstep is an integer, at least 1, not 1.5"),
+        (lambda: mjw.jax_function(m, njmax=-2), ValueError, "njmax is at least 0, not -2"),
+        (lambda: m.expand(2, "body_mas"), ValueError, "body_mas is no field .*; did you mean body_mass"),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=said):
+            call()
+
+
+def test_attributes_that_are_not_there_can_be_neither_set_nor_read(made):
+    _, m, d = made
+    for owner, name, said in (
+        (d, "qps", "Data has no qps; did you mean qpos"),
+        (d, "nworld", "nworld of Data is fixed"),
+        (m, "body_mas", "Model has no body_mas; did you mean body_mass"),
+        (m, "nbody", "nbody of Model is fixed"),
+        (m, "opt", "opt of Model is fixed"),
+        (m.opt, "gravitiy", "Option has no gravitiy; did you mean gravity"),
+        (d.contact, "dist", "d.contact is a copy, so dist cannot be set"),
+        (d.efc, "forc", "efc has no array 'forc'"),
+    ):
+        with pytest.raises(AttributeError, match=said):
+            setattr(owner, name, 3)
+    with pytest.raises(AttributeError, match="Data has no qps; did you mean qpos"):
+        d.qps  # noqa: B018
+    d.efc.force = d.efc_force
+    with pytest.raises(ValueError, match="efc_force has shape"):
+        d.efc.force = d.time
+
+
+def test_half_steps_go_on_from_the_present_state(made):
+    _, m, _ = made
+    d = mjw.make_data(m, nworld=2)
+    before = {"step2": lambda: mjw.step1(m, d), "euler": lambda: mjw.forward(m, d)}
+    for moves in (lambda: None, lambda: mjw.step(m, d), lambda: mjw.reset_data(m, d)):
+        for name, prepare in before.items():
+            moves()
+            with pytest.raises(mjw.OrderError, match=f"{name}: the stage kinematics has not been done"):
+                getattr(mjw, name)(m, d)
+            prepare()
+            getattr(mjw, name)(m, d)
+            with pytest.raises(mjw.OrderError):
+                getattr(mjw, name)(m, d)
+    mjw.step1(m, d)
+    mjw.step(m, d)
+    np.testing.assert_allclose(d.time.numpy(), 2 * 0.002, rtol=1e-6)  # since the last reset
+
+
+@pytest.mark.parametrize(
+    "name, value, kind",
+    [
+        ("timestep", 0.0, "greater than 0, not 0"),
+        ("timestep", -0.1, "greater than 0, not -0.1"),
+        ("tolerance", np.nan, "at least 0, not nan"),
+        ("iterations", -4, "at least 0, not -4"),
+        ("integrator", 9, "one of mjtIntegrator, not 9"),
+        ("impratio", 0.0, "greater than 0, not 0"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(made, name, value, kind):
+    mjm = mujoco.MjModel.from_xml_string(XML)
+    setattr(mjm.opt, name, value)
+    with pytest.raises(ValueError, match=f"option {name} is {kind}"):
+        mjw.put_model(mjm)
+    given = value if isinstance(value, int) else wp.array([value], dtype=float)
+    with pytest.raises(ValueError, match=f"option {name} is {kind}"):
+        setattr(made[1].opt, name, given)

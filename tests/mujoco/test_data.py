@@ -32,9 +32,25 @@ def test_contacts_and_rows_of_constraints_come_back_too():
     mjw.get_data_into(back, mjm, d, world_id=1)
     for row, values in fields_of(mjm, mjd):
         np.testing.assert_array_equal(value_of(mjm, back, row.name), values, err_msg=row.name)
-    for name in ("geom", "geom1", "geom2", "flex", "elem", "vert", "mu"):
+    for name in ("geom", "geom1", "geom2", "flex", "elem", "vert", "mu", "exclude"):
         theirs = getattr(mjd.contact, name)
         np.testing.assert_allclose(getattr(back.contact, name), theirs, rtol=1e-15, atol=0, err_msg=name)
+
+
+@pytest.mark.mujoco4
+def test_what_does_not_come_back_is_known():
+    mjm = scenes.load("joints")
+    mjd, back = mujoco.MjData(mjm), mujoco.MjData(mjm)
+    mujoco.mj_step(mjm, mjd, nstep=3)
+    d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+    d.warned.numpy()[0] = [4, 3, 2, 1]
+    mjw.get_data_into(back, mjm, d)
+    numbers = [name for name in dir(mjd) if isinstance(getattr(mjd, name), int | float | np.ndarray)]
+    left = {name for name in numbers if not np.allclose(getattr(mjd, name), getattr(back, name), rtol=0, atol=1e-14)}
+    of_integrators = {"qH", "qHDiagInv", "qDeriv", "qLU"}
+    assert {name for name in left if not name.startswith(("_", "maxuse_", "flg_"))} <= of_integrators
+    names = ("BADQVEL", "BADQPOS", "BADQACC", "BADCTRL")
+    assert [back.warning[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))].number for name in names] == [4, 3, 2, 1]
 
 
 def test_one_world_of_many_is_taken():

@@ -146,6 +146,11 @@ class UnsupportedModelError(TreadleError, NotImplementedError):
     """A model uses a feature that the engine does not simulate; the message names each element and attribute."""
 
 
+class OrderError(TreadleError, RuntimeError):
+    """Part of a step was to go on from what earlier parts compute, and these had not been done. Mend: the hint says
+    which call comes before."""
+
+
 class CapacityError(TreadleError, OverflowError):
     """Worlds needed more room for contacts or rows of constraints than their arrays have, and these cannot grow. Mend:
     make the data with the numbers that the message gives."""

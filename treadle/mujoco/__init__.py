@@ -19,7 +19,7 @@ import mujoco as _mujoco
 if tuple(map(int, _mujoco.__version__.split(".")[:2])) < (3, 17):
     raise ImportError(f"treadle.mujoco needs MuJoCo 3.17 or newer, not {_mujoco.__version__}: pip install -U mujoco")
 
-from treadle.base.errors import CapacityError
+from treadle.base.errors import CapacityError, OrderError, UnsupportedModelError
 from treadle.mujoco.data import Data
 from treadle.mujoco.jax_step import Control, State, jax_function
 from treadle.mujoco.model import Model, Option, put_model
@@ -69,7 +69,9 @@ __all__ = [
     "Data",
     "Model",
     "Option",
+    "OrderError",
     "State",
+    "UnsupportedModelError",
     "camlight",
     "collision",
     "com_pos",

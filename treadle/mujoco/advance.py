@@ -8,7 +8,7 @@ from treadle.mujoco import history
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
 from treadle.mujoco.reset import begin_anew
-from treadle.mujoco.stages import TABLE, check_match, run_stage, settle
+from treadle.mujoco.stages import TABLE, check_match, require, run_stage, settle
 
 WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
 
@@ -24,10 +24,15 @@ def forward(m: Model, d: Data) -> None:
 
 def euler(m: Model, d: Data) -> None:
     """Advance ``qvel qpos act time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
-    check_match(m, d)
-    settle(d)
+    _from_forward(m, d, "euler")
     run_stage("euler", m, d)
     _advance(m, d)
+
+
+def _from_forward(m: Model, d: Data, caller: str) -> None:
+    check_match(m, d)
+    require(m, d, ("position", "velocity", "acceleration"), caller, "call forward before it, or step in place of both")
+    settle(d)
 
 
 def _advance(m: Model, d: Data, given: bool = False) -> None:
@@ -43,12 +48,12 @@ def _advance(m: Model, d: Data, given: bool = False) -> None:
     if m.nplastic:
         run_stage("springs_yield", m, d)
     begin_anew(m, d)
+    d.moved()
 
 
 def rungekutta4(m: Model, d: Data) -> None:
     """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`."""
-    check_match(m, d)
-    settle(d)
+    _from_forward(m, d, "rungekutta4")
     run_stage("rk_start", m, d)
     for part, share in ((0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0)):
         run_stage("rk_place", m, d, part=part)
@@ -65,8 +70,7 @@ def implicit(m: Model, d: Data) -> None:
 
     The integrator ``implicitfast`` leaves out how Coriolis forces change, and then has a symmetric matrix to solve.
     """
-    check_match(m, d)
-    settle(d)
+    _from_forward(m, d, "implicit")
     full, wet = derivatives(m, d)
     run_stage("implicit" if full else "implicitfast", m, d)
     if m.floats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from treadle.mujoco.arguments import whole
 from treadle.mujoco.collision.distances import measured
 from treadle.mujoco.collision.pairs import Pairs
 from treadle.mujoco.constraint.bonds import Room, of_model
@@ -50,10 +51,8 @@ class Capacity:
 
     def sizes(self, nconmax: int | None = None, njmax: int | None = None) -> dict[str, int]:
         """Sizes of arrays for contacts and rows; what the user says goes before what was computed."""
-        contacts = self.contacts if nconmax is None else int(nconmax)
-        rows = self.fixed + self.of_contact * contacts if njmax is None else int(njmax)
-        if min(contacts, rows) < 0:
-            raise ValueError(f"nconmax and njmax are at least 0, not {nconmax} and {njmax}")
+        contacts = self.contacts if nconmax is None else whole("nconmax", nconmax, 0)
+        rows = self.fixed + self.of_contact * contacts if njmax is None else whole("njmax", njmax, 0)
         return {
             "nconmax": contacts,
             "njmax": rows,

@@ -9,6 +9,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.base.errors import CapacityError
+from treadle.mujoco.arguments import whole
 from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.constants import WARNINGS
 from treadle.mujoco.efc import Efc
@@ -238,8 +239,7 @@ class Data(Fields):
     FIXED = (*Fields.FIXED, "nworld")
 
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
-        if nworld < 1:
-            raise ValueError(f"nworld is at least 1, not {nworld}")
+        nworld = whole("nworld", nworld, 1)
         nv = sizes["nv"]
         made = {"nworld": nworld, "nH": nv * (nv + 1) // 2, "nlivecolumn": 3 * nv}
         super().__init__(real, {**dict.fromkeys((*ROOM, *LIVE), 0), **sizes, **made})
@@ -256,6 +256,8 @@ class Data(Fields):
         self._wanted: set[str] = set()  # fields that steps store
         self._computed = 0, 0  # after which call fields were computed late, and how often
         self._captured: tuple[Model, frozenset[str]] | None = None  # model and late fields of a step in a graph
+        self._done: set[str] = set()  # stages that were done one by one since worlds have moved
+        self._done_after = 0  # after which call of `step`
         self._stamp: wp.array | None = None  # counts runs of that
         self._seen = 0  # its number when somebody looked
 
@@ -374,6 +376,23 @@ class Data(Fields):
         model, late = self._captured
         if not wp.get_device().is_capturing and (stamp := int(self._stamp.numpy()[0])) != self._seen:
             self._seen, self._model, self._late = stamp, model, late
+            self.moved()
+
+    def mark(self, stage: str) -> None:
+        """A stage has been done in the present state."""
+        if self._done_after != self._steps:
+            self._done, self._done_after = set(), self._steps
+        self._done.add(stage)
+
+    def moved(self) -> None:
+        """The state is another one, for which no stage has been done."""
+        self._done.clear()
+
+    def has_done(self, stage: str) -> bool:
+        """Whether a stage has been done in the present state."""
+        if self._captured is not None:
+            self._look_at_graph()
+        return self._done_after == self._steps and stage in self._done
 
     def note(self) -> None:
         """Called where all derived fields have been computed: a step that is written down looks at them there."""

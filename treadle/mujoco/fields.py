@@ -171,7 +171,8 @@ class Fields(metaclass=_Made):
         """
         shape, dtype = self.extent(row), self.value_type(row)
         if not isinstance(value, wp.array):
-            raise TypeError(f"{row.name} is an array of {dtype.__name__}; to set its values, use {row.name}.assign(…)")
+            ways = f"{row.name}.fill_(…) or {row.name}.assign(…)"
+            raise TypeError(f"{row.name} is an array of {dtype.__name__}; to set its values, use {ways}")
         rows = (value.shape[0] if value.ndim and row.shape[0] == "*" else shape[0],)
         if tuple(value.shape) != rows + shape[1:] or value.dtype is not dtype or 0 in rows:
             raise ValueError(

@@ -18,6 +18,7 @@ from treadle.base.errors import LaunchTypeError
 from treadle.interop.extras import jax
 from treadle.lang.checkpoint import recorder_for
 from treadle.lang.tape import recording, step_begins
+from treadle.mujoco.arguments import instance, whole
 from treadle.mujoco.data import Data, start_of
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
@@ -47,6 +48,7 @@ class State(_State):
             if values is not None:
                 d.read(STATE[name]).assign(np.asarray(values))
         d._late = frozenset()
+        d.moved()
 
 
 class Control(_Control):
@@ -210,7 +212,8 @@ def jax_function(
             left out.
 
     Raises:
-        ValueError: ``nstep`` is less than 1, or there is no such schedule.
+        TypeError: ``m`` is no model of ours, or ``nstep`` or a capacity no integer.
+        ValueError: ``nstep`` is less than 1, a capacity less than 0, or there is no such schedule.
 
     Example:
         >>> import jax, mujoco, treadle.mujoco as mjw
@@ -222,7 +225,7 @@ def jax_function(
         >>> print(jax.grad(fallen)(state).qvel.round(3)[:, 0])
         [0.127 0.127 0.127]
     """
-    if nstep < 1:
-        raise ValueError(f"nstep is at least 1, not {nstep}")
+    instance("m", m, Model, "a model that put_model returns")
+    nstep = whole("nstep", nstep, 1)
     recorder_for(checkpoint)  # raises where there is no such schedule
     return StepFunction(m, nstep, checkpoint, nconmax, njmax)

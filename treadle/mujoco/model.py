@@ -9,7 +9,9 @@ import mujoco
 import numpy as np
 
 import treadle as wp
+from treadle.frontend.names import near
 from treadle.mujoco import refuse
+from treadle.mujoco.arguments import instance, precision, whole
 from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.collision.distances import Distances, measured
 from treadle.mujoco.collision.pairs import Pairs
@@ -74,7 +76,7 @@ class Option(Fields):
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute. Whole numbers are checked as `put_model` does, and the next step goes by them."""
         if name in Option.NUMBERS:
-            value = int(value)
+            value = whole(f"option {name}", value, 0)
             refuse.check_option(name, value, self._disabled)
             self.version += 1
         super().__setattr__(name, value)
@@ -90,6 +92,12 @@ class Option(Fields):
         self._take_note(row)
         return self.read(row)
 
+    def assign(self, row: Field, value: wp.array) -> None:
+        """Put an array of the user's in a field's place."""
+        if isinstance(value, wp.array):
+            refuse.check_value(row.name, value.numpy())
+        super().assign(row, value)
+
     def replaced(self, row: Field, value: wp.array) -> None:
         """Take note of an array of the user's."""
         self._take_note(row)
@@ -100,8 +108,9 @@ class Model(Fields):
     """What does not change while worlds are simulated. Numbers may be set between steps: ``m.body_mass.assign(…)``.
 
     A leading axis ``*`` has length 1: the same numbers in every world. To let them differ, assign an array with one row
-    for each world, or call `expand`. The integer tables are the model's structure, out of which the code of a step is
-    made; they are not to be changed.
+    for each world, or call `expand`. The integer tables are the model's structure, from which `put_model` makes the
+    lists of pairs and constraints and the code of a step: whoever changes one (but ``eq_active0``) is told by an error,
+    and puts the changed model again.
     """
 
     qpos0 = constant("real", "* nq", "joint positions of the reference pose")
@@ -361,6 +370,7 @@ class Model(Fields):
         self.floats = bool(floating(mjm).any())
         self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
+        self._shown: dict[str, bytes] = {}  # tables of structure that somebody has seen, with their content
         own = {**actuator_columns(mjm), **frames(mjm)}
         own["body_isdofancestor"] = dof_ancestors(mjm)
         own["tendon_type"] = tendon_types(mjm)
@@ -413,7 +423,31 @@ class Model(Fields):
     def give(self, row: Field) -> wp.array:
         """The array of a field. Whoever asks for anchors or axes may move them: code then does not rely on them."""
         self._take_note(row)
-        return self.read(row)
+        found = self.read(row)
+        if row.kind == "int" and row is not Model.eq_active0 and row.name not in self._shown:
+            self._shown[row.name] = found.numpy().tobytes()
+        return found
+
+    def assign(self, row: Field, value: Any) -> None:
+        """Put another array in a field's place.
+
+        Raises:
+            ValueError: it is part of the model's structure; or the array does not fit.
+        """
+        if row.kind == "int" and row is not Model.eq_active0:
+            raise ValueError(_FIXED.format(row.name))
+        super().assign(row, value)
+
+    def intact(self) -> None:
+        """Raise if a table of the model's structure has been written to.
+
+        Raises:
+            ValueError: the message names it.
+        """
+        if self._shown and not wp.get_device().is_capturing:
+            for name, content in self._shown.items():
+                if self._arrays[name].numpy().tobytes() != content:
+                    raise ValueError(_FIXED.format(name))
 
     def replaced(self, row: Field, value: wp.array) -> None:
         """Take note of an array of the user's."""
@@ -438,13 +472,14 @@ class Model(Fields):
             >>> m.body_mass.shape, m.opt.gravity.shape
             ((8, 2), (8,))
         """
-        if nworld < 1:
-            raise ValueError(f"nworld is at least 1, not {nworld}")
+        nworld = whole("nworld", nworld, 1)
         for name in names:
             owner = self.opt if name.startswith("opt.") else self
             row = getattr(type(owner), name.removeprefix("opt."), None)
             if not isinstance(row, Field) or row.shape[0] != "*":
-                raise ValueError(f"{name} is no field of the model that may differ between worlds")
+                rows = [(prefix, r) for prefix, table in (("", Model), ("opt.", Option)) for r in table.rows()]
+                hint = near(name, [prefix + r.name for prefix, r in rows if r.shape[0] == "*"])
+                raise ValueError(f"{name} is no field of the model that may differ between worlds; {hint}".rstrip("; "))
             values = owner.read(row).numpy()
             if values.shape[0] not in (1, nworld):
                 raise ValueError(f"{name} has rows for {values.shape[0]} worlds, not {nworld}")
@@ -453,6 +488,12 @@ class Model(Fields):
             own.assign(np.broadcast_to(values, own.numpy().shape))
             owner._arrays[row.name] = own
             owner.replaced(row, own)
+
+
+_FIXED = (
+    "{} of the model cannot change after put_model, which made the tables of its structure from it: change MuJoCo's "
+    "model and put it again"
+)
 
 
 def sizes_of(mjm: mujoco.MjModel) -> dict[str, int]:
@@ -475,6 +516,7 @@ def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:
 
     Raises:
         TypeError: ``mjm`` is no MjModel, or there is no such precision.
+        ValueError: an option has a value that means nothing, such as a time step of 0.
         UnsupportedModelError: the model uses a feature that is not simulated; the message names element and attribute.
 
     Example:
@@ -485,11 +527,7 @@ def put_model(mjm: mujoco.MjModel, dtype: Any = None) -> Model:
         >>> m.nv, m.jnt_axis.shape
         (1, (1, 1))
     """
-    if not isinstance(mjm, mujoco.MjModel):
-        hint = "compile it first: mujoco.MjModel.from_xml_path(…)" if isinstance(mjm, str) else "see mujoco.MjModel"
-        raise TypeError(f"put_model takes MuJoCo's MjModel, not {type(mjm).__name__}; {hint}")
-    real = wp.float32 if dtype in (None, float) else dtype
-    if real not in (wp.float32, wp.float64):
-        raise TypeError(f"dtype is wp.float32 or wp.float64, not {dtype!r}")
+    instance("mjm", mjm, mujoco.MjModel, "MuJoCo's MjModel, as from mujoco.MjModel.from_xml_path(…)")
+    real = precision(dtype)
     refuse.check(mjm)
     return Model(real, mjm)

@@ -8,7 +8,7 @@ from treadle.mujoco.constants import INVDISCRETE
 from treadle.mujoco.data import Data
 from treadle.mujoco.discrete import continuous_acceleration
 from treadle.mujoco.model import Model
-from treadle.mujoco.stages import ACTUATION, PASSIVE, check_match, group, run_stage, settle
+from treadle.mujoco.stages import ACTUATION, PASSIVE, check_match, group, require, run_stage, settle
 from treadle.mujoco.stepping import step
 
 __all__ = [
@@ -195,6 +195,7 @@ def step1(m: Model, d: Data) -> None:
 def step2(m: Model, d: Data) -> None:
     """The second part of a step: forces, accelerations, integration. Runge-Kutta cannot be split: Euler instead."""
     check_match(m, d)
+    require(m, d, ("position", "velocity"), "step2", "call step1 (or forward) before it")
     settle(d)
     for name in group("acceleration"):
         run_stage(name, m, d)

@@ -76,8 +76,26 @@ REFUSALS = (
 )  # fmt: skip
 
 
+# Numbers that options may have: not below the least, and if ``above`` not equal to it either.
+LEAST = {
+    "timestep": (0.0, True),
+    "impratio": (0.0, True),
+    **dict.fromkeys(("density", "viscosity", "tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance",
+                     "iterations", "ls_iterations", "noslip_iterations", "ccd_iterations"), (0.0, False)),
+}  # fmt: skip
+
+
 def check(mjm: mujoco.MjModel) -> None:
-    """Raise `UnsupportedModelError` that lists everything in ``mjm`` which would not be simulated."""
+    """Raise if ``mjm`` cannot be simulated.
+
+    Raises:
+        ValueError: an option's value means nothing.
+        UnsupportedModelError: it lists everything in ``mjm`` that would not be simulated.
+    """
+    for name in (*LEAST, "gravity", "wind", "magnetic"):
+        check_value(name, getattr(mjm.opt, name))
+    for name, kind in KINDS.items():
+        _check_kind(name, int(getattr(mjm.opt, name)), kind)
     found = [*_options(mjm), *_elements(mjm)]
     if found:
         listed = "\n  ".join(found)
@@ -110,19 +128,52 @@ def _options(mjm: mujoco.MjModel) -> Iterator[str]:
             yield f"option flag {bit.name[7:].lower()} (enable bit {bit.name})"
 
 
+KINDS = {
+    "integrator": mujoco.mjtIntegrator,
+    "solver": mujoco.mjtSolver,
+    "cone": mujoco.mjtCone,
+    "jacobian": mujoco.mjtJacobian,
+}  # options that are numbers of enumerations
+
+
+FLAGS = {"disableflags": mujoco.mjtDisableBit, "enableflags": mujoco.mjtEnableBit}
+
+
+def _all_bits(kind: Any) -> int:
+    members = {name: int(member) for name, member in kind.__members__.items() if not name.startswith("mjN")}
+    return sum(set(members.values()))
+
+
+def _check_kind(name: str, value: int, kind: Any) -> None:
+    if value not in {int(member) for member in kind.__members__.values()}:
+        raise ValueError(f"option {name} is one of {kind.__name__}, not {value}")
+
+
+def check_value(name: str, values: Any) -> None:
+    """Raise a ValueError if the option ``name`` has values that mean nothing."""
+    numbers = np.asarray(values, dtype=float)
+    least, above = LEAST.get(name, (-np.inf, False))
+    bad = ~(np.isfinite(numbers) & (numbers >= least) & ~(above & (numbers == least)))
+    if bad.any():
+        expected = f"{'greater than' if above else 'at least'} {least:g}" if name in LEAST else "finite"
+        raise ValueError(f"option {name} is {expected}, not {numbers[bad].flat[0]:g}")
+
+
 def check_option(name: str, value: int, disabled: int) -> None:
     """Raise if the option ``name`` cannot be ``value``, in a model that was put with the flags ``disabled``.
 
     Raises:
         UnsupportedModelError: that is not simulated.
-        ValueError: the enumeration has no such number; or tables were made at `put_model` which would have to change.
+        ValueError: it means nothing; or tables were made at `put_model` which would have to change.
     """
     bit = mujoco.mjtDisableBit
-    kinds = {"integrator": mujoco.mjtIntegrator, "solver": mujoco.mjtSolver, "cone": mujoco.mjtCone}
-    if name in kinds and value not in {int(member) for member in kinds[name].__members__.values()}:
-        raise ValueError(f"option {name} is one of {kinds[name].__name__}, not {value}")
+    if name in KINDS:
+        _check_kind(name, value, KINDS[name])
+    check_value(name, value)
     if name == "integrator" and value > int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST):
         raise UnsupportedModelError(f"option integrator: {mujoco.mjtIntegrator(value).name[6:]} is not simulated")
+    if name in FLAGS and value & ~_all_bits(FLAGS[name]):
+        raise ValueError(f"option {name} has bits of {FLAGS[name].__name__}; {value} has others")
     if name == "enableflags":
         for flag in _flags():
             if value & int(flag):

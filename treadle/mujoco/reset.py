@@ -10,9 +10,11 @@ import numpy as np
 import treadle as wp
 from treadle.mujoco import history, plastic
 from treadle.mujoco.algebra import row, types
+from treadle.mujoco.arguments import whole
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
+from treadle.mujoco.stages import check_match
 
 ints = wp.array(dtype=int)
 REFERENCE = wp.constant(-1)  # in place of a keyframe's number: the reference pose
@@ -29,10 +31,22 @@ def reset_data(m: Model, d: Data, reset: Any = None) -> None:
             resets all.
 
     Raises:
-        ValueError: ``reset`` has another shape.
+        TypeError: these are no model and data of ours, or ``reset`` holds neither bools nor integers.
+        ValueError: ``reset`` has another shape, or the data was made for another model.
 
     Derived fields stay as they are until the next forward or step.
+
+    Example:
+        >>> import mujoco, treadle.mujoco as mjw
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        >>> m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=3)
+        >>> mjw.step(m, d, nstep=10)
+        >>> mjw.reset_data(m, d, [True, False, True])
+        >>> print(d.time.numpy().round(3))
+        [0.   0.02 0.  ]
     """
+    check_match(m, d)
     if reset is None:
         d.field("reset_key").fill_(REFERENCE)
     else:
@@ -50,29 +64,45 @@ def reset_data_keyframe(m: Model, d: Data, key: Any) -> None:
             worlds with the number of no keyframe go on.
 
     Raises:
-        ValueError: there is no keyframe ``key``, or the array has another shape.
+        TypeError: these are no model and data of ours, or ``key`` holds no integers.
+        ValueError: there is no keyframe ``key``, or the array has another shape, or the data that of another model.
+
+    Example:
+        >>> import mujoco, treadle.mujoco as mjw
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> keys = "<keyframe><key qpos='1'/><key qpos='2'/></keyframe>"
+        >>> mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody>{keys}</mujoco>")
+        >>> m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=3)
+        >>> mjw.reset_data_keyframe(m, d, [1, -1, 0])
+        >>> print(d.qpos.numpy()[:, 0])
+        [2. 0. 1.]
     """
+    check_match(m, d)
     if isinstance(key, list | tuple) or getattr(key, "shape", ()) != ():
         keys = _of_each_world("key", key, d)
         wp.launch(mark_keys, dim=d.nworld, inputs=[keys, m.nkey, d.field("reset_key")])
     else:
-        if not 0 <= key < m.nkey:
+        if not 0 <= whole("key", key) < m.nkey:
             raise ValueError(f"there is no keyframe {key}: the model has {m.nkey}")
         d.field("reset_key").fill_(int(key))
     _reset(m, d)
 
 
 def _of_each_world(name: str, values: Any, d: Data) -> Any:
-    """``values`` as an array, which must have one for each world."""
+    """``values`` as an array, which must have one bool or integer for each world."""
     values = values if hasattr(values, "shape") else np.asarray(values)
     if tuple(values.shape) != (d.nworld,):
         raise ValueError(f"{name} has shape {tuple(values.shape)}, not ({d.nworld},)")
+    kind = str(values.dtype) if not isinstance(values, wp.array) else values.dtype.__name__
+    if "int" not in kind and "bool" not in kind:
+        raise TypeError(f"{name} holds bools or integers, one for each world, not {kind}")
     return values
 
 
 def _reset(m: Model, d: Data) -> None:
     launch(reset_kernel(d.real), m, d, xfrc_applied=d.read(Data.xfrc_applied))
     _begin(m, d)
+    d.moved()
 
 
 def begin_anew(m: Model, d: Data) -> None:

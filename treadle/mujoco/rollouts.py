@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import treadle as wp
+from treadle.frontend.names import near
+from treadle.mujoco.arguments import shown, whole
+from treadle.mujoco.contents import contents
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.public import step
+from treadle.mujoco.stages import check_match
 
 Policy = Callable[[Data, int], Any]
 
@@ -45,6 +49,7 @@ def rollout(
         an array for each field, of shape ``(nworld, nstep // every, …)``.
 
     Raises:
+        TypeError: an argument is of a wrong type.
         ValueError: shapes do not fit, or nobody says how many steps to take, or nothing would be kept.
         AttributeError: there is no such field.
 
@@ -63,14 +68,17 @@ def rollout(
         >>> mjw.rollout(m, d, hold, nstep=20, every=10)["time"].shape
         (3, 2)
     """
+    check_match(m, d)
     policy, nstep = _policy(d, controls, nstep)
-    if not 1 <= every <= nstep:
+    if whole("every", every, 1) > nstep:
         raise ValueError(f"every is from 1 to nstep = {nstep}, not {every}")
-    if isinstance(fields, str):
-        raise TypeError(f"fields is a sequence of names, as ({fields!r},), not a string")
-    unknown = [name for name in fields if not isinstance(getattr(Data, name, None), Field)]
-    if unknown:
-        raise AttributeError(f"there is no field {unknown[0]} of Data; fields keeps rows of `mjw.Data.document()`")
+    if isinstance(fields, str) or not isinstance(fields, Iterable):
+        raise TypeError(f"fields is a sequence of names, such as ('qpos',), not {shown(fields)}")
+    for name in fields:
+        if not isinstance(name, str) or not isinstance(getattr(Data, name, None), Field):
+            raise AttributeError(f"there is no field {name} of Data; {near(str(name), [r.name for r in Data.rows()])}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is a function of two numbers, not {shown(progress)}")
     kept: dict[str, np.ndarray] = {}
     for k in range(nstep):
         given = policy(d, k)
@@ -95,10 +103,19 @@ def set_controls(d: Data, values: Any) -> None:
     Raises:
         ValueError: the shape does not fit.
     """
-    numbers, nu = as_numpy(values), d.sizes["nu"]
+    numbers, nu = _numbers(values), d.sizes["nu"]
     if numbers.shape not in ((d.nworld, nu), (nu,)):
         raise ValueError(f"controls of a step have shape ({d.nworld}, {nu}) or ({nu},), not {numbers.shape}")
-    d.ctrl.numpy()[...] = numbers
+    with contents(d.ctrl) as ctrl:
+        ctrl[...] = numbers
+
+
+def _numbers(controls: Any) -> np.ndarray:
+    """Controls as an array of numbers."""
+    found = as_numpy(controls)
+    if not (np.issubdtype(found.dtype, np.number) or found.dtype == bool) or np.iscomplexobj(found):
+        raise TypeError(f"controls are numbers, or a policy, not {shown(controls)}")
+    return found
 
 
 def as_numpy(values: Any) -> np.ndarray:
@@ -115,18 +132,13 @@ def _policy(d: Data, controls: Any, nstep: int | None) -> tuple[Policy, int]:
     if controls is None or callable(controls):
         if nstep is None:
             raise ValueError("nstep is needed, as controls do not say how many steps to take")
-        return controls or (lambda d, k: None), _count(nstep)
-    numbers, nu = as_numpy(controls), d.sizes["nu"]
+        return controls or (lambda d, k: None), whole("nstep", nstep, 1)
+    numbers, nu = _numbers(controls), d.sizes["nu"]
     if numbers.ndim == 2:
         numbers = np.broadcast_to(numbers, (d.nworld, *numbers.shape))
     if numbers.ndim != 3 or numbers.shape[0] != d.nworld or numbers.shape[2] != nu:
         raise ValueError(f"controls have shape ({d.nworld}, nstep, {nu}) or (nstep, {nu}), not {np.shape(controls)}")
-    if nstep is not None and nstep > numbers.shape[1]:
+    nstep = whole("nstep", numbers.shape[1] if nstep is None else nstep, 1)
+    if nstep > numbers.shape[1]:
         raise ValueError(f"nstep is {nstep}, but there are controls for {numbers.shape[1]} steps")
-    return (lambda d, k: numbers[:, k]), _count(numbers.shape[1] if nstep is None else nstep)
-
-
-def _count(nstep: int) -> int:
-    if nstep < 1:
-        raise ValueError(f"nstep is at least 1, not {nstep}")
-    return nstep
+    return (lambda d, k: numbers[:, k]), nstep

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
+from treadle.base.errors import OrderError
 from treadle.mujoco import (
     acceleration,
     actuation,
@@ -193,8 +194,26 @@ def run_stage(name: str, m: Model, d: Data, force: bool = False, **other: Any) -
         return
     if stage is not None and stage.run is not None:
         stage.run(m, d, **other)
-        return
-    launch(stage_kernel(name, d.real), m, d, **other)
+    else:
+        launch(stage_kernel(name, d.real), m, d, **other)
+    d.mark(name)
+
+
+# What no other stage, and no integrator, needs.
+ASIDE = ("camera_frames", "light_frames", "energy_pos", "energy_vel", "subtree_vel", "sensor_pos", "sensor_vel",
+         "sensor_acc")  # fmt: skip
+
+
+def require(m: Model, d: Data, groups: tuple[str, ...], caller: str, mend: str) -> None:
+    """Raise if the stages of ``groups`` have not been done in the present state.
+
+    Raises:
+        OrderError: ``caller`` names who needs them, ``mend`` what does them.
+    """
+    for stage in TABLE:
+        if stage.group in groups and stage.name not in ASIDE and stage.needed(m) and not d.has_done(stage.name):
+            since = "since worlds were made, reset or moved on"
+            raise OrderError(f"{caller}: the stage {stage.name} has not been done {since}", hint=mend)
 
 
 def settle(d: Data) -> None:
@@ -221,6 +240,7 @@ def check_match(m: Model, d: Data) -> None:
     for name, size in m.sizes.items():
         if d.sizes[name] != size:
             raise ValueError(f"the data has {name} = {d.sizes[name]}, the model {size}: it was made for another model")
+    m.intact()
     d.reserve(m.capacity.room.sizes(d.sizes["nconmax"]))
     for table in (m, m.opt):
         for name, worlds in table.varied.items():

@@ -8,29 +8,29 @@ from typing import Any
 import mujoco
 import numpy as np
 
-import treadle as wp
+from treadle.mujoco.arguments import instance, of_model, precision, room, whole
 from treadle.mujoco.capacity import Capacity
+from treadle.mujoco.contents import contents
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model, sizes_of
 from treadle.mujoco.reset import reset_data
-from treadle.mujoco.structure import actuator_columns
+from treadle.mujoco.stages import TABLE
+from treadle.mujoco.structure import actuator_columns, frames
 
 
-def _sizes(
-    mjm: mujoco.MjModel | Model, nworld: int, nconmax: int | None, naconmax: int | None, njmax: int | None
-) -> dict[str, int]:
+def _new(mjm: mujoco.MjModel | Model, nworld: int, dtype: Any, rooms: dict[str, int | None]) -> Data:
+    """Data of zeros, with the room that ``rooms`` ask for."""
     known = isinstance(mjm, Model)
-    capacity = mjm.capacity if known else Capacity.of(mjm)
+    real = precision(dtype, mjm.real if known else None)
+    nworld = whole("nworld", nworld, 1)
+    rooms = {name: room(name, value) for name, value in rooms.items()}
+    nconmax, naconmax = rooms["nconmax"], rooms["naconmax"]
     if nconmax is None and naconmax is not None:  # contacts of all worlds together
         nconmax = -(-naconmax // nworld)
-    return {**(mjm.sizes if known else sizes_of(mjm)), **capacity.sizes(nconmax, njmax)}
-
-
-def _precision(mjm: mujoco.MjModel | Model, dtype: Any) -> Any:
-    if dtype not in (None, float):
-        return dtype
-    return mjm.real if isinstance(mjm, Model) else wp.float32
+    capacity = mjm.capacity if known else Capacity.of(mjm)
+    sizes = mjm.sizes if known else sizes_of(mjm)
+    return Data(real, {**sizes, **capacity.sizes(nconmax, rooms["njmax"])}, nworld)
 
 
 def make_data(
@@ -51,9 +51,15 @@ def make_data(
     Args:
         mjm: MuJoCo's model, or beyond MuJoCo Warp the result of `put_model`.
         nworld: number of worlds.
-        nconmax, nccdmax, njmax, njmax_nnz, naconmax, naccdmax, nvmax: capacities for contacts, constraints and sleeping
-            that MuJoCo Warp asks for; taken and not needed here.
+        nconmax, njmax: room for contacts and rows of constraints in each world; if None what the model may need. It
+            grows where worlds need more, except within captures (`Data.check`).
+        naconmax: room for contacts of all worlds together, in place of ``nconmax``.
+        nccdmax, njmax_nnz, naccdmax, nvmax: other capacities of MuJoCo Warp, which are not needed here.
         dtype: precision, that of the model; if None that of ``mjm`` after `put_model`, else ``wp.float32``.
+
+    Raises:
+        TypeError: ``mjm`` is no model, a number no integer, or there is no such precision, or the model has another.
+        ValueError: ``nworld`` is less than 1, or a capacity less than 0.
 
     Example:
         >>> import mujoco, treadle.mujoco as mjw
@@ -63,7 +69,9 @@ def make_data(
         >>> d.qpos.shape, d.xpos.numpy().shape
         ((3, 1), (3, 2, 3))
     """
-    d = Data(_precision(mjm, dtype), _sizes(mjm, nworld, nconmax, naconmax, njmax), nworld)
+    instance("mjm", mjm, (mujoco.MjModel, Model), "MuJoCo's MjModel, or what put_model returns")
+    d = _new(mjm, nworld, dtype, dict(nconmax=nconmax, nccdmax=nccdmax, njmax=njmax, njmax_nnz=njmax_nnz,
+                                      naconmax=naconmax, naccdmax=naccdmax, nvmax=nvmax))  # fmt: skip
     if isinstance(mjm, Model):
         reset_data(mjm, d)
         return d
@@ -92,8 +100,29 @@ def put_data(
     *,
     dtype: Any = None,
 ) -> Data:
-    """Data of ``nworld`` worlds, each a copy of ``mjd``; arguments as in `make_data`."""
-    d = Data(_precision(mjm, dtype), _sizes(mjm, nworld, nconmax, naconmax, njmax), nworld)
+    """Data of ``nworld`` worlds, each a copy of ``mjd``: of its state, controls and derived fields.
+
+    Args:
+        mjm: MuJoCo's model.
+        mjd: MuJoCo's data for it.
+        nworld, nconmax, nccdmax, njmax, njmax_nnz, naconmax, naccdmax, nvmax, dtype: as for `make_data`.
+
+    Raises:
+        TypeError, ValueError: as for `make_data`; or ``mjd`` is no MjData, or that of another model.
+
+    Example:
+        >>> import mujoco, treadle.mujoco as mjw
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        >>> mjd = mujoco.MjData(mjm)
+        >>> mjd.qpos[0] = 0.5
+        >>> mjw.put_data(mjm, mjd, nworld=2).qpos.numpy()[:, 0]
+        array([0.5, 0.5], dtype=float32)
+    """
+    instance("mjm", mjm, mujoco.MjModel, "MuJoCo's MjModel")
+    of_model("mjd", mjd, mjm)
+    d = _new(mjm, nworld, dtype, dict(nconmax=nconmax, nccdmax=nccdmax, njmax=njmax, njmax_nnz=njmax_nnz,
+                                      naconmax=naconmax, naccdmax=naccdmax, nvmax=nvmax))  # fmt: skip
     for row, values in fields_of(mjm, mjd):
         if "njmax" in row.shape or "nconmax" in row.shape:
             symbol = row.shape[1]
@@ -101,21 +130,50 @@ def put_data(
                 d.grow(symbol, len(values))
     for row, values in fields_of(mjm, mjd):
         if row.shape[1:2] in (("njmax",), ("nconmax",), ("nwrappoint",)):
-            target = d.read(row).numpy()
-            target[:, : len(values)] = np.reshape(values, (len(values), *target.shape[2:]))
+            with contents(d.read(row)) as target:
+                target[:, : len(values)] = np.reshape(values, (len(values), *target.shape[2:]))
         else:
             d.fill(row, values)
     d.pushed = bool(np.any(mjd.xfrc_applied))
+    for stage in TABLE:  # derived fields count as those of the state
+        d.mark(stage.name)
     return d
 
 
 def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id: int = 0) -> None:
-    """Copy one world into MuJoCo's ``result``: state, controls and derived fields.
+    """Copy one world into MuJoCo's ``result``: state, controls, derived fields and the numbers of warnings.
+
+    What this engine does not compute stays as it is in ``result``: islands, what is asleep, what solvers and
+    integrators keep for themselves, timers, statistics of solvers but ``solver_niter``, ``userdata``.
+
+    Args:
+        result: MuJoCo's data, which is written to.
+        mjm: MuJoCo's model.
+        d: the worlds.
+        world_id: number of the world.
 
     Raises:
+        TypeError: an argument is of another type.
+        ValueError: ``result`` or ``d`` is that of another model.
         IndexError: there is no world ``world_id``.
+
+    Example:
+        >>> import mujoco, treadle.mujoco as mjw
+        >>> body = "<body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body>"
+        >>> mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        >>> m, d, mjd = mjw.put_model(mjm), mjw.make_data(mjm, nworld=4), mujoco.MjData(mjm)
+        >>> mjw.step(m, d, nstep=10)
+        >>> mjw.get_data_into(mjd, mjm, d, world_id=3)
+        >>> print(mjd.time.round(3), mjd.xpos.shape)
+        0.02 (2, 3)
     """
-    if not 0 <= world_id < d.nworld:
+    instance("mjm", mjm, mujoco.MjModel, "MuJoCo's MjModel")
+    of_model("result", result, mjm)
+    instance("d", d, Data, "what make_data or put_data returns")
+    for name, size in sizes_of(mjm).items():
+        if d.sizes[name] != size:
+            raise ValueError(f"d has {name} = {d.sizes[name]}, the model {size}: it was made for another model")
+    if not 0 <= whole("world_id", world_id) < d.nworld:
         raise IndexError(f"world_id is {world_id}, but there are {d.nworld} worlds")
     for row in Data.rows():
         if row.role == "scratch" or not hasattr(result, row.name) or row.name in _PACKED:
@@ -126,12 +184,35 @@ def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id:
         elif row.shape[1:2] not in (("njmax",), ("nconmax",)) and len(row.shape) > 1:
             target = getattr(result, row.name)
             target[...] = np.reshape(values, target.shape)
+    _give_turns(result, mjm)
+    for name, counts in d.warning.items():
+        result.warning[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))].number = int(counts[world_id])
+    for name in ("energypos", "energyvel", "subtreevel", "rnepost"):
+        setattr(result, f"flg_{name}", False)  # so that MuJoCo computes what was not asked for here
     _give_moments(result, mjm, d.read(Data.actuator_moment).numpy()[world_id])
     _give_constraints(result, mjm, d, world_id)
 
 
 # What MuJoCo keeps in another form.
 _PACKED = ("actuator_moment", "efc_J", "solver_niter", "ncon", "ne", "nf", "nl", "nefc")
+
+
+def _give_turns(result: mujoco.MjData, mjm: mujoco.MjModel) -> None:
+    """Orientations as quaternions of what is fixed to bodies, which here are matrices alone."""
+    found = frames(mjm)
+    for name, quat, bodies in (
+        ("xiquat", "body_iquat", slice(None)),
+        ("geom_xquat", "geom_quat", mjm.geom_bodyid),
+        ("site_xquat", "site_quat", mjm.site_bodyid),
+    ):
+        if hasattr(result, name):  # version 3 does not have them
+            getattr(result, name)[:] = _product(result.xquat[bodies], found[quat])
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Products of quaternions, row by row."""
+    scalar = p[:, :1] * q[:, :1] - np.sum(p[:, 1:] * q[:, 1:], axis=1, keepdims=True)
+    return np.hstack([scalar, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
 
 
 def _give_moments(result: mujoco.MjData, mjm: mujoco.MjModel, values: np.ndarray) -> None:
