@@ -185,6 +185,26 @@ def soft_ball() -> None:
 
 
 @case
+def soft_ball_graph() -> None:
+    """Forward and backward as one graph."""
+    ball = Ball(STEPS + 1)
+    right, *_ = gradient(ball)
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        tape = wp.Tape()
+        with tape:
+            ball.run()
+        tape.backward(ball.loss)
+    wp.capture_launch(capture.graph)
+    same = bool(np.array_equal(ball.k.grad.numpy(), right))
+    rounds = []
+    for _ in range(3 if arguments().quick else 15):
+        tape.zero()
+        rounds.append(timed(lambda: wp.capture_launch(capture.graph)))
+    report("soft ball, forward and backward, a graph", float(np.median(rounds)), "ms", float(np.median(rounds)) * 1e3,
+           least_ms=min(rounds) * 1e3, same_bits=same)  # fmt: skip
+
+
+@case
 def all_pairs(n: int = 2048) -> None:
     """The gradient of a loss of the forces between 2,048 bodies."""
     at = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
