@@ -23,6 +23,7 @@ import numpy as np
 from mujoco import rollout
 
 import treadle as wp
+from treadle.mujoco.contents import contents
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model, put_model
 from treadle.mujoco.public import INTEGRATORS, step
@@ -117,7 +118,7 @@ class Race:
         for k in range(SETTLE):
             if self.diverse and (late == k).any():
                 self._put(*self.poses(), late == k)
-            d.ctrl.numpy()[...] = self.controls()
+            d.ctrl.assign(self.controls())
             step(self.m, d)
             progress("settling", (k + 1) / SETTLE)
         d.check()
@@ -126,14 +127,16 @@ class Race:
     def _put(self, qpos: np.ndarray, qvel: np.ndarray, which: np.ndarray) -> None:
         d = self.d
         for name, values in (("qpos", qpos), ("qvel", qvel)):
-            getattr(d, name).numpy()[which] = values[which]
+            with contents(getattr(d, name)) as found:
+                found[which] = values[which]
         for name in ("act", "qacc_warmstart"):
-            getattr(d, name).numpy()[which] = 0.0
+            with contents(getattr(d, name)) as found:
+                found[which] = 0.0
 
     def restore(self) -> None:
         """Put our worlds to where rounds start."""
         for name, values in self.start.items():
-            getattr(self.d, name).numpy()[...] = values
+            getattr(self.d, name).assign(values)
 
     def steps_for(self, seconds: float) -> int:
         """How many steps of all worlds MuJoCo does in about so many seconds, 2 to 50."""
@@ -145,11 +148,12 @@ class Race:
         """Seconds of ``steps`` steps here and in MuJoCo."""
         given = np.stack([self.controls() for _ in range(steps)], axis=1)
         self.restore()
-        ctrl = self.d.ctrl.numpy()
         begin = time.perf_counter()
         for k in range(steps):
-            ctrl[...] = given[:, k]
+            with contents(self.d.ctrl) as ctrl:
+                ctrl[...] = given[:, k]
             step(self.m, self.d)
+        wp.synchronize()
         ours = time.perf_counter() - begin
         return ours, self.theirs(given)[0]
 

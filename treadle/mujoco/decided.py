@@ -254,7 +254,7 @@ class _Judge:
         flag, mjd = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD), copy.copy(self.mjd)
         d = make_data(self.m, 1)
         for name in ("geom_xpos", "geom_xmat"):
-            d.field(name).numpy()[0] = self.d.field(name).numpy()[self.world]
+            d.field(name).assign(self.d.field(name).numpy()[self.world : self.world + 1])
         flags = self.mjm.opt.disableflags, self.m.opt.disableflags
         try:
             self.mjm.opt.disableflags, self.m.opt.disableflags = flags[0] | flag, flags[1] | flag

@@ -10,6 +10,7 @@ import numpy as np
 import treadle as wp
 from treadle.frontend.names import near
 from treadle.mujoco.algebra import COMPONENTS, types
+from treadle.mujoco.contents import contents
 from treadle.mujoco.planes import LINE, planar
 
 
@@ -210,18 +211,10 @@ class Fields(metaclass=_Made):
 
     def fill(self, row: Field, values: np.ndarray) -> None:
         """Set a field from NumPy values of its shape; they are repeated along leading axes that they lack."""
-        array = self.read(row)
-        target, values = array.numpy(), np.asarray(values)
-        inner = target.shape[1:] if row.shape[0] in ("nworld", "*") else target.shape
-        target[...] = values.reshape(inner if values.size == int(np.prod(inner)) else target.shape)
-        _given(array, target)
-
-
-def _given(array: wp.array, content: np.ndarray) -> None:
-    """Have ``content``, which ``array.numpy()`` gave and somebody changed, in the array: on a device with memory of its
-    own that was a copy."""
-    if content.ctypes.data != array.ptr:
-        array.assign(content)
+        values = np.asarray(values)
+        with contents(self.read(row)) as target:
+            inner = target.shape[1:] if row.shape[0] in ("nworld", "*") else target.shape
+            target[...] = values.reshape(inner if values.size == int(np.prod(inner)) else target.shape)
 
 
 def _lone(dtype: Any) -> wp.array:
