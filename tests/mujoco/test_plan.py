@@ -197,8 +197,7 @@ def test_every_step_of_a_capture_counts_what_it_needs():
 def test_lists_of_rows_are_for_those_who_look_at_them():
     assert plans.reads_lists(mjw.put_model(constrained.senses()))
     mjm = scenes.load("so101_pick")
-    assert plans.reads_lists(mjw.put_model(mjm)) == (mjm.opt.noslip_iterations > 0)
-    mjm.opt.noslip_iterations = 0
+    assert mjm.opt.noslip_iterations > 0
     assert not plans.reads_lists(mjw.put_model(mjm)), "its sensors are of frames"
 
 

@@ -17,7 +17,8 @@ from treadle.mujoco.fields import Field, Fields, control, derived, scratch, stat
 from treadle.mujoco.model import Model
 
 WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
-LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")  # room for bonds, which follows from ``nconmax`` (`Room`)
+# room for bonds, which follows from ``nconmax`` (`Room`)
+LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")
 ROOM = ("nconmax", "njmax")  # what grows where worlds need more, in the order of `most_needed`
 COUNTED = (("found_count", "contacts"), ("nrow", "rows of constraints"))  # fields that count it, and what it is
 
@@ -158,8 +159,6 @@ class Data(Fields):
     efc_spec = scratch("spec", "nworld njmax", "what is known of a row before its impedance (`constraint.rows`)")
     efc_friction = scratch("real", "nworld njmax", "friction coefficient of a row of a contact")
     efc_b = scratch("real", "nworld njmax", "acceleration without constraints, less the reference")
-    efc_Y = scratch("real", "nworld njmax nv", "inverse mass matrix times Jacobian (dual solvers)")
-    efc_A = scratch("real", "nworld njmax", "diagonal of Jacobian, inverse mass matrix, Jacobian (dual solvers)")
     eq_efc_address = scratch("int", "nworld neq", "first row of each equality constraint, -1 if none")
     solver_x = scratch("real", "nworld nv", "qacc - qacc_smooth, of the solver")
     solver_Mx = scratch("real", "nworld nv", "mass matrix times that")
@@ -187,6 +186,12 @@ class Data(Fields):
     row_jar = scratch("real", "nworld nliverow", "acceleration less the reference")
     row_jv = scratch("real", "nworld nliverow", "how that changes along the direction")
     row_force = scratch("real", "nworld nliverow", "force")
+    row_up = scratch("real", "nworld nliverow", "force on the edge of a pyramid that slides this way (dual methods)")
+    row_down = scratch("real", "nworld nliverow", "force on the opposite one")
+    live_A = scratch("real", "nworld nliveweight", "of each bond its part of A, as rows up to the diagonal")
+    live_G = scratch("real", "nworld nlivereach", "what basis rows do in the space of `solver.dual`")
+    solver_y = scratch("real", "nworld nv", "what all forces do there")
+    solver_root = scratch("real", "nworld nv", "1 / square root of the diagonal of the mass matrix's factor")
     dof_low = scratch("int", "nworld nv", "where the dense part of a row of the Hessian begins (`solver.hessian`)")
     solver_L = scratch("real", "nworld nH", "factor of the Hessian: rows up to the diagonal")
     eq_active = control("int", "nworld neq", "whether equality constraints are on")

@@ -31,7 +31,6 @@ from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import plane_bytes
 from treadle.mujoco.sensor import stage as sensor
-from treadle.mujoco.solver.stage import is_dual
 from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
 from treadle.runtime import capture
@@ -239,9 +238,8 @@ _ENOUGH: dict[str, int] = {}
 
 
 def reads_lists(m: Model) -> bool:
-    """Whether stages read contacts and rows from their lists: solvers of the dual problem, actuators that adhere, and
-    some sensors."""
-    return is_dual(m) or int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions or sensor.lists(m)
+    """Whether stages read contacts and rows from their lists: actuators that adhere, and some sensors."""
+    return int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions or sensor.lists(m)
 
 
 def counts(m: Model, lists: bool) -> dict[str, int]:

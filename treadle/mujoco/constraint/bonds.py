@@ -22,22 +22,28 @@ from treadle.mujoco.fields import Fields, constant
 from treadle.mujoco.structure import chain, dof_ancestors
 
 LANES = 16  # no gang is wider
-LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight")
+LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")
 
 
 class Bond(NamedTuple):
-    """One row of the table: ``part`` is the side of a limit, or the number of a contact within its pair."""
+    """One row of the table: ``part`` is the side of a limit, or the number of a contact within its pair; ``reach`` are
+    ``dofs`` with their ancestors."""
 
     kind: int
     id: int
     part: int
     dim: int
     dofs: tuple[int, ...]
+    reach: tuple[int, ...] = ()
+
+    def sizes(self) -> tuple[int, ...]:
+        """What it takes of the room for `LIVE`."""
+        return 1, self.dim, self.dim * len(self.dofs), self.dim * (self.dim + 1) // 2, self.dim * len(self.reach)
 
 
 @dataclass(frozen=True)
 class Room:
-    """How many bonds, basis rows, numbers of their Jacobians and of their weights a gang needs room for.
+    """How many bonds, basis rows, numbers of their Jacobians, weights and reaches a gang needs room for.
 
     A world takes part with as many contacts as its list has room for (``nconmax``), so what is left out where there are
     more does not depend on who shares a gang, and a gang needs room for what all of its lanes can have together.
@@ -57,8 +63,7 @@ class Room:
         """What the bonds of a model need."""
         fixed = [b for b in bonds if b.kind != kinds.FRICTIONLESS]
         meeting = [b for b in bonds if b.kind == kinds.FRICTIONLESS]
-        sizes = np.array([[1, b.dim, b.dim * len(b.dofs), b.dim * (b.dim + 1) // 2] for b in fixed + meeting], int)
-        sizes = sizes.reshape(-1, 4)
+        sizes = np.array([b.sizes() for b in fixed + meeting], int).reshape(-1, len(LIVE))
         start, rest = sizes[: len(fixed)].sum(0), sizes[len(fixed) :]
         return cls(*(tuple(map(int, n)) for n in (start, rest.sum(0), rest.max(axis=0, initial=0))))
 
@@ -84,6 +89,9 @@ class Bonds(Fields):
     bond_dof = constant("int", "dofs", "degrees of freedom, ascending")
     bond_sign = constant("int", "dofs", "of a contact: 1 where only its second body is moved, -1 where the first is")
     bond_low = constant("int", "dofs", "the first of the list that is no ancestor of this one, or itself")
+    bond_reach = constant("int", "bonds", "number of degrees of freedom that it meets or that are ancestors of these")
+    bond_reached = constant("int", "bonds", "first of them in their list")
+    reach_dof = constant("int", "reaches", "degrees of freedom, ascending")
     bond_run = constant("int", "bonds", "first run of neighbouring degrees of freedom in its list")
     bond_runs = constant("int", "bonds", "number of runs")
     run_from = constant("int", "runs", "place in the list where a run begins")
@@ -100,7 +108,7 @@ class Bonds(Fields):
 
     def __init__(self, real: Any, mjm: mujoco.MjModel, pairs: Pairs):
         bonds = list(of_model(mjm, pairs))
-        ancestors = [{i for i in chain(mjm, int(b)) if i <= k} for k, b in enumerate(mjm.dof_bodyid)]
+        ancestors = _ancestors(mjm)
         kin = [_runs(sorted(found - {k})) for k, found in enumerate(ancestors)]
         kin_ends = np.cumsum([0, *map(len, kin)])
         most = np.array([MOST[how] for how in pairs.methods], int)
@@ -109,6 +117,7 @@ class Bonds(Fields):
             "bond_first": ranges,
             **{f"bond_{name}": [getattr(b, name) for b in bonds] for name in ("kind", "id", "part", "dim")},
             "bond_num": [len(b.dofs) for b in bonds],
+            "bond_reach": [len(b.reach) for b in bonds],
             "bond_size": [b.dim * len(b.dofs) for b in bonds],
             "bond_weights": [b.dim * (b.dim + 1) // 2 for b in bonds],
             **_lists(mjm, pairs, bonds, ancestors),
@@ -139,8 +148,8 @@ def _runs(dofs: Sequence[int]) -> list[tuple[int, int, int]]:
 
 def _lists(mjm: mujoco.MjModel, pairs: Pairs, bonds: list[Bond], ancestors: list[set[int]]) -> dict[str, list[int]]:
     """The columns of the table that lists of degrees of freedom fill; bonds with the same list share it."""
-    names = ("bond_adr", "bond_run", "bond_runs", "bond_couples", "bond_dof", "bond_sign", "bond_low", "run_from",
-             "run_to", "run_shift")  # fmt: skip
+    names = ("bond_adr", "bond_run", "bond_runs", "bond_couples", "bond_reached", "bond_dof", "bond_sign", "bond_low",
+             "reach_dof", "run_from", "run_to", "run_shift")  # fmt: skip
     found: dict[str, list[int]] = {name: [] for name in names}
     known: dict[tuple[Any, ...], tuple[int, ...]] = {}
     moves = dof_ancestors(mjm)
@@ -149,7 +158,9 @@ def _lists(mjm: mujoco.MjModel, pairs: Pairs, bonds: list[Bond], ancestors: list
         if (key := (bond.dofs, b1, b2)) not in known:
             low = [min((i for i in bond.dofs if i < k and i not in ancestors[k]), default=k) for k in bond.dofs]
             runs = _runs(bond.dofs)
-            known[key] = len(found["bond_dof"]), len(found["run_from"]), len(runs), int(tuple(low) != bond.dofs)
+            couples, reached = int(tuple(low) != bond.dofs), len(found["reach_dof"])
+            known[key] = len(found["bond_dof"]), len(found["run_from"]), len(runs), couples, reached
+            found["reach_dof"] += bond.reach
             found["bond_dof"] += bond.dofs
             found["bond_sign"] += [int(moves[b2, i] - moves[b1, i]) for i in bond.dofs]
             found["bond_low"] += low
@@ -169,8 +180,21 @@ def _range(bond: Bond) -> int:
     return 3 if bond.kind == kinds.FRICTIONLESS else 2
 
 
+def _ancestors(mjm: mujoco.MjModel) -> list[set[int]]:
+    """For each degree of freedom those on its way to the world, itself too."""
+    return [{i for i in chain(mjm, int(b)) if i <= k} for k, b in enumerate(mjm.dof_bodyid)]
+
+
 def of_model(mjm: mujoco.MjModel, pairs: Pairs) -> Iterator[Bond]:
     """All bonds of a compiled model whose pairs of geoms are given."""
+    ancestors, known = _ancestors(mjm), dict[tuple[int, ...], tuple[int, ...]]()
+    for bond in _kinds(mjm, pairs):
+        if bond.dofs not in known:
+            known[bond.dofs] = tuple(sorted(set[int]().union(*[ancestors[i] for i in bond.dofs])))
+        yield bond._replace(reach=known[bond.dofs])
+
+
+def _kinds(mjm: mujoco.MjModel, pairs: Pairs) -> Iterator[Bond]:
     yield from _equalities(mjm)
     for i in range(mjm.nv):
         yield Bond(kinds.FRICTION_DOF, i, 0, 1, (i,))

@@ -32,6 +32,14 @@ def live_bounds(real: Any) -> SimpleNamespace:
             J[w, place + e] = factor * ten_J[w, rowadr[j] + e]
 
     @wp.func(inline=True)
+    def moves(w: int, j: int, rownnz: ints, rowadr: ints, ten_J: matrix):
+        """Whether anything can change a tendon's length."""
+        found = False
+        for e in range(rowadr[j], rowadr[j] + rownnz[j]):
+            found = found or ten_J[w, e] != real(0.0)
+        return found
+
+    @wp.func(inline=True)
     def frictions(
         w: int, at: places, flags: int, timestep: real, bond_first: ints, bond_kind: ints, bond_id: ints,
         bond_num: ints, dof_frictionloss: matrix, dof_invweight0: matrix, dof_solref: wp.array2d(dtype=vec2),
@@ -49,6 +57,8 @@ def live_bounds(real: Any) -> SimpleNamespace:
                     loss = dof_frictionloss[row(w, dof_frictionloss), i]
                 else:
                     loss = tendon_frictionloss[row(w, tendon_frictionloss), i]
+                    if loss > zero and not moves(w, i, ten_J_rownnz, ten_J_rowadr, ten_J):
+                        loss = zero
                 on = loss > zero
                 if wp.any_lane(on):
                     known = spec(zero, zero, zero, zero, loss, loss, vec2(), vec5())
@@ -100,6 +110,8 @@ def live_bounds(real: Any) -> SimpleNamespace:
                 else:
                     bounds, margin = tendon_range[row(w, tendon_range), i], tendon_margin[row(w, tendon_margin), i]
                     dist = sign * (ten_length[w, i] - bounds[side])
+                    if not moves(w, i, ten_J_rownnz, ten_J_rowadr, ten_J):
+                        dist = margin
                 on = dist < margin
                 if wp.any_lane(on):
                     known = spec(dist, dist, margin, zero, zero, zero, vec2(), vec5())

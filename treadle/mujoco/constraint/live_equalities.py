@@ -51,7 +51,8 @@ def live_equalities(real: Any) -> SimpleNamespace:
         bond_dof: ints, jnt_dofadr: ints, ten_J_rownnz: ints, ten_J_rowadr: ints, ten_J_colind: ints, ten_J: matrix,
         J: matrix,
     ):  # fmt: skip
-        """The Jacobian of a joint or tendon, less ``slope`` times that of another."""
+        """The Jacobian of a joint or tendon, less ``slope`` times that of another; gives whether it is not zero."""
+        moves = False
         for m in range(num):
             i = bond_dof[first + m]
             y = real(0.0)
@@ -69,6 +70,8 @@ def live_equalities(real: Any) -> SimpleNamespace:
                         if ten_J_colind[e] == i:
                             y = y - slope * ten_J[w, e]
             J[w, place + m] = wp.where(on, y, real(0.0))
+            moves = moves or y != real(0.0)
+        return moves
 
     @wp.func(inline=True)
     def equalities(
@@ -142,13 +145,13 @@ def live_equalities(real: Any) -> SimpleNamespace:
                                 other = ten_length[w, o2] - tendon_length0[row(w, tendon_length0), o2]
                                 weight1 = weight1 + tendon_invweight0[row(w, tendon_invweight0), o2]
                         value, slope = polynomial(r, e, eq_data, other)
-                        coupling(
+                        moves = coupling(
                             w, t, at[NUMBERS], num, first, on, o1, o2, eq_type[e] == JOINT, slope, bond_dof,
                             jnt_dofadr, ten_J_rownnz, ten_J_rowadr, ten_J_colind, ten_J, J,
                         )  # fmt: skip
                         known = spec(pos - value, pos - value, zero, weight1, zero, zero, solref, solimp)
                         put_row(
-                            w, at[ROWS], on, known, True, timestep, flags, row_D, row_mu, row_damp, row_b
+                            w, at[ROWS], on and moves, known, True, timestep, flags, row_D, row_mu, row_damp, row_b
                         )  # fmt: skip
                     at = put(w, t, at, dim, num, live, state, C)
         return at

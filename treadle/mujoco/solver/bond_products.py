@@ -10,25 +10,24 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.constraint.live import index
 
-ints = wp.array(dtype=int)
-ints2 = wp.array2d(dtype=int)
-
 
 @cache
 def bond_products(real: Any) -> SimpleNamespace:
-    """The kernel functions ``mul_b`` and ``add_bt`` for one precision."""
+    """The kernel functions ``mul_b`` and ``add_bt`` for one precision.
+
+    ``bonds`` is ``(live, live_bond, bond_kind, bond_dim)``, ``jacobian`` ``(bond_num, bond_size, bond_run, bond_runs,
+    run_from, run_to, run_shift, live_J)``.
+    """
     matrix = wp.array2d(dtype=real)
 
     @wp.func(inline=True)
-    def mul_b(
-        w: int, live: int, bonds: ints2, bond_dim: ints, bond_num: ints, bond_size: ints, bond_run: ints,
-        bond_runs: ints,
-        run_from: ints, run_to: ints, run_shift: ints, J: matrix, x: matrix, out: matrix,
-    ):  # fmt: skip
+    def mul_b(w: int, bonds: Any, jacobian: Any, x: matrix, out: matrix):
         """``out = B x``, by basis rows."""
+        live, listed, bond_kind, bond_dim = bonds
+        bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         r, j = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             dim, num, first, runs = index(bond_dim[t]), index(bond_num[t]), index(bond_run[t]), bond_runs[t]
             if dim == 3:
                 y0, y1, y2 = real(0.0), real(0.0), real(0.0)
@@ -54,15 +53,13 @@ def bond_products(real: Any) -> SimpleNamespace:
             j = j + index(bond_size[t])
 
     @wp.func(inline=True)
-    def add_bt(
-        w: int, live: int, sign: real, bonds: ints2, bond_dim: ints, bond_num: ints, bond_size: ints, bond_run: ints,
-        bond_runs: ints,
-        run_from: ints, run_to: ints, run_shift: ints, J: matrix, force: matrix, out: matrix,
-    ):  # fmt: skip
+    def add_bt(w: int, sign: real, bonds: Any, jacobian: Any, force: matrix, out: matrix):
         """``out += sign B' force``, where any lane has a force."""
+        live, listed, bond_kind, bond_dim = bonds
+        bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         r, j = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             dim, num, first, runs = index(bond_dim[t]), index(bond_num[t]), index(bond_run[t]), bond_runs[t]
             if dim == 3:
                 f0, f1, f2 = sign * force[w, r], sign * force[w, r + 1], sign * force[w, r + 2]

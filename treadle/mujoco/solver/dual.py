@@ -1,8 +1,12 @@
-"""The dual problem: forces of constraints one after the other (PGS), and friction without slip afterwards.
+"""The dual problem on live bonds: forces one after the other (PGS), and friction without slip afterwards.
 
 Both minimise ``f'(A + R)f / 2 + f'b`` over admissible forces, where ``A = J M^-1 J'``, by rows or by contacts in turn
-(MuJoCo documentation, Computation, Algorithms: PGS, noslip). A is never made: ``x = M^-1 J' f`` is kept up to date with
-the vectors ``Y_i = M^-1 J_i'``, and ``J_i x`` is what A f has in row i.
+(MuJoCo documentation, Computation, Algorithms: PGS, noslip). With ``M = L'DL`` and ``G = D^-1/2 L^-T J'`` it is
+``A = G'G``. It is never made: ``y = G f`` is kept up to date, and ``G_i' y`` is what A f has in row i. A column of G
+has numbers only for the degrees of freedom that its bond reaches: those that it meets, and their ancestors.
+
+Rows are basis rows. Edges of a pyramid are sums of two of them, and so are the columns and residuals of edges; the
+force on each edge is kept in ``row_up`` and ``row_down``, from the second row of a contact on.
 """
 
 from functools import cache
@@ -10,20 +14,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import row
 from treadle.mujoco.constants import MINVAL
-from treadle.mujoco.constraint.kinds import (
-    CONE,
-    ELLIPTIC,
-    FRICTION_DOF,
-    FRICTION_TENDON,
-    LINEARNEG,
-    LINEARPOS,
-    PYRAMIDAL,
-    QUADRATIC,
-    SATISFIED,
-)
-from treadle.mujoco.factor import factorisation
+from treadle.mujoco.constraint.kinds import FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
+from treadle.mujoco.constraint.live import index
 from treadle.mujoco.solver.cost import costs
 from treadle.mujoco.solver.disc import disc
 
@@ -31,319 +24,394 @@ ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
 
 
+@wp.func(inline=True)
+def place(s: int, q: int):
+    """Where a symmetric matrix that lies as rows up to the diagonal has an element."""
+    big, small = wp.max(s, q), wp.min(s, q)
+    return big * (big + 1) // 2 + small
+
+
+@wp.func(inline=True)
+def rubs(kind: int):
+    """Whether a bond is dry friction."""
+    return kind == FRICTION_DOF or kind == FRICTION_TENDON
+
+
 @cache
-def kernels(real: Any) -> dict[str, wp.Kernel]:
-    """The kernels of this file for one precision, by stage name."""
-    made = (_dual_rows(real), _pgs(real), _noslip(real), _dual_states(real))
-    return dict(zip(("dual_rows", "pgs", "noslip", "dual_states"), made))
+def spaces(real: Any) -> SimpleNamespace:
+    """Kernel functions for one precision between joints and the space of G: ``roots``, ``inward``, ``outward``,
+    ``columns``. ``inertia`` is ``(M_rowadr, M_rownnz, M_colind, qLD, root)``."""
+    matrix = wp.array2d(dtype=real)
 
+    @wp.func(inline=True)
+    def roots(w: int, diaginv: matrix, root: matrix):
+        """``D^-1/2``."""
+        for k in range(root.shape[1]):
+            root[w, k] = wp.sqrt(diaginv[w, k])
 
-def _dual_rows(real: Any) -> wp.Kernel:
-    solve = factorisation(real).solve
+    @wp.func(inline=True)
+    def inward(w: int, inertia: Any, x: matrix):
+        """``x = D^-1/2 L^-T x``."""
+        rowadr, rownnz, colind, ld, root = inertia
+        nv = x.shape[1]
+        for back in range(nv):
+            k = index(nv - 1 - back)
+            y = x[w, k]
+            for e in range(index(rowadr[k]), rowadr[k] + rownnz[k] - 1):
+                i = index(colind[e])
+                x[w, i] = x[w, i] - ld[w, e] * y
+            x[w, k] = y * root[w, k]
 
-    @wp.kernel
-    def dual_rows(
-        M_rownnz: ints, M_rowadr: ints, M_colind: ints, qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
-        nefc: ints, efc_J: wp.array3d(dtype=real), efc_aref: wp.array2d(dtype=real),
-        qacc_smooth: wp.array2d(dtype=real),
-        efc_force: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real), solver_p: wp.array2d(dtype=real),
-        efc_Y: wp.array3d(dtype=real), efc_A: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real),
+    @wp.func(inline=True)
+    def outward(w: int, inertia: Any, x: matrix):
+        """``x = L^-1 D^-1/2 x``."""
+        rowadr, rownnz, colind, ld, root = inertia
+        for k in range(x.shape[1]):
+            y = x[w, k] * root[w, k]
+            for e in range(index(rowadr[k]), rowadr[k] + rownnz[k] - 1):
+                y = y - ld[w, e] * x[w, index(colind[e])]
+            x[w, k] = y
+
+    @wp.func(inline=True)
+    def column(
+        w: int, j: int, num: int, adr: int, g: int, reach: int, first: int, bond_dof: ints, reach_dof: ints,
+        inertia: Any, J: matrix, x: matrix, G: matrix,
     ):  # fmt: skip
-        """``Y = M^-1 J'``, the diagonal of A, b, and ``x`` of the forces as they are."""
-        w = wp.tid()
-        n = nefc[w]
-        nv = efc_J.shape[2]
-        for k in range(nv):
-            solver_x[w, k] = real(0.0)
-        for i in range(n):
-            for k in range(nv):
-                solver_p[w, k] = efc_J[w, i, k]
-            solve(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv, solver_p)
-            a, b = real(0.0), -efc_aref[w, i]
-            for k in range(nv):
-                y = solver_p[w, k]
-                efc_Y[w, i, k] = y
-                a = a + efc_J[w, i, k] * y
-                b = b + efc_J[w, i, k] * qacc_smooth[w, k]
-                solver_x[w, k] = solver_x[w, k] + efc_force[w, i] * y
-            efc_A[w, i] = a
-            efc_b[w, i] = b
+        """The column of one basis row."""
+        rowadr, rownnz, colind, ld, root = inertia
+        for m in range(reach):
+            x[w, index(reach_dof[first + m])] = real(0.0)
+        for m in range(num):
+            x[w, index(bond_dof[adr + m])] = J[w, j + m]
+        for back in range(reach):
+            m = reach - 1 - back
+            k = index(reach_dof[first + m])
+            y = x[w, k]
+            G[w, g + m] = y * root[w, k]
+            for e in range(index(rowadr[k]), rowadr[k] + rownnz[k] - 1):
+                i = index(colind[e])
+                x[w, i] = x[w, i] - ld[w, e] * y
 
-    return dual_rows
+    @wp.func(inline=True)
+    def columns(
+        w: int, all: bool, listed: Any, meets: Any, reaches: Any, inertia: Any, J: matrix, force: matrix, x: matrix,
+        G: matrix, A: matrix,
+    ):  # fmt: skip
+        """G, and of each bond the part of A between its own rows; unless ``all``, only for friction that can act."""
+        live, bonds, bond_kind, bond_dim = listed
+        bond_num, bond_adr, bond_dof = meets
+        bond_reach, bond_reached, reach_dof = reaches
+        r, j, g, c = int(0), int(0), int(0), int(0)
+        for i in range(live):
+            t = index(wp.max_lane(bonds[w, i]))
+            kind, dim, num, reach = bond_kind[t], index(bond_dim[t]), index(bond_num[t]), index(bond_reach[t])
+            contact = kind == FRICTIONLESS
+            begin = int(0)
+            if contact and not all:
+                begin = 1  # the normal force stays as it is
+            if all or rubs(kind) or contact and dim > 1 and wp.any_lane(force[w, r] > real(0.0)):
+                for s in range(begin, dim):
+                    column(
+                        w, j + s * num, num, bond_adr[t], g + s * reach, reach, bond_reached[t], bond_dof, reach_dof,
+                        inertia, J, x, G,
+                    )  # fmt: skip
+                    for q in range(begin, s + 1):
+                        a = real(0.0)
+                        for m in range(reach):
+                            a = a + G[w, g + s * reach + m] * G[w, g + q * reach + m]
+                        A[w, c + place(s, q)] = a
+            r = r + dim
+            j = j + dim * num
+            g = g + dim * reach
+            c = c + dim * (dim + 1) // 2
+
+    return SimpleNamespace(roots=roots, inward=inward, outward=outward, columns=columns)
 
 
 @cache
-def _blocks(real: Any) -> SimpleNamespace:
-    """Kernel functions on rows and contacts: ``pair``, ``change``, ``gather``, ``push``."""
-    matrix, cube = wp.array2d(dtype=real), wp.array3d(dtype=real)
+def _rows(real: Any) -> SimpleNamespace:
+    """Kernel functions: ``along`` is what A f has in a row, ``push`` lets its force grow; ``block``, ``rows``."""
+    matrix = wp.array2d(dtype=real)
     vec6, mat66 = wp.types.vector(length=6, dtype=real), wp.types.matrix(shape=(6, 6), dtype=real)
 
-    @wp.func
-    def pair(w: int, i: int, j: int, J: cube, Y: cube):
-        """``A_ij``."""
-        y = real(0.0)
-        for k in range(J.shape[2]):
-            y = y + J[w, i, k] * Y[w, j, k]
-        return y
+    @wp.func(inline=True)
+    def along(w: int, g: int, reach: int, first: int, dofs: ints, G: matrix, y: matrix):
+        z = real(0.0)
+        for m in range(reach):
+            z = z + G[w, g + m] * y[w, index(dofs[first + m])]
+        return z
 
-    @wp.func
-    def product(w: int, i: int, J: cube, x: matrix):
-        """``(A f)_i``."""
-        y = real(0.0)
-        for k in range(J.shape[2]):
-            y = y + J[w, i, k] * x[w, k]
-        return y
+    @wp.func(inline=True)
+    def push(w: int, g: int, reach: int, first: int, dofs: ints, delta: real, G: matrix, y: matrix):
+        for m in range(reach):
+            k = index(dofs[first + m])
+            y[w, k] = y[w, k] + delta * G[w, g + m]
 
-    @wp.func
-    def push(w: int, i: int, delta: real, Y: cube, x: matrix):
-        """Account in x for a force that has grown by ``delta``."""
-        for k in range(Y.shape[2]):
-            x[w, k] = x[w, k] + delta * Y[w, i, k]
-
-    @wp.func
-    def block(w: int, i: int, dim: int, J: cube, Y: cube):
-        """A of the rows of a contact, an identity where it has fewer than six."""
+    @wp.func(inline=True)
+    def block(w: int, c: int, begin: int, dim: int, A: matrix):
+        """A of the rows of a contact from ``begin`` on."""
         a = mat66()
-        for j in range(6):
-            a[j, j] = real(1.0)
-            for k in range(j + 1):
-                if j < dim:
-                    y = pair(w, i + j, i + k, J, Y)
-                    a[j, k] = y
-                    a[k, j] = y
+        for s in range(begin, dim):
+            for q in range(begin, s + 1):
+                y = A[w, c + place(s, q)]
+                a[s, q] = y
+                a[q, s] = y
         return a
 
-    @wp.func
-    def gather(w: int, i: int, dim: int, values: matrix):
+    @wp.func(inline=True)
+    def rows(w: int, r: int, dim: int, values: matrix):
         """The values of a contact's rows; zero beyond."""
         v = vec6()
-        for j in range(6):
-            if j < dim:
-                v[j] = values[w, i + j]
+        for s in range(dim):
+            v[s] = values[w, r + s]
         return v
 
-    return SimpleNamespace(pair=pair, product=product, push=push, block=block, gather=gather, vec6=vec6, mat66=mat66)
+    return SimpleNamespace(along=along, push=push, block=block, rows=rows, vec6=vec6, mat66=mat66)
 
 
-def _pgs(real: Any) -> wp.Kernel:
-    blocks, bounds, on_disc = _blocks(real), costs(real).bounds, disc(real)
-    product, push, block, gather = blocks.product, blocks.push, blocks.block, blocks.gather
-    vec6, mat66 = blocks.vec6, blocks.mat66
-    matrix, cube = wp.array2d(dtype=real), wp.array3d(dtype=real)
+@cache
+def slipping(real: Any) -> wp.Function:
+    """The kernel function ``noslip`` for one precision."""
+    a, on_disc = _rows(real), disc(real)
+    along, push, block, rows, vec6 = a.along, a.push, a.block, a.rows, a.vec6
+    matrix = wp.array2d(dtype=real)
 
-    @wp.func
-    def along_ray(a: mat66, force: vec6, residual: vec6):
-        """Let the force of a contact grow or shrink, but not turn; without a normal force, the normal alone moves."""
-        moved = force
-        if force[0] < real(MINVAL):
-            moved = vec6()
-            moved[0] = wp.max(force[0] - residual[0] / a[0, 0], real(0.0))
-        else:
-            bend = wp.dot(force, a * force)
-            if bend >= real(MINVAL):
-                moved = wp.max(real(1.0) - wp.dot(force, residual) / bend, real(0.0)) * force
-        return moved
-
-    @wp.func
-    def sweep_contact(
-        w: int, i: int, dim: int, J: cube, Y: cube, efc_R: matrix, efc_b: matrix, efc_friction: matrix,
-        efc_force: matrix, x: matrix,
+    @wp.func(inline=True)
+    def rub(
+        w: int, running: bool, r: int, g: int, c: int, reach: int, first: int, dofs: ints, b: matrix, mu: matrix,
+        force: matrix, G: matrix, A: matrix, y: matrix,
     ):  # fmt: skip
-        """Improve the force of an elliptic contact; gives by how much the cost falls."""
-        a = block(w, i, dim, J, Y)
-        old, regular = gather(w, i, dim, efc_force), gather(w, i, dim, efc_R)
-        residual = gather(w, i, dim, efc_b) + wp.cw_mul(regular, old)
-        for j in range(6):
-            a[j, j] = a[j, j] + regular[j]
-            if j < dim:
-                residual[j] = residual[j] + product(w, i + j, J, x)
-        force = along_ray(a, old, residual)
-        force = on_disc(a, force, residual + a * (force - old), gather(w, i, dim, efc_friction), dim)
-        delta = force - old
-        gain = -wp.dot(delta, residual + real(0.5) * (a * delta))
-        if gain > real(0.0):
-            for j in range(6):
-                if j < dim:
-                    efc_force[w, i + j] = force[j]
-                    push(w, i + j, delta[j], Y, x)
-        return wp.max(gain, real(0.0))
+        """Improve dry friction; gives by how much the cost falls."""
+        old, bend, loss = force[w, r], A[w, c], mu[w, r]
+        residual = b[w, r] + along(w, g, reach, first, dofs, G, y)
+        delta = wp.clamp(old - residual / wp.max(bend, real(MINVAL)), -loss, loss) - old
+        delta = wp.where(running, delta, real(0.0))
+        force[w, r] = old + delta
+        push(w, g, reach, first, dofs, delta, G, y)
+        return -delta * (residual + real(0.5) * bend * delta)
 
-    @wp.kernel
-    def pgs(
-        opt_tolerance: wp.array(dtype=real), opt_iterations: int, meaninertia: real,
-        nefc: ints, efc_type: ints2, efc_dim: ints2, efc_J: wp.array3d(dtype=real), efc_Y: wp.array3d(dtype=real),
-        efc_A: wp.array2d(dtype=real), efc_R: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real),
-        efc_frictionloss: wp.array2d(dtype=real), efc_friction: wp.array2d(dtype=real),
-        efc_force: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real), solver_niter: ints,
+    @wp.func(inline=True)
+    def edges(
+        w: int, running: bool, r: int, g: int, c: int, reach: int, first: int, dofs: ints, b: matrix, mu: matrix,
+        up: matrix, down: matrix, G: matrix, A: matrix, y: matrix,
     ):  # fmt: skip
-        """Projected Gauss-Seidel: sweeps over all rows and contacts until they gain too little."""
-        w = wp.tid()
-        nv, n = efc_J.shape[2], nefc[w]
-        tolerance = opt_tolerance[row(w, opt_tolerance)]
-        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
-
-        # a start that is worse than none is dropped
-        cost = real(0.0)
-        for i in range(n):
-            f = efc_force[w, i]
-            cost = cost + f * (efc_b[w, i] + real(0.5) * (product(w, i, efc_J, solver_x) + efc_R[w, i] * f))
-        if cost > real(0.0):
-            for i in range(n):
-                efc_force[w, i] = real(0.0)
-            for k in range(nv):
-                solver_x[w, k] = real(0.0)
-
-        running = n > 0
-        count = int(0)
-        while count < opt_iterations and running:
-            gain = real(0.0)
-            for i in range(n):
-                dim = efc_dim[w, i]
-                if efc_type[w, i] != ELLIPTIC:
-                    low, high = bounds(efc_type[w, i], efc_frictionloss[w, i])
-                    old, bend = efc_force[w, i], efc_A[w, i] + efc_R[w, i]
-                    residual = product(w, i, efc_J, solver_x) + efc_R[w, i] * old + efc_b[w, i]
-                    new = wp.clamp(old - residual / bend, low, high)
-                    delta = new - old
-                    efc_force[w, i] = new
-                    push(w, i, delta, efc_Y, solver_x)
-                    gain = gain - delta * (residual + real(0.5) * bend * delta)
-                elif dim > 0:
-                    gain = gain + sweep_contact(
-                        w, i, dim, efc_J, efc_Y, efc_R, efc_b, efc_friction, efc_force, solver_x
-                    )
-            count = count + 1
-            running = scale * gain >= tolerance
-        solver_niter[w] = count
-
-    return pgs
-
-
-def _noslip(real: Any) -> wp.Kernel:
-    blocks, on_disc = _blocks(real), disc(real)
-    pair, product, push, block, gather = blocks.pair, blocks.product, blocks.push, blocks.block, blocks.gather
-    matrix, cube = wp.array2d(dtype=real), wp.array3d(dtype=real)
-
-    @wp.func
-    def sweep_edges(w: int, i: int, J: cube, Y: cube, efc_A: matrix, efc_b: matrix, efc_force: matrix, x: matrix):
-        """Move force between two opposite edges of a pyramid; gives by how much the cost falls."""
-        a00, a11, a01 = efc_A[w, i], efc_A[w, i + 1], pair(w, i, i + 1, J, Y)
-        old0, old1 = efc_force[w, i], efc_force[w, i + 1]
-        residual0 = product(w, i, J, x) + efc_b[w, i]
-        residual1 = product(w, i + 1, J, x) + efc_b[w, i + 1]
-        mid, shift = real(0.5) * (old0 + old1), real(0.0)
-        bend = a00 + a11 - real(2.0) * a01
+        """Move force between two opposite edges of a pyramid, along one row; gives by how much the cost falls."""
+        twice = real(2.0) * mu[w, r]
+        bend = twice * twice * A[w, c]
+        residual = twice * (b[w, r] + along(w, g, reach, first, dofs, G, y))
+        mid, old, shift = real(0.5) * (up[w, r] + down[w, r]), real(0.5) * (up[w, r] - down[w, r]), real(0.0)
         if bend >= real(MINVAL):
-            shift = real(0.5) * (old0 - old1) - (residual0 - residual1) / bend
-            shift = wp.clamp(shift, -mid, mid)
-        delta0, delta1 = mid + shift - old0, mid - shift - old1
-        change = delta0 * (residual0 + real(0.5) * a00 * delta0 + a01 * delta1)
-        change = change + delta1 * (residual1 + real(0.5) * a11 * delta1)
-        efc_force[w, i] = mid + shift
-        efc_force[w, i + 1] = mid - shift
-        push(w, i, delta0, Y, x)
-        push(w, i + 1, delta1, Y, x)
-        return -change
+            shift = wp.clamp(old - residual / bend, -mid, mid)
+        up[w, r] = wp.where(running, mid + shift, up[w, r])
+        down[w, r] = wp.where(running, mid - shift, down[w, r])
+        delta = wp.where(running, shift - old, real(0.0))
+        push(w, g, reach, first, dofs, twice * delta, G, y)
+        return -delta * (residual + real(0.5) * bend * delta)
 
-    @wp.func
-    def sweep_cone(
-        w: int, i: int, dim: int, J: cube, Y: cube, efc_b: matrix, efc_friction: matrix, efc_force: matrix, x: matrix,
+    @wp.func(inline=True)
+    def cone(
+        w: int, running: bool, r: int, g: int, c: int, dim: int, reach: int, first: int, dofs: ints, b: matrix,
+        mu: matrix, force: matrix, G: matrix, A: matrix, y: matrix,
     ):  # fmt: skip
         """Improve the friction of an elliptic contact under its normal force; gives by how much the cost falls."""
-        a = block(w, i, dim, J, Y)
-        old, residual = gather(w, i, dim, efc_force), gather(w, i, dim, efc_b)
-        for j in range(6):
-            if j < dim:
-                residual[j] = residual[j] + product(w, i + j, J, x)
-        force = on_disc(a, old, residual, gather(w, i, dim, efc_friction), dim)
-        delta = force - old
-        gain = -wp.dot(delta, residual + real(0.5) * (a * delta))
-        for j in range(1, 6):
-            if j < dim:
-                efc_force[w, i + j] = force[j]
-                push(w, i + j, delta[j], Y, x)
+        a, old, residual = block(w, c, 1, dim, A), rows(w, r, dim, force), rows(w, r, dim, b)
+        for s in range(1, dim):
+            residual[s] = residual[s] + along(w, g + s * reach, reach, first, dofs, G, y)
+        new = on_disc(a, old, residual, rows(w, r, dim, mu), dim)
+        delta, gain = vec6(), real(0.0)
+        for s in range(1, dim):
+            delta[s] = wp.where(running, new[s] - old[s], real(0.0))
+        for s in range(1, dim):
+            bent = real(0.0)
+            for q in range(1, dim):
+                bent = bent + a[s, q] * delta[q]
+            gain = gain - delta[s] * (residual[s] + real(0.5) * bent)
+            force[w, r + s] = old[s] + delta[s]
+            push(w, g + s * reach, reach, first, dofs, delta[s], G, y)
         return gain
 
-    @wp.kernel
+    @wp.func(inline=True)
     def noslip(
-        opt_noslip_tolerance: wp.array(dtype=real), opt_noslip_iterations: int, meaninertia: real,
-        nefc: ints, efc_type: ints2, efc_dim: ints2, efc_J: wp.array3d(dtype=real), efc_Y: wp.array3d(dtype=real),
-        efc_A: wp.array2d(dtype=real), efc_R: wp.array2d(dtype=real), efc_b: wp.array2d(dtype=real),
-        efc_frictionloss: wp.array2d(dtype=real), efc_friction: wp.array2d(dtype=real),
-        efc_force: wp.array2d(dtype=real), solver_x: wp.array2d(dtype=real), solver_niter: ints,
+        w: int, running: bool, iterations: int, tolerance: real, gain: real, elliptic: bool, listed: Any, reaches: Any,
+        b: matrix, mu: matrix, force: matrix, up: matrix, down: matrix, G: matrix, A: matrix, y: matrix,
     ):  # fmt: skip
-        """Sweeps over dry friction and the friction of contacts as if they were hard: without R."""
-        w = wp.tid()
-        nv, n = efc_J.shape[2], nefc[w]
-        tolerance = opt_noslip_tolerance[row(w, opt_noslip_tolerance)]
-        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
-        gain = real(0.0)
-        for i in range(n):  # the cost has changed by what R contributed
-            gain = gain + real(0.5) * efc_R[w, i] * efc_force[w, i] * efc_force[w, i]
-        running = n > 0
-        count = int(0)
-        while count < opt_noslip_iterations and running:
-            edges = int(0)  # rows of a pyramid that are left
-            for i in range(n):
-                kind, dim = efc_type[w, i], efc_dim[w, i]
-                if kind == FRICTION_DOF or kind == FRICTION_TENDON:
-                    old, bend, loss = efc_force[w, i], efc_A[w, i], efc_frictionloss[w, i]
-                    residual = product(w, i, efc_J, solver_x) + efc_b[w, i]
-                    delta = wp.clamp(old - residual / wp.max(bend, real(MINVAL)), -loss, loss) - old
-                    efc_force[w, i] = old + delta
-                    push(w, i, delta, efc_Y, solver_x)
-                    gain = gain - delta * (residual + real(0.5) * bend * delta)
-                elif kind == PYRAMIDAL:
-                    if dim > 0:
-                        edges = dim
-                    if edges % 2 == 0:
-                        gain = gain + sweep_edges(w, i, efc_J, efc_Y, efc_A, efc_b, efc_force, solver_x)
-                    edges = edges - 1
-                elif kind == ELLIPTIC and dim > 0:
-                    gain = gain + sweep_cone(w, i, dim, efc_J, efc_Y, efc_b, efc_friction, efc_force, solver_x)
-            count = count + 1
-            running = scale * gain >= tolerance
+        """Sweeps over dry friction and the friction of contacts as if they were hard: without R.
+
+        ``gain`` is what R contributes to the cost. Gives how many sweeps there were.
+        """
+        live, bonds, bond_kind, bond_dim = listed
+        bond_reach, bond_reached, dofs = reaches
+        count, k = int(0), int(0)
+        while k < iterations and wp.any_lane(running):
+            r, g, c = int(0), int(0), int(0)
+            for i in range(live):
+                t = index(wp.max_lane(bonds[w, i]))
+                kind, dim = bond_kind[t], index(bond_dim[t])
+                reach, first = index(bond_reach[t]), bond_reached[t]
+                if rubs(kind):
+                    gain = gain + rub(w, running, r, g, c, reach, first, dofs, b, mu, force, G, A, y)
+                elif kind == FRICTIONLESS and dim > 1 and wp.any_lane(force[w, r] > real(0.0)):
+                    if elliptic:
+                        gain = gain + cone(w, running, r, g, c, dim, reach, first, dofs, b, mu, force, G, A, y)
+                    else:
+                        for s in range(1, dim):
+                            gain = gain + edges(
+                                w, running, r + s, g + s * reach, c + place(s, s), reach, first, dofs, b, mu, up,
+                                down, G, A, y,
+                            )  # fmt: skip
+                r = r + dim
+                g = g + dim * reach
+                c = c + dim * (dim + 1) // 2
+            if running:
+                count = count + 1
+            running = running and gain >= tolerance
             gain = real(0.0)
-        solver_niter[w] = solver_niter[w] + count
+            k = k + 1
+        return count
 
     return noslip
 
 
-def _dual_states(real: Any) -> wp.Kernel:
-    bounds = costs(real).bounds
+@cache
+def projecting(real: Any) -> wp.Function:
+    """The kernel function ``pgs`` for one precision."""
+    a, bounds, on_disc = _rows(real), costs(real).bounds, disc(real)
+    along, push, block, rows, vec6 = a.along, a.push, a.block, a.rows, a.vec6
+    matrix = wp.array2d(dtype=real)
 
-    @wp.kernel
-    def dual_states(
-        nefc: ints, efc_type: ints2, efc_dim: ints2, efc_frictionloss: wp.array2d(dtype=real),
-        efc_friction: wp.array2d(dtype=real), efc_force: wp.array2d(dtype=real), efc_state: ints2,
+    @wp.func(inline=True)
+    def lone(
+        w: int, running: bool, kind: int, r: int, g: int, c: int, reach: int, first: int, dofs: ints, D: matrix,
+        b: matrix, mu: matrix, force: matrix, G: matrix, A: matrix, y: matrix,
     ):  # fmt: skip
-        """States as forces show them: at a bound or between; of elliptic contacts, on the cone's surface or inside."""
-        w = wp.tid()
-        shared = SATISFIED
-        for i in range(nefc[w]):
-            force, dim = efc_force[w, i], efc_dim[w, i]
-            state = QUADRATIC
-            if efc_type[w, i] == ELLIPTIC:
-                if dim > 0:
-                    square = real(0.0)
-                    for j in range(1, 6):
-                        if j < dim:
-                            part = efc_force[w, i + j] / efc_friction[w, i + j]
-                            square = square + part * part
-                    shared = SATISFIED
-                    if force > real(0.0):
-                        shared = QUADRATIC
-                        if square > real(1.0 - 1e-6) * force * force:
-                            shared = CONE
-                state = shared
-            else:
-                low, high = bounds(efc_type[w, i], efc_frictionloss[w, i])
-                if force <= low:
-                    state = SATISFIED
-                    if low < real(0.0):
-                        state = LINEARPOS
-                elif force >= high:
-                    state = LINEARNEG
-            efc_state[w, i] = state
+        """Improve the force of a row that stands alone; gives by how much the cost falls."""
+        d, old = D[w, r], force[w, r]
+        on = running and d > real(0.0)
+        soft = real(1.0) / wp.where(on, d, real(1.0))
+        low, high = bounds(kind, mu[w, r])
+        bend = A[w, c] + soft
+        residual = b[w, r] + along(w, g, reach, first, dofs, G, y) + soft * old
+        delta = wp.where(on, wp.clamp(old - residual / bend, low, high) - old, real(0.0))
+        force[w, r] = old + delta
+        push(w, g, reach, first, dofs, delta, G, y)
+        return -delta * (residual + real(0.5) * bend * delta)
 
-    return dual_states
+    @wp.func(inline=True)
+    def pyramid(
+        w: int, running: bool, r: int, g: int, c: int, dim: int, reach: int, first: int, dofs: ints, D: matrix,
+        b: matrix, mu: matrix, up: matrix, down: matrix, G: matrix, A: matrix, y: matrix,
+    ):  # fmt: skip
+        """Improve the forces of the edges of a pyramid, one after the other; gives by how much the cost falls."""
+        on = running and D[w, r] > real(0.0)
+        soft = real(1.0) / wp.where(on, D[w, r], real(1.0))
+        residual, moved, gain = vec6(), vec6(), real(0.0)
+        for s in range(dim):
+            residual[s] = b[w, r + s] + along(w, g + s * reach, reach, first, dofs, G, y)
+        for s in range(1, dim):
+            for side in range(2):
+                f = mu[w, r + s]
+                old = up[w, r + s]
+                if side > 0:
+                    f, old = -f, down[w, r + s]
+                across = A[w, c + place(s, 0)]
+                bend = A[w, c] + f * (real(2.0) * across + f * A[w, c + place(s, s)]) + soft
+                slope = residual[0] + f * residual[s] + soft * old
+                delta = wp.where(on, wp.max(old - slope / bend, real(0.0)) - old, real(0.0))
+                if side > 0:
+                    down[w, r + s] = old + delta
+                else:
+                    up[w, r + s] = old + delta
+                gain = gain - delta * (slope + real(0.5) * bend * delta)
+                for q in range(dim):
+                    residual[q] = residual[q] + (A[w, c + place(q, 0)] + f * A[w, c + place(q, s)]) * delta
+                moved[0] = moved[0] + delta
+                moved[s] = moved[s] + f * delta
+        for s in range(dim):
+            push(w, g + s * reach, reach, first, dofs, moved[s], G, y)
+        return gain
+
+    @wp.func(inline=True)
+    def along_ray(a: a.mat66, force: vec6, residual: vec6, dim: int):
+        """Let the force of a contact grow or shrink, but not turn; without a normal force, the normal alone moves."""
+        moved = vec6()
+        moved[0] = wp.max(force[0] - residual[0] / a[0, 0], real(0.0))
+        if force[0] >= real(MINVAL):
+            bend, slope = real(0.0), real(0.0)
+            for s in range(dim):
+                slope = slope + force[s] * residual[s]
+                for q in range(dim):
+                    bend = bend + force[s] * a[s, q] * force[q]
+            factor = real(1.0)
+            if bend >= real(MINVAL):
+                factor = wp.max(real(1.0) - slope / bend, real(0.0))
+            for s in range(dim):
+                moved[s] = factor * force[s]
+        return moved
+
+    @wp.func(inline=True)
+    def cone(
+        w: int, running: bool, r: int, g: int, c: int, dim: int, reach: int, first: int, dofs: ints, D: matrix,
+        b: matrix, mu: matrix, force: matrix, G: matrix, A: matrix, y: matrix,
+    ):  # fmt: skip
+        """Improve the force of an elliptic contact; gives by how much the cost falls."""
+        on = running and D[w, r] > real(0.0)
+        a, old, residual, turned = block(w, c, 0, dim, A), rows(w, r, dim, force), vec6(), vec6()
+        for s in range(dim):
+            soft = real(1.0) / wp.where(on, D[w, r + s], real(1.0))
+            a[s, s] = a[s, s] + soft
+            residual[s] = b[w, r + s] + along(w, g + s * reach, reach, first, dofs, G, y) + soft * old[s]
+        new = along_ray(a, old, residual, dim)
+        for s in range(dim):
+            turned[s] = residual[s]
+            for q in range(dim):
+                turned[s] = turned[s] + a[s, q] * (new[q] - old[q])
+        new = on_disc(a, new, turned, rows(w, r, dim, mu), dim)
+        gain = real(0.0)
+        for s in range(dim):
+            bent = residual[s]
+            for q in range(dim):
+                bent = bent + real(0.5) * a[s, q] * (new[q] - old[q])
+            gain = gain - (new[s] - old[s]) * bent
+        better = on and gain > real(0.0)
+        for s in range(dim):
+            delta = wp.where(better, new[s] - old[s], real(0.0))
+            force[w, r + s] = old[s] + delta
+            push(w, g + s * reach, reach, first, dofs, delta, G, y)
+        return wp.where(better, gain, real(0.0))
+
+    @wp.func(inline=True)
+    def pgs(
+        w: int, running: bool, iterations: int, tolerance: real, elliptic: bool, listed: Any, reaches: Any, D: matrix,
+        b: matrix, mu: matrix, force: matrix, up: matrix, down: matrix, G: matrix, A: matrix, y: matrix,
+    ):  # fmt: skip
+        """Projected Gauss-Seidel: sweeps over all rows and contacts until they gain too little. Gives their number."""
+        live, bonds, bond_kind, bond_dim = listed
+        bond_reach, bond_reached, dofs = reaches
+        count, k = int(0), int(0)
+        while k < iterations and wp.any_lane(running):
+            gain = real(0.0)
+            r, g, c = int(0), int(0), int(0)
+            for i in range(live):
+                t = index(wp.max_lane(bonds[w, i]))
+                kind, dim = bond_kind[t], index(bond_dim[t])
+                reach, first = index(bond_reach[t]), bond_reached[t]
+                if kind != FRICTIONLESS or dim == 1:
+                    for s in range(dim):
+                        gain = gain + lone(
+                            w, running, kind, r + s, g + s * reach, c + place(s, s), reach, first, dofs, D, b, mu,
+                            force, G, A, y,
+                        )  # fmt: skip
+                elif elliptic:
+                    gain = gain + cone(w, running, r, g, c, dim, reach, first, dofs, D, b, mu, force, G, A, y)
+                else:
+                    gain = gain + pyramid(w, running, r, g, c, dim, reach, first, dofs, D, b, mu, up, down, G, A, y)
+                r = r + dim
+                g = g + dim * reach
+                c = c + dim * (dim + 1) // 2
+            if running:
+                count = count + 1
+            running = running and gain >= tolerance
+            k = k + 1
+        return count
+
+    return pgs

@@ -23,17 +23,17 @@ def hessian(real: Any) -> SimpleNamespace:
     matrix = wp.array2d(dtype=real)
 
     @wp.func(inline=True)
-    def pattern(
-        w: int, live: int, bonds: ints2, bond_couples: ints, bond_num: ints, bond_adr: ints, bond_dof: ints,
-        bond_low: ints, dof_apart: ints2, low: ints2,
-    ):  # fmt: skip
+    def pattern(w: int, bonds: Any, joins: Any, tree: Any):
         """Fill ``low``."""
+        live, listed, bond_kind, bond_dim = bonds
+        bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart = joins
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
         nv = low.shape[1]
         for k in range(nv):
             low[w, k] = k
         coupled = False
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             if bond_couples[t] != 0:
                 coupled = True
                 for m in range(index(bond_adr[t]), bond_adr[t] + bond_num[t]):
@@ -50,12 +50,10 @@ def hessian(real: Any) -> SimpleNamespace:
                     low[w, i] = least
 
     @wp.func(inline=True)
-    def begin(
-        w: int, fresh: bool, dof_row: ints, dof_run: ints, dof_runs: ints, kin_from: ints, kin_to: ints, low: ints2,
-        rownnz: ints,
-        rowadr: ints, colind: ints, M: matrix, H: matrix,
-    ):  # fmt: skip
+    def begin(w: int, fresh: bool, tree: Any, mass: Any, H: matrix):
         """H is M where it is to begin anew."""
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
+        rownnz, rowadr, colind, M = mass
         for k in range(low.shape[1]):
             start, run = index(dof_row[k]), index(dof_run[k])
             for q in range(run, run + dof_runs[k]):
@@ -110,15 +108,14 @@ def hessian(real: Any) -> SimpleNamespace:
                     H[w, e] = H[w, e] + b * Z[w, q]
 
     @wp.func(inline=True)
-    def add_bonds(
-        w: int, live: int, bonds: ints2, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_dof: ints,
-        bond_size: ints, bond_weights: ints, bond_run: ints, bond_runs: ints, run_from: ints, run_to: ints,
-        run_shift: ints, dof_row: ints, J: matrix, C: matrix, Z: matrix, H: matrix,
-    ):  # fmt: skip
+    def add_bonds(w: int, bonds: Any, jacobian: Any, columns: Any, bond_weights: ints, C: matrix, Z: matrix, H: matrix):
         """``H += B'CB`` of all bonds whose C, the weights or their changes, is not zero in some lane."""
+        live, listed, bond_kind, bond_dim = bonds
+        bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
+        dof_row, bond_adr, bond_dof = columns
         j, c = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             dim, num, adr = index(bond_dim[t]), index(bond_num[t]), index(bond_adr[t])
             acts = False
             for e in range(c, c + bond_weights[t]):
@@ -136,12 +133,9 @@ def hessian(real: Any) -> SimpleNamespace:
             c = c + index(bond_weights[t])
 
     @wp.func(inline=True)
-    def factor(
-        w: int, dof_row: ints, dof_run: ints, dof_runs: ints, kin_from: ints, kin_to: ints, low: ints2, H: matrix,
-        L: matrix,
-        inverse: matrix,
-    ):  # fmt: skip
+    def factor(w: int, tree: Any, H: matrix, L: matrix, inverse: matrix):
         """L of H below the diagonal, and the inverse of D."""
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
         nv = low.shape[1]
         for k in range(nv):
             start, run = index(dof_row[k]), index(dof_run[k])
@@ -180,12 +174,9 @@ def hessian(real: Any) -> SimpleNamespace:
                     L[w, start + i] = share
 
     @wp.func(inline=True)
-    def solve(
-        w: int, dof_row: ints, dof_run: ints, dof_runs: ints, kin_from: ints, kin_to: ints, low: ints2, L: matrix,
-        inverse: matrix,
-        x: matrix,
-    ):  # fmt: skip
+    def solve(w: int, tree: Any, L: matrix, inverse: matrix, x: matrix):
         """Replace x by the solution of ``L'DL y = x``."""
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
         nv = low.shape[1]
         for back in range(nv):
             k = index(nv - 1 - back)

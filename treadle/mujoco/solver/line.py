@@ -11,9 +11,6 @@ from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 from treadle.mujoco.solver.products import products
 
-ints = wp.array(dtype=int)
-ints2 = wp.array2d(dtype=int)
-
 
 @cache
 def lines(real: Any) -> SimpleNamespace:
@@ -89,14 +86,12 @@ def lines(real: Any) -> SimpleNamespace:
         return slope, bend, where
 
     @wp.func(inline=True)
-    def prepare(
-        w: int, live: int, bonds: ints2, bond_kind: ints, bond_dim: ints, mu: matrix, jar: matrix, jv: matrix,
-        quads: wp.array2d(dtype=vec3),
-    ):  # fmt: skip
+    def prepare(w: int, bonds: Any, mu: matrix, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3)):
         """Of each elliptic contact the polynomial ``T^2 = uu + 2 uv a + vv a^2`` along the line."""
+        live, listed, bond_kind, bond_dim = bonds
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             dim = index(bond_dim[t])
             if bond_kind[t] == FRICTIONLESS and dim > 1:
                 quad = vec3()
@@ -109,15 +104,17 @@ def lines(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def along(
-        w: int, live: int, a: real, gauss: real, curve: real, elliptic: bool, bonds: ints2, bond_kind: ints,
-        bond_dim: ints, D: matrix, mu: matrix, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
+        w: int, a: real, gauss: real, curve: real, elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix,
+        quads: wp.array2d(dtype=vec3),
     ):  # fmt: skip
         """Slope and curvature of the cost at ``a``, a number that tells in which pieces the bonds are, and whether
         some piece is no parabola."""
+        live, listed, bond_kind, bond_dim = bonds
+        D, mu = soft
         slope, bend, pieces, curved = gauss + a * curve, curve, int(0), False
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             kind, dim = bond_kind[t], index(bond_dim[t])
             first, second, piece = real(0.0), real(0.0), int(0)
             if kind != FRICTIONLESS or dim == 1:
@@ -137,9 +134,8 @@ def lines(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def search(
-        w: int, live: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, elliptic: bool,
-        bonds: ints2, bond_kind: ints, bond_dim: ints, D: matrix, mu: matrix, jar: matrix, jv: matrix,
-        quads: wp.array2d(dtype=vec3),
+        w: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, elliptic: bool, bonds: Any,
+        soft: Any, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
     ):  # fmt: skip
         """The step ``a`` at which the slope vanishes, the slope at 0, and whether the step is exact.
 
@@ -147,14 +143,12 @@ def lines(real: Any) -> SimpleNamespace:
         no contact is elliptic: once two points lie on one piece, the second is the minimum itself.
         """
         if elliptic:
-            prepare(w, live, bonds, bond_kind, bond_dim, mu, jar, jv, quads)
+            prepare(w, bonds, soft[1], jar, jv, quads)
         a, low, high, start, enough = real(0.0), real(0.0), real(-1.0), real(0.0), real(0.0)
         searching, exact, newton = running, False, False
         pieces, k = int(0), int(0)
         while k <= iterations and wp.any_lane(searching):
-            slope, bend, there, curved = along(
-                w, live, a, gauss, curve, elliptic, bonds, bond_kind, bond_dim, D, mu, jar, jv, quads
-            )
+            slope, bend, there, curved = along(w, a, gauss, curve, elliptic, bonds, soft, jar, jv, quads)
             if k == 0:
                 start = slope
                 enough = wp.max(flat, real(close) * wp.abs(start))
@@ -182,21 +176,20 @@ def lines(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def descend(
-        w: int, live: int, rows: int, running: bool, iterations: int, flat: real, elliptic: bool, rownnz: ints,
-        rowadr: ints, colind: ints, M: matrix, bonds: ints2, bond_kind: ints, bond_dim: ints, bond_num: ints,
-        bond_size: ints, bond_run: ints, bond_runs: ints, run_from: ints, run_to: ints, run_shift: ints, J: matrix,
-        D: matrix, mu: matrix, x: matrix, Mx: matrix, jar: matrix,
-        p: matrix, Mp: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
+        w: int, running: bool, rows: int, iterations: int, flat: real, elliptic: bool, bonds: Any, jacobian: Any,
+        mass: Any, soft: Any, x: matrix, Mx: matrix, jar: matrix, p: matrix, Mp: matrix, jv: matrix,
+        quads: wp.array2d(dtype=vec3),
     ):  # fmt: skip
         """Move ``x``, and the products with it, along the direction ``p``: as far as the cost falls, where running.
 
         ``flat`` is the slope that counts as none, by the length of p. Returns what `search` returns.
         """
+        rownnz, rowadr, colind, M = mass
         mul_m(w, rownnz, rowadr, colind, M, p, Mp)
-        mul_b(w, live, bonds, bond_dim, bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J, p, jv)
+        mul_b(w, bonds, jacobian, p, jv)
         a, slope, exact = search(
-            w, live, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), elliptic, bonds,
-            bond_kind, bond_dim, D, mu, jar, jv, quads,
+            w, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), elliptic, bonds, soft,
+            jar, jv, quads,
         )  # fmt: skip
         for c in range(x.shape[1]):
             x[w, c] = wp.where(running, x[w, c] + a * p[w, c], x[w, c])

@@ -11,7 +11,6 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.constraint.kinds import (
-    CONE_ELLIPTIC,
     EQUALITY,
     FRICTION_DOF,
     FRICTION_TENDON,
@@ -137,20 +136,19 @@ def weighing(real: Any) -> wp.Function:
         return cost, where + 4
 
     @wp.func(inline=True)
-    def evaluate(
-        w: int, live: int, cone_kind: int, bonds: ints2, state: ints2, bond_kind: ints, bond_dim: ints,
-        bond_weights: ints, D: matrix, mu: matrix, jar: matrix, force: matrix, C: matrix, dC: matrix,
-    ):  # fmt: skip
+    def evaluate(w: int, bonds: Any, elliptic: bool, soft: Any, weights: Any, state: ints2, jar: matrix, force: matrix):
         """Forces, weights and their changes at ``jar``; the cost, and how many states of bonds have changed."""
+        live, listed, bond_kind, bond_dim = bonds
+        (D, mu), (bond_weights, C, dC) = soft, weights
         cost, changed = real(0.0), int(0)
         r, c = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.max_lane(listed[w, i]))
             kind, dim = bond_kind[t], index(bond_dim[t])
             value, code = real(0.0), int(0)
             if kind != FRICTIONLESS or dim == 1:
                 value, code = lone(w, r, c, dim, kind, D, mu, jar, force, C, dC)
-            elif cone_kind == CONE_ELLIPTIC:
+            elif elliptic:
                 value, code = cone(w, r, c, dim, D, mu, jar, force, C, dC)
             else:
                 value, code = pyramid(w, r, c, dim, D, mu, jar, force, C, dC)
