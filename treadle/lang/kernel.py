@@ -70,6 +70,7 @@ class Kernel:
         self.bound: tuple[Type | None, ...] | None = None  # types fixed by ``wp.overload``
         self.stated: list[tuple[Type, ...]] = []  # overloads that ``wp.overload`` asks for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
+        self.far: dict[Any, Any] = {}  # the same for devices with memory of their own
         self.written: set[int] = set()  # numbers of the arguments that programs in it write
         self.block = 1  # threads in a block; see lang/blocks.py
         self._blocks: dict[int, Kernel] = {}
@@ -210,7 +211,7 @@ class Kernel:
         if found is None:
             found = self._blocks[size] = copy(self)
             found.block, found.overloads, found._blocks, found.elsewhere = size, {}, {self.block: self}, {}
-            found.fast = found.plan = None
+            found.fast, found.far, found.plan = None, {}, None
             KERNELS.add(found)
         return found
 
@@ -224,6 +225,7 @@ class Kernel:
             one.overloads.clear()
             one.elsewhere.clear()
             one.fast = one.plan = None
+            one.far.clear()
 
     def forget_failed(self) -> None:
         """Drop overloads of which nothing could be compiled: a kernel that is replaced by a right one goes at once."""

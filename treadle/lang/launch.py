@@ -98,6 +98,10 @@ def launch(
             return None
         if done is not NotImplemented:
             raise fast.error(done)
+    if kernel.far and checked is None and not (record_cmd or adjoint or max_blocks or stream or _watchers):
+        far = None if capture.active else kernel.far.get(get_device(device))
+        if far is not None and far(dim, inputs, outputs) is None:
+            return None
     if stream is not None and stream.device.queue is not None:
         with ScopedStream(stream, sync_enter=False):
             return launch(
@@ -161,6 +165,8 @@ def _launch(
                 f"{type(args[k]).__name__} that must not be changed", hint="pass a copy: wp.clone(wp.from_jax(x))",
             )  # fmt: skip
     usual = checked is None and not config.print_launches and not config.verify_fp
+    if usual and where.key and not program.shared:
+        where.quicken(kernel.far, program, kernel.open)
     if usual and not where.key and not capture.active:
         if program.shared:  # taken in place of the usual one, which must be known first
             _quicken(kernel, kernel.overload(types).variant(dims).program)
@@ -251,6 +257,7 @@ def _quicken(kernel: Kernel, program: Program) -> None:
 def _forget_all(_: Any) -> None:
     for kernel in list(KERNELS):
         kernel.fast = None
+        kernel.far.clear()
 
 
 for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll", "check_races", "deterministic"):

@@ -113,6 +113,10 @@ class Device:
         """Whether its kernels could use memory of ``other``, if they were allowed to: GPUs only."""
         return False
 
+    def quicken(self, known: dict[Any, Any], program: Any, exact: Any) -> None:
+        """Let the native launcher for this device in ``known``, made if it is missing, use ``program``; only for
+        devices that have none otherwise. ``exact``: see :func:`treadle.runtime.fast.add`."""
+
     def pinned_memory(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Host memory that GPUs read and write by themselves, as :meth:`allocate` gives memory; any host memory where
         no GPU is in use."""

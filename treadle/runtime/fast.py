@@ -37,6 +37,7 @@ from ..types.core import (
 from ..types.records import (
     ARGS_BYTES,
     BYTES,
+    ENV,
     FLOAT,
     ITEMS,
     LAUNCHER,
@@ -89,12 +90,13 @@ _keys = itertools.count(1)
 _methods: dict[int, _MethodDef] = {}  # by address of their code
 
 
-def launcher() -> Launcher:
+def launcher(env: Memory | None = None) -> Launcher:
     """A new launcher that knows no program yet. ``launch(dim, inputs, outputs)`` gives None when the launch is done,
-    NotImplemented where nothing was done, or a report for :func:`error`."""
+    NotImplemented where nothing was done, or a report for :func:`error`. ``env``: what it runs them by, if that is not
+    the driver of the CPU."""
     if not usable():
         return lambda dim, inputs, outputs: NotImplemented
-    state = _State(native.driver().env.address)
+    state = _State((env or native.driver().env).address)
     made = _callable(_library().addresses["treadle_launch"], state.record.address, _METH_FASTCALL)
     _states[made] = state
     return made
@@ -107,6 +109,16 @@ def _library() -> native.Library:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
     _fill(native.driver().env)
     return library
+
+
+def environment(drive: int) -> Memory:
+    """What launchers are bound to whose programs are run by the native function at address ``drive``."""
+    _library()
+    own, made = native.driver().env, Memory(ENV)
+    for name in ENV.at:
+        made[name] = own[name]
+    made["drive"], made["capturing"] = drive, 0
+    return made
 
 
 def without_arguments(code: int, context: int) -> Callable[[], Any] | None:
@@ -132,15 +144,19 @@ def _new_function() -> Callable[[int, Any, None], Launcher]:
     return make
 
 
-def add(launch: Launcher, program: Program, alone: bool = False, exact: Collection[int] = ()) -> None:
+def add(launch: Launcher, program: Program, alone: bool = False, exact: Collection[int] = (), entry: int = 0) -> None:
     """Let ``launch`` use ``program``, before those it knows. Left out are programs that print or look for races, and
     those that have parameters of unusual types. A program for arrays that lie over each other is used where the one of
     the same types and grids, which must be known, finds that they do; or always, if ``launch`` has no others
     (``alone``). Parameters at the places ``exact`` take a Python number only where their type is the one that it has by
-    itself: they tell which program is meant."""
+    itself: they tell which program is meant. ``entry``: what stands for the code of a program of another device."""
     state = _states.get(launch)
     rows = _parameters(program, exact)
-    unusual = program.entry.meta.get("prints") or program.entry.meta.get("races") or program.entry.address == 0
+    unusual = program.entry.meta.get("prints") or program.entry.meta.get("races")
+    if entry:
+        program.record["entry"] = entry
+    elif program.entry.address == 0:
+        return
     if state is None or rows is None or unusual:
         return
     if not program.record["key"]:
@@ -194,7 +210,8 @@ def _parameters(program: Program, exact: Collection[int]) -> list[tuple[int, ...
     if program.args_size > ARGS_BYTES:
         return None
     given = enumerate(zip(program.signature, program.offsets, strict=True))
-    return _rows([_Part(t, offset, place in exact) for place, (t, offset) in given])
+    mark = program.entry.device.mark
+    return _rows([_Part(t, offset, place in exact, mark=mark) for place, (t, offset) in given])
 
 
 def _rows(parts: list[_Part]) -> list[tuple[int, ...]] | None:
@@ -216,13 +233,15 @@ def _rows(parts: list[_Part]) -> list[tuple[int, ...]] | None:
 
 class _Part(NamedTuple):
     """A parameter, or a part of one. ``exact``: a Python number only of the class that means its type. ``none``: None
-    stands for no array. ``slot``: where an instance of the struct around it holds it."""
+    stands for no array. ``slot``: where an instance of the struct around it holds it. ``mark``: what arrays of the
+    device have in their types' ids."""
 
     type: Type
     offset: int
     exact: bool = False
     none: bool = False
     slot: int = 0
+    mark: int = 0
 
 
 def _is_struct(t: Type) -> bool:
@@ -241,7 +260,7 @@ def _whole(part: _Part) -> tuple[int, ...] | None:
     """The row of an array, vector or matrix; None for others."""
     t = part.type
     if isinstance(t, View):
-        return PARAM_KINDS["view"], part.offset, id(t), t.ndim, part.none
+        return PARAM_KINDS["view"], part.offset, id(t) + part.mark, t.ndim, part.none
     if isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
         return PARAM_KINDS["composite"], part.offset, id(class_of(t)), t.size, 0
     return None
@@ -251,14 +270,16 @@ def _parts_of(part: _Part) -> list[_Part] | None:
     """The fields of a struct or the arrays of an indexed one; None for others."""
     t = part.type
     if isinstance(t, Indexed):
-        found = [_Part(inner, part.offset + at) for (_, inner), at in zip(t.fields, t.offsets, strict=True)]
+        found = [
+            _Part(inner, part.offset + at, mark=part.mark) for (_, inner), at in zip(t.fields, t.offsets, strict=True)
+        ]
         return None if isinstance(t, Bucketed) or part.slot else found
     if not _is_struct(t):
         return None
     cls = class_of(t)
     declared = cls.__treadle_type__.fields  # a field without an array has the type that was declared
     return [
-        _Part(inner, part.offset + at, none=inner is usual, slot=_slot_offset(cls, name))
+        _Part(inner, part.offset + at, none=inner is usual, slot=_slot_offset(cls, name), mark=part.mark)
         for (name, inner), at, (_, usual) in zip(t.fields, t.offsets, declared, strict=True)
     ]
 

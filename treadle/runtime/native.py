@@ -51,6 +51,9 @@ class Room(Protocol):
     def graph_binary(self) -> Binary:
         """The function that replays graphs, and what their entries call."""
 
+    def issue_binary(self) -> Binary:
+        """What gives a kernel to a stream of a GPU."""
+
     def transfers_binary(self) -> Binary:
         """What a GPU does with bytes besides plain copies, as PTX."""
 

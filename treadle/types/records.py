@@ -70,6 +70,16 @@ LAUNCH = words("size dim0 dim1 dim2 dim3 stop fault log priv_targets checked sha
 # The fault of the smallest thread index. `state` 0: none.
 FAULT = words("state thread site value0 value1 value2 value3 value4 value5 value6 value7")
 
+REFUSED = 9  # the `state` of a fault record in which a GPU's driver says why it took no launch: its status is `value0`
+
+# What native code must know of a GPU: the addresses of the driver's functions, the context, the current stream.
+GPU = words("push pop launch context stream")
+
+# How a kernel of one pass is launched on a GPU: `threads` of a block, but no fewer than `least` where they would keep
+# fewer than all `multiprocessors` busy; with as many blocks as `held` threads have, or one for each thread of the
+# launch (`together`).
+ISSUE = words("gpu function threads least multiprocessors held shared together")
+
 # The print buffer, and of kernels that look for races the table of what threads touched.
 LOG = words("data used capacity")
 

@@ -34,6 +34,7 @@ from tests.runtime.cuda.standin_parts import (
     Refused,
     Stream,
     entries,
+    native_functions,
 )
 from treadle.base.digest import digest
 from treadle.codegen import nvptx
@@ -98,7 +99,7 @@ class Driver:
     def install(self, monkeypatch: Any) -> Driver:
         """Take the place of the driver, until ``monkeypatch`` is undone."""
         from treadle.runtime import cuda
-        from treadle.runtime.cuda import driver, modules
+        from treadle.runtime.cuda import driver, modules, quick
 
         real = nvptx.compile_text
 
@@ -110,6 +111,7 @@ class Driver:
         monkeypatch.setattr(nvptx, "compile_text", compile_text)
         monkeypatch.setattr(modules, "assembler", lambda: "")
         monkeypatch.setattr(driver, "_bindings", lambda: self)
+        monkeypatch.setattr(quick, "library", lambda: native_functions(self))
         cuda.reset()
         return self
 

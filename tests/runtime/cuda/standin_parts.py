@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from tests.codegen.gpu_text import Module
@@ -193,3 +194,28 @@ def entries(text: str) -> dict[str, Entry]:
 def _parameter_sizes(text: str) -> list[int]:
     found = re.findall(r"(?:ptr byval\(\[(\d+) x i8\]\)|(i64|i32|ptr))[^,]*", text)
     return [int(nbytes) if nbytes else _SIZES[kind] for nbytes, kind in found]
+
+
+# ---- for native code -------------------------------------------------------------------------------------------------
+
+
+def native_functions(driver: Any) -> Any:
+    """The functions that native code calls, as those of a library."""
+    i32, ptr = ctypes.c_int32, ctypes.c_void_p
+
+    @ctypes.CFUNCTYPE(i32, ptr)
+    def push(context):
+        return int(driver.cuCtxPushCurrent(context)[0])
+
+    @ctypes.CFUNCTYPE(i32, ptr)
+    def pop(into):
+        status, context = driver.cuCtxPopCurrent()
+        ctypes.c_uint64.from_address(into).value = context
+        return int(status)
+
+    @ctypes.CFUNCTYPE(i32, ptr, *[i32] * 7, ptr, ptr, ptr)
+    def launch(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra):
+        (status,) = driver.cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream or 0, params, extra or 0)[:1]
+        return int(status)
+
+    return SimpleNamespace(cuCtxPushCurrent_v2=push, cuCtxPopCurrent_v2=pop, cuLaunchKernel=launch)

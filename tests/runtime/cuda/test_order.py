@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from tests.runtime.cuda.standin_parts import Refused
 from treadle.types.records import LAUNCH
 
 
@@ -226,3 +227,43 @@ def test_the_switch_for_sums_in_any_order(gpu, driver):
     assert counts == [2, 1, 2] and sums.list() == [192.0, 0.0]
     texts = [text for text in driver.texts.values() if "@spread" in text or "atomicrmw fadd" in text]
     assert sum("atomicrmw fadd" in text for text in texts) == 1
+
+
+def test_usual_launches_go_by_native_code(gpu, driver, monkeypatch):
+    """The second launch: arguments, grid and stream are those of the first way, and nothing else is called."""
+    seen, x = [], wp.zeros((700, 2), dtype=float)
+    column = x[:, 1]
+    monkeypatch.setattr(gpu, "threads", 2048)
+    monkeypatch.setattr(gpu, "sm_count", 20)
+    monkeypatch.setattr(type(driver), "cuLaunchKernel", watching(type(driver).cuLaunchKernel, seen))
+    scale.forget()
+    for dim in (700, (7, 100), 3):
+        del seen[:]
+        wp.launch(scale, dim=dim, inputs=[column, 2.5], checked=False)  # never by native code
+        for _ in range(2):
+            driver.calls.clear()
+            wp.launch(scale, dim, [column], [2.5])
+        assert driver.names() == ["cuLaunchKernel"] and len(seen) == 3
+        told = [(*each[1:5], each[5][:44], each[6]) for each in seen]  # the arguments have 44 bytes
+        assert told[0] == told[1] == told[2]
+    stream = wp.Stream(gpu)
+    with wp.ScopedStream(stream):
+        wp.launch(scale, 700, [column, 2.5])
+    assert seen[-1][4] == stream.cuda_stream and gpu in scale.far
+    wp.launch(scale, 0, [column, 2.5])
+    with pytest.raises(wp.LaunchError, match="lies on cpu"):
+        wp.launch(scale, 3, [wp.zeros(3, dtype=float, device="cpu"), 2.5])
+    with pytest.raises(wp.IndexOutOfRange):
+        wp.launch(scale, 701, [column, 2.5])
+    with wp.ScopedCapture() as capture:
+        wp.launch(scale, 700, [column, 2.5])
+    count = len(seen)
+    wp.capture_launch(capture.graph)
+    assert len(seen) == count + 1
+
+    def refuses(self, *args):
+        raise Refused("INVALID_VALUE")
+
+    monkeypatch.setattr(type(driver), "cuLaunchKernel", refuses)
+    with pytest.raises(wp.DeviceError, match="cuLaunchKernel: CUDA_ERROR_INVALID_VALUE"):
+        wp.launch(scale, 700, [column, 2.5])

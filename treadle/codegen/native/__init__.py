@@ -77,6 +77,13 @@ def launcher_binary() -> Binary:
     return launcher_binary()
 
 
+def issue_binary() -> Binary:
+    """What gives a kernel to a stream of a GPU."""
+    from .build import issue_binary
+
+    return issue_binary()
+
+
 def transfers_binary() -> Binary:
     """What a GPU does with bytes besides plain copies."""
     from .build import transfers_binary

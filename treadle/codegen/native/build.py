@@ -12,6 +12,7 @@ from . import transfers
 from .driver import driver
 from .ffi import ffi
 from .graph import graph
+from .issue import ISSUE_SYMBOLS, issue
 from .launcher import launcher
 from .merge import fold, merge
 from .pieces import pieces
@@ -88,6 +89,11 @@ def ffi_binary(layout: Mapping[str, int]) -> Binary:
 def launcher_binary() -> Binary:
     """The native launcher; its symbol is ``treadle_launch``."""
     return build(launcher("treadle_launch"), ("treadle_launch",), 2)
+
+
+def issue_binary() -> Binary:
+    """What gives a kernel to a stream of a GPU."""
+    return build(issue(), ISSUE_SYMBOLS, 2)
 
 
 def transfers_binary() -> Binary:

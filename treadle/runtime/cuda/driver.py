@@ -86,6 +86,10 @@ class Driver:
     def _has_edges(self) -> bool:
         return "dependencyData" in (self.module.cuGraphAddNode.__doc__ or "")
 
+    def enum_of(self, kind: str, number: int) -> Any:
+        """A constant of the driver's, by its number."""
+        return getattr(self.module, kind)(number)
+
     def enum(self, kind: str, name: str) -> Any:
         """A constant of the driver's."""
         return getattr(getattr(self.module, kind), name)
@@ -152,7 +156,16 @@ def _bindings() -> Any:
 def has_library() -> bool:
     """Whether the driver's library can be loaded, with or without bindings to it."""
     try:
-        ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+        library()
     except OSError:
         return False
     return True
+
+
+def library() -> Any:
+    """The driver's library, for native code that calls its functions by their addresses.
+
+    Raises:
+        OSError: there is none.
+    """
+    return ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")

@@ -67,6 +67,7 @@ class Gpu(Device):
         self.heap = memory.Heap(self)
         self.queue = Queue(self)
         self._context: Any = None
+        self._quick: Any = None  # native launchers, once they are needed
         self._reaper: CudaStream | None = None
         self._mark: CudaEvent | None = None
         self._building = self._threads_heap = 0
@@ -303,6 +304,15 @@ class Gpu(Device):
             self._threads_heap = nbytes
             with self.entered:
                 self.driver.cuCtxSetLimit(self.driver.enum("CUlimit", "CU_LIMIT_MALLOC_HEAP_SIZE"), nbytes)
+
+    def quicken(self, known: dict[Any, Any], program: Any, exact: Any) -> None:
+        if self._quick is None:
+            from .quick import Quick
+
+            self._quick = Quick(self)
+        if self not in known:
+            known[self] = self._quick.launcher()
+        self._quick.add(known[self], program, exact)
 
     def graph(self, made: Any) -> Any:
         from .graph import GpuGraph

@@ -29,7 +29,7 @@ MOST_RECORDS = 4096  # fault records, after which they are used again
 COMPLETE = 2  # the state of a fault record that is written
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _ALIGN = 256
-_LEAST = 32  # threads of a block: those that run in step
+LEAST = 32  # threads of a block: those that run in step
 _SHARE = 8  # of a device's memory tapes may take this part
 
 
@@ -106,7 +106,7 @@ class Launch:
         together = one["grid"] == "blocks"
         if "most" in one:  # what is computed depends on the grid
             return min(size if together else -(-size // block), one["most"]), block
-        while not together and block > _LEAST and block % 2 == 0 and -(-size // block) < self.device.sm_count:
+        while not together and block > LEAST and block % 2 == 0 and -(-size // block) < self.device.sm_count:
             block //= 2  # few threads go to as many multiprocessors as there are
         waves = 1 if self.entry.taped else WAVES
         most = max(self.device.threads * waves // block, 1)
