@@ -100,3 +100,43 @@ def test_contacts_that_were_switched_off_cannot_be_switched_on():
     m = mjw.put_model(mjm)
     with pytest.raises(ValueError, match="mjDSBL_CONTACT cannot change after put_model"):
         m.opt.disableflags = 0
+
+
+BOX = """
+<mujoco>
+  <option integrator="implicitfast" iterations="100" tolerance="1e-12"/>
+  <worldbody>
+    <geom type="plane" size="1 1 1" condim="1"/>
+    <body pos="0 0 0.099"><freejoint/><geom type="box" size="0.1 0.1 0.1" friction="0.6"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_numbers_of_contacts_may_change_and_kinds_of_contacts_may_not():
+    mjm = mujoco.MjModel.from_xml_string(BOX)
+    m = mjw.put_model(mjm, dtype=wp.float64)
+    d = mjw.make_data(m)
+    mjw.step(m, d)
+    for name, value in (
+        ("geom_solref", (0.05, 0.9)),
+        ("geom_friction", 0.1),
+        ("geom_solmix", (0.2, 0.9)),
+        ("geom_margin", 0.01),
+        ("geom_gap", 0.005),
+        ("geom_solimp", (0.8, 0.9, 0.01, 0.5, 2.0)),
+    ):
+        theirs, ours = getattr(mjm, name), getattr(m, name).numpy()
+        theirs[...] = value
+        ours[...] = np.reshape(theirs, ours.shape)
+        assert_same_steps(mjm, m, d, nstep=3)
+    for name in ("geom_condim", "geom_priority", "geom_contype", "jnt_limited", "body_parentid"):
+        with pytest.raises(ValueError, match=f"{name} of the model cannot change after put_model"):
+            setattr(m, name, wp.array(getattr(m, name).numpy(), dtype=int))
+        getattr(m, name).numpy()[0] += 1
+        with pytest.raises(ValueError, match=f"{name} of the model cannot change after put_model"):
+            mjw.step(m, d)
+        with pytest.raises(ValueError, match=f"{name} of the model cannot change after put_model"):
+            mjw.forward(m, d)
+        getattr(m, name).numpy()[0] -= 1
+    mjw.step(m, d)

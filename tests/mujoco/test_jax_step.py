@@ -92,6 +92,25 @@ def test_gradients_pass_constraints():
     assert float(gradient) == pytest.approx(float(end(3.0 + h) - end(3.0 - h)) / (2 * h), rel=1e-2)
 
 
+def test_what_found_no_room_is_said():
+    ball = "<body pos='0 0 .09'><freejoint/><geom size='.1'/></body>"
+    m = mjw.put_model(mujoco.MjModel.from_xml_string(
+        f"<mujoco><worldbody><geom type='plane' size='1 1 1'/>{ball}</worldbody></mujoco>"))  # fmt: skip
+    for room in (0, None):
+        step = mjw.jax_function(m, nconmax=room)
+        state = jax.jit(lambda s, step=step: step(step(s)))(step.state(2))
+        np.testing.assert_array_equal(state.needed, [[1, 0], [1, 0]])
+        if room is None:
+            step.check(state)
+        else:
+            with pytest.raises(mjw.CapacityError, match="2 of 2 worlds needed up to 1 contacts, but nconmax = 0"):
+                step.check(state)
+    unwatched = state._replace(needed=None)
+    assert step(unwatched).needed is None
+    with pytest.raises(ValueError, match="nobody has counted"):
+        step.check(unwatched)
+
+
 def test_forces_and_states_come_and_go():
     m = model()
     step, d = mjw.jax_function(m, nstep=2), mjw.make_data(m, WORLDS)

@@ -134,6 +134,17 @@ def log_info(message: str) -> None:
         _logger.info(message)
 
 
+def log_progress(message: str) -> None:
+    """Say that work goes on, as `log_info`, unless ``wp.config.quiet``; where the program has set no logger to standard
+    error, since its standard output is its own."""
+    if config.quiet or config.log_level > LOG_INFO:
+        return
+    if type(_logger) is LoggerBasic:
+        print(message, file=sys.stderr, flush=True)
+    else:
+        _logger.info(message)
+
+
 def log_warning(message: str, category: type[Warning] | None = None, stacklevel: int = 1, once: bool = False) -> None:
     """Warn of ``message`` if ``wp.config.log_level`` is at most ``LOG_WARNING``.
 

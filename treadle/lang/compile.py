@@ -30,6 +30,7 @@ from ..types.layout import has_tangent
 from ..types.records import MAX_THREADS
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
+from .patience import compiling
 from .told import axes, own_index, own_places, places, places_of
 
 if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
@@ -247,15 +248,16 @@ class Making:
     """The code of a variant on its way: found by its short key and manifest if those are known, else translated; what
     LLVM has to do may be done meanwhile by another thread. ``meta`` is what the runtime must know of it."""
 
-    __slots__ = ("_binary", "_draft", "_job", "_keys", "meta")
+    __slots__ = ("_binary", "_draft", "_job", "_keys", "_name", "meta")
 
     def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
         self._binary = remembered(kernel, short_key(kernel, types, options))
         if self._binary is None and options.fill:
             general = remembered(kernel, short_key(kernel, types, options._replace(fill="")))
             self._binary = general if general is not None and not general.meta["once"] else None
+        self._name = kernel.key
         if self._binary is None:
-            with collector_off():
+            with collector_off(), compiling(self._name):
                 made = translate(kernel, types, options)
                 self._translate(short_key(kernel, types, made.options), made, begin)
         self.meta = self._draft.meta if self._binary is None else self._binary.meta
@@ -276,7 +278,8 @@ class Making:
     def binary(self) -> Binary:
         """The code, as soon as it is there."""
         if self._binary is None:
-            self._binary = _keep(*self._keys, self._draft.binary(self._job.code()))
+            with compiling(self._name):
+                self._binary = _keep(*self._keys, self._draft.binary(self._job.code()))
             del self._draft, self._job
         return self._binary
 

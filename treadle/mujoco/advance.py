@@ -6,6 +6,7 @@ import mujoco
 
 from treadle.mujoco import history
 from treadle.mujoco.data import Data
+from treadle.mujoco.documented import writes
 from treadle.mujoco.model import Model
 from treadle.mujoco.reset import begin_anew
 from treadle.mujoco.stages import TABLE, check_match, require, run_stage, settle
@@ -13,17 +14,33 @@ from treadle.mujoco.stages import TABLE, check_match, require, run_stage, settle
 WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
 
 
+@writes()
 def forward(m: Model, d: Data) -> None:
-    """Every derived field from the present state, without advancing time."""
+    """Every derived field from the present state, without advancing time (`Data.document` lists them).
+
+    Example:
+        >>> d.ctrl.fill_(0.5)
+        >>> mjw.forward(m, d)
+        >>> print(d.actuator_force.numpy()[0], d.xpos.numpy()[0, 1], d.time.numpy())
+        [2.] [0.  0.  0.5] [0. 0.]
+    """
     check_match(m, d)
     d._late = frozenset()
     for stage in TABLE:
         run_stage(stage.name, m, d)
-    d.note()
+    d.note(m)
 
 
+@writes(order="`forward` has not been called since worlds were reset or moved on")
 def euler(m: Model, d: Data) -> None:
-    """Advance ``qvel qpos act time`` by one step of semi-implicit Euler, from the forces that `forward` found."""
+    """Advance ``qvel qpos act time`` by one step of semi-implicit Euler, from the forces that `forward` found.
+
+    Example:
+        >>> mjw.forward(m, d)
+        >>> mjw.euler(m, d)
+        >>> print(d.time.numpy(), d.qvel.numpy()[0].round(4))
+        [0.002 0.002] [0.0427]
+    """
     _from_forward(m, d, "euler")
     run_stage("euler", m, d)
     _advance(m, d)
@@ -51,24 +68,39 @@ def _advance(m: Model, d: Data, given: bool = False) -> None:
     d.moved()
 
 
+@writes(order="`forward` has not been called since worlds were reset or moved on")
 def rungekutta4(m: Model, d: Data) -> None:
-    """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`."""
+    """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`.
+
+    Example:
+        >>> mjw.forward(m, d)
+        >>> mjw.rungekutta4(m, d)
+        >>> print(d.time.numpy(), d.qvel.numpy()[0].round(4))
+        [0.002 0.002] [0.0427]
+    """
     _from_forward(m, d, "rungekutta4")
     run_stage("rk_start", m, d)
     for part, share in ((0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0)):
         run_stage("rk_place", m, d, part=part)
         for name in WITHIN:
             run_stage(name, m, d)
-        d.note()
+        d.note(m)
         run_stage("rk_gather", m, d, part=part, share=share)
     run_stage("rk_end", m, d)
     _advance(m, d, given=True)
 
 
+@writes(order="`forward` has not been called since worlds were reset or moved on")
 def implicit(m: Model, d: Data) -> None:
     """Advance ``qvel qpos act time`` by one step that is implicit in velocities, after `forward`.
 
     The integrator ``implicitfast`` leaves out how Coriolis forces change, and then has a symmetric matrix to solve.
+
+    Example:
+        >>> mjw.forward(m, d)
+        >>> mjw.implicit(m, d)
+        >>> print(d.time.numpy(), d.qvel.numpy()[0].round(4))
+        [0.002 0.002] [0.0427]
     """
     _from_forward(m, d, "implicit")
     full, wet = derivatives(m, d)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -239,7 +240,7 @@ class Data(Fields):
 
     reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
 
-    most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows, of plans' steps")
+    most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows, of plans' steps (`ROOM`)")
 
     FIXED = (*Fields.FIXED, "nworld")
 
@@ -261,6 +262,7 @@ class Data(Fields):
         self._wanted: set[str] = set()  # fields that steps store
         self._computed = 0, 0  # after which call fields were computed late, and how often
         self._captured: tuple[Model, frozenset[str]] | None = None  # model and late fields of a step in a graph
+        self._needs: dict[tuple[int, ...], wp.array] = {}  # what captured steps needed, by the room that they have
         self._done: set[str] = set()  # stages that were done one by one since worlds have moved
         self._done_after = 0  # after which call of `step`
         self._stamp: wp.array | None = None  # counts runs of that
@@ -330,17 +332,11 @@ class Data(Fields):
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
         if self._captured is not None:
             self._look_at_graph()
-        rooms = dict(self.sizes)  # before counts are computed, which may make room
-        most = self.field("most_needed").numpy().copy()  # of all steps of plans, within captures too
-        for k, (symbol, (count, what)) in enumerate(zip(ROOM, COUNTED, strict=True)):
-            needed, room = most[:, k], rooms[symbol]
-            if count not in self._late or self._captured is not None:  # a step outside of captures makes room
-                needed = np.maximum(needed, self.field(count).numpy())
-            if needed.max(initial=0) > room:
-                short = int((needed > room).sum())
-                raise CapacityError(
-                    f"{short} of {self.nworld} worlds needed up to {needed.max()} {what}, but {symbol} = {room}"
-                )
+        for rooms, most in self._needs.items():  # what is done outside of captures makes room
+            raise_if_short(most.numpy(), rooms)
+        now = [count if count not in self._late else "" for count, _ in COUNTED]
+        needed = [self.field(name).numpy() if name else np.zeros(self.nworld, int) for name in now]
+        raise_if_short(np.stack(needed, axis=1), [self.sizes[symbol] for symbol in ROOM])
 
     @property
     def efc(self) -> Efc:
@@ -399,8 +395,38 @@ class Data(Fields):
             self._look_at_graph()
         return self._done_after == self._steps and stage in self._done
 
-    def note(self) -> None:
-        """Called where all derived fields have been computed: a step that is written down looks at them there."""
+    def note(self, m: Model) -> None:
+        """Called where all derived fields have been computed: captures remember there what room was needed."""
+        if self.fixed and m.constrained:
+            from treadle.mujoco.plan import counts, reads_lists, remember_needs
+
+            remember_needs(self, counts(m, reads_lists(m)), self.captured_needs())
+
+    def captured_needs(self, array: wp.array | None = None) -> wp.array:
+        """Where captured steps remember what room they needed, as `most_needed`, for the room that they have: ``array``
+        from now on, or one that stays from graph to graph."""
+        rooms = tuple([self.sizes[symbol] for symbol in ROOM])
+        if array is not None:
+            self._needs[rooms] = array
+        if rooms not in self._needs:
+            from treadle.mujoco.plan import outside_of_captures
+
+            with outside_of_captures():
+                self._needs[rooms] = self.allocate(Data.most_needed)
+        return self._needs[rooms]
+
+
+def raise_if_short(needed: np.ndarray, rooms: Sequence[int]) -> None:
+    """Raise if worlds needed more than there was room for; ``needed`` has a row for each, with columns as `ROOM`.
+
+    Raises:
+        CapacityError: the message says how many were needed.
+    """
+    for k, (symbol, room, (_, what)) in enumerate(zip(ROOM, rooms, COUNTED, strict=True)):
+        short = int((needed[:, k] > room).sum())
+        if short:
+            most, worlds = int(needed[:, k].max()), len(needed)
+            raise CapacityError(f"{short} of {worlds} worlds needed up to {most} {what}, but {symbol} = {room}")
 
 
 def start_of(row: Field) -> Field:

@@ -19,13 +19,16 @@ from treadle.interop.extras import jax
 from treadle.lang.checkpoint import recorder_for
 from treadle.lang.tape import recording, step_begins
 from treadle.mujoco.arguments import instance, whole
-from treadle.mujoco.data import Data, start_of
+from treadle.mujoco.data import ROOM, Data, raise_if_short, start_of
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.stepping import step
 from treadle.mujoco.worlds import make_data
 
+NEEDED = Field("state", "real", "nworld 2", "most contacts and rows of constraints that worlds have needed so far")
+NEEDED.__set_name__(Data, "needed")
 STATE = {row.name: row for row in Data.rows() if row.role == "state" and row.kind != "int"}  # counters are not physics
+STATE["needed"] = NEEDED
 CONTROL = {row.name: row for row in Data.rows() if row.role == "control"}
 _State = NamedTuple("_State", [(name, Any) for name in STATE])
 _Control = NamedTuple("_Control", [(name, Any) for name in CONTROL])
@@ -37,7 +40,8 @@ class State(_State):
     """What a step reads and writes: arrays of JAX by MuJoCo's names, such as ``time qpos qvel act``.
 
     With the world as first axis, or without it for one world. None stands for what a model does not have: ``act``
-    without activations, ``qacc_warmstart`` without constraints.
+    without activations, ``qacc_warmstart`` without constraints. ``needed`` says how many contacts and rows of
+    constraints worlds have come to need (`StepFunction.check`); if it is None nobody counts.
     """
 
     __slots__ = ()
@@ -76,12 +80,27 @@ class StepFunction:
         made = {name: jax().numpy.array(d.read(STATE[name]).numpy()) for name in self._states()}
         return State(**(made if source is not None else {name: x[0] for name, x in made.items()}))
 
+    def check(self, state: State) -> None:
+        """Raise if worlds have needed more contacts or rows of constraints on their way than there was room for.
+
+        What found no room was left out. For arrays that exist, so not within ``jax.jit``.
+
+        Raises:
+            CapacityError: the message says how many were needed.
+            ValueError: ``state.needed`` is None, so nobody has counted.
+        """
+        if not self.model.constrained:
+            return
+        if state.needed is None:
+            raise ValueError("state.needed is None, so nobody has counted; step.state(nworld) has it")
+        raise_if_short(np.asarray(state.needed).reshape(-1, len(ROOM)), [self._sizes[symbol] for symbol in ROOM])
+
     def _has(self, row: Field) -> bool:
         return 0 not in self._pattern.extent(row)
 
     def _states(self) -> list[str]:
         """The fields of state that the model has."""
-        unused = () if self.model.constrained else ("qacc_warmstart",)
+        unused = () if self.model.constrained else ("qacc_warmstart", "needed")
         return [name for name, row in STATE.items() if self._has(row) and name not in unused]
 
     def _defaults(self) -> dict[str, np.ndarray]:
@@ -107,7 +126,8 @@ class StepFunction:
         single = qpos.ndim == 1
         worlds = 1 if single else qpos.shape[0]
         pattern, inputs = self._pattern, {}
-        for name in self._states():
+        states = [name for name in self._states() if name != "needed" or state.needed is not None]
+        for name in states:
             if getattr(state, name) is None:
                 raise LaunchTypeError(f"the state has no {name}, which this model needs",
                                       hint="state = step.state(nworld) has all of it")  # fmt: skip
@@ -121,29 +141,30 @@ class StepFunction:
                 inputs[name] = _of_worlds(pattern, row, given, worlds, single)
             elif name in rest:
                 inputs[name] = numpy.broadcast_to(numpy.asarray(rest[name]), (worlds, *rest[name].shape))
-        shapes = {f"next_{name}": inputs[name].shape[: len(STATE[name].shape)] for name in self._states()}
-        results = self._callable([*inputs])(*inputs.values(), output_dims=shapes)
-        made = dict(zip(self._states(), results, strict=True))
+        shapes = {f"next_{name}": inputs[name].shape[: len(STATE[name].shape)] for name in states}
+        results = self._callable([*inputs], states)(*inputs.values(), output_dims=shapes)
+        made = dict(zip(states, results, strict=True))
         return state._replace(**({name: x[0] for name, x in made.items()} if single else made))
 
-    def _callable(self, names: Sequence[str]) -> Any:
+    def _callable(self, names: Sequence[str], states: Sequence[str]) -> Any:
         """The function of JAX's arrays for these inputs and the model as it is now."""
         key = (*names, self.model.version, self.model.opt.version)
         if key not in self._calls:
-            body, count = self._body(names), len(self._states())
-            self._calls[key] = wp.jax_callable(body, count, vmap_method="merge", checkpoint=self.checkpoint)
+            body = self._body(names, states)
+            self._calls[key] = wp.jax_callable(body, len(states), vmap_method="merge", checkpoint=self.checkpoint)
         return self._calls[key]
 
-    def _body(self, names: Sequence[str]) -> Callable[..., None]:
-        """What is captured: a function of arrays for the inputs ``names`` and for the next state."""
-        states, pattern = self._states(), self._pattern
+    def _body(self, names: Sequence[str], states: Sequence[str]) -> Callable[..., None]:
+        """What is captured: a function of arrays for the inputs ``names`` and for the next ``states``."""
+        pattern = self._pattern
         m, sizes, nstep = self.model, self._sizes, self.nstep
 
         def steps(*arrays: wp.array) -> None:
             d = Data(m.real, sizes, arrays[0].shape[0])
             _allocate(d)
-            for name, a in zip(names, arrays):
-                wp.copy(getattr(d, name), a)
+            rows, given = {**STATE, **CONTROL}, dict(zip(names, arrays))
+            for name, a in given.items():
+                wp.copy(d.give(rows[name]), a)
             if recording():
                 for _ in range(nstep):
                     step_begins()
@@ -151,7 +172,10 @@ class StepFunction:
             else:
                 step(m, d, nstep)
             for name, a in zip(states, arrays[len(names) :], strict=True):
-                wp.copy(a, d.read(STATE[name]))
+                if name == "needed":
+                    wp.launch(largest, dim=d.nworld, inputs=[given[name], d.captured_needs(), a])
+                else:
+                    wp.copy(a, d.read(STATE[name]))
 
         rows = [({**STATE, **CONTROL})[name] for name in (*names, *states)]
         parameters = [
@@ -168,9 +192,17 @@ def _allocate(d: Data) -> None:
     for row in Data.rows():
         if row.role in ("state", "control"):
             d.read(row)
-    for row in (*STATE.values(), *CONTROL.values()):
-        d.read(start_of(row))
+            d.read(start_of(row))
     d._stamp = wp.zeros(1, dtype=int)
+    d.captured_needs(d.allocate(Data.most_needed))
+
+
+@wp.kernel
+def largest(before: wp.array2d(dtype=Any), now: wp.array2d(dtype=int), after: wp.array2d(dtype=Any)):
+    """What a world has needed before, or needs now, whichever is more."""
+    w = wp.tid()
+    for k in range(now.shape[1]):
+        after[w, k] = wp.max(before[w, k], before.dtype(now[w, k]))
 
 
 def _annotation(pattern: Data, row: Field) -> Any:
@@ -209,7 +241,7 @@ def jax_function(
         checkpoint: what the backward pass keeps within a call, as for ``wp.Tape``: "all", every k-th step, "sqrt", or
             as much as fits into "64MB".
         nconmax, njmax: room for contacts and rows of constraints in a world, as in `make_data`. What finds no room is
-            left out.
+            left out, and ``step.check(state)`` raises then.
 
     Raises:
         TypeError: ``m`` is no model of ours, or ``nstep`` or a capacity no integer.

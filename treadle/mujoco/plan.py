@@ -69,6 +69,12 @@ def count_run(stamp: wp.array(dtype=int)):
     stamp[0] = stamp[0] + 1
 
 
+def remember_needs(d: Data, counts: dict[str, int], most: wp.array) -> None:
+    """Remember in ``most`` the largest numbers that fields ``counts`` have come to."""
+    for name, kind in counts.items():
+        wp.launch(note_most, dim=d.nworld, inputs=[d.field(name), most, kind])
+
+
 def move(values: wp.array, into: wp.array) -> None:
     """Copy an array of worlds to another one."""
     wp.launch(move_numbers if values.ndim == 1 else move_rows, dim=values.shape[0], inputs=[values, into])
@@ -106,11 +112,10 @@ class Draft(Data):
         plane = plane_bytes(self.nworld, self.itemsize(row))
         return transient(self.now, self.extent(row), self.value_type(row), COMPONENTS[row.kind], plane)
 
-    def note(self) -> None:
+    def note(self, m: Model) -> None:
         """Let the step remember what room it needed, if anybody will look."""
         if "most_needed" in self.kept:
-            for name, kind in self.counts.items():
-                wp.launch(note_most, dim=self.nworld, inputs=[self.field(name), self.field("most_needed"), kind])
+            remember_needs(self, self.counts, self.field("most_needed"))
 
     def late(self, entries: list[Any]) -> frozenset[str]:
         """The names of fields that ``entries`` compute and do not keep."""
@@ -156,8 +161,9 @@ class Plan:
         self._lists = reads_lists(m) or any(not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted)
         self._counts = counts(m, self._lists)
         self._given = {row.name: d.read(row) for row, start in self._rows if advances or start is row}
+        captured = capture.active
         with outside_of_captures():
-            self._kept = self._real_arrays(d)
+            self._kept = self._real_arrays(d, captured)
             compiled = self.versions, self.wanted if straight else None
             if compiled not in d._compiled:
                 with ahead():  # the kernels of all stages, on several cores; and what they need is allocated
@@ -174,11 +180,12 @@ class Plan:
             self._graph = captured.graph
             self._most = self._kept["most_needed"].numpy().T if "most_needed" in self._kept else None
 
-    def _real_arrays(self, d: Data) -> dict[str, wp.array]:
+    def _real_arrays(self, d: Data, captured: bool) -> dict[str, wp.array]:
         names = [start.name for _, start in self._rows] + sorted(self.wanted)
+        arrays = {name: Fields.read(d, getattr(Data, name)) for name in names}
         if (self.advances or self._lists) and self.model.constrained:
-            names.append("most_needed")
-        return {name: Fields.read(d, getattr(Data, name)) for name in names}
+            arrays["most_needed"] = d.captured_needs() if captured else d.field("most_needed")
+        return arrays
 
     def _record(self, d: Data, now: Capture) -> frozenset[str]:
         draft, first = Draft(d, self._kept, now, self._counts), len(now.body)
@@ -250,6 +257,7 @@ def counts(m: Model, lists: bool) -> dict[str, int]:
 
 def versions(m: Model, d: Data) -> tuple[Any, ...]:
     """What a plan depends on besides model and data."""
+    m.intact()
     return id(m), m.version, m.opt.version, d.version, _settings[0]
 
 
