@@ -15,7 +15,7 @@ from ..base.digest import digest
 from ..base.errors import KernelTypeError, KernelValueError, LaunchError, LaunchTypeError
 from ..frontend.source import EMPTY, Source
 from ..runtime.array import array
-from ..runtime.foreign import shared
+from ..runtime.foreign import shared, shows_memory
 from ..runtime.shaped import Shaped
 from ..types.annotations import ArrayAnnotation, type_of
 from ..types.core import (
@@ -271,7 +271,7 @@ def _bind_any(arg: Any, what: str) -> tuple[Any, Type]:
     t = host_type(arg)
     if t is not None:
         return arg, t
-    if hasattr(arg, "__array_interface__") or hasattr(arg, "__dlpack__"):
+    if shows_memory(arg):
         made = _shared(arg, Any, what)
         return made, made.type
     raise LaunchTypeError(f"{what} cannot be a {type(arg).__name__}")
@@ -291,7 +291,7 @@ def _bind_array(arg: Any, declared: Array, what: str) -> tuple[Any, Type]:
             raise LaunchTypeError(f"{what}, not None: its type cannot be told")
         return None, _usual(declared)
     if not isinstance(have, View | Indexed):
-        if declared.indexed or not (hasattr(arg, "__array_interface__") or hasattr(arg, "__dlpack__")):
+        if declared.indexed or not shows_memory(arg):
             raise LaunchTypeError(f"{what}, but {passed}")
         arg = _shared(arg, class_of(declared.elem) if declared.elem else Any, what)
         have = arg.type

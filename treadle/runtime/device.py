@@ -223,6 +223,13 @@ _known: dict[str, Device] = {}
 far: list[Device] = []  # those known whose memory the host cannot reach
 
 
+def shown(facts: dict[str, Any], dtype: Any, owner: Any) -> Any:
+    """An array over memory of a GPU that another library tells of by its array interface."""
+    from .cuda.exchange import from_interface
+
+    return from_interface(facts, dtype, owner)
+
+
 def device_at(address: int) -> Device | None:
     """Which of the devices in :data:`far` has the memory at ``address``; None where it is the host's."""
     return far[0].device_at(address) if far else None  # type: ignore[attr-defined]

@@ -28,4 +28,16 @@ def shared(value: Any, dtype: Any = None) -> array | None:
         from .dlpack import from_dlpack
 
         made = from_dlpack(value, dtype)
+    if made is None and (facts := getattr(value, FAR, None)) is not None:
+        from .device import shown
+
+        made = shown(facts, dtype, value)
     return made
+
+
+FAR = "__cuda_array_interface__"  # tells of memory of a GPU
+
+
+def shows_memory(value: Any) -> bool:
+    """Whether ``value`` tells in some way where its elements are."""
+    return any([hasattr(value, name) for name in ("__array_interface__", "__dlpack__", FAR)])

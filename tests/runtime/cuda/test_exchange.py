@@ -85,6 +85,38 @@ def test_cudas_array_interface(gpu):
     assert not hasattr(wp.zeros(1, device="cpu"), "__cuda_array_interface__")
 
 
+class Shown:
+    """What Numba has: an array that only tells where it is."""
+
+    def __init__(self, a, **facts):
+        self.a, self.facts = a, facts
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.a.__cuda_array_interface__, **self.facts}
+
+
+def test_arrays_that_have_cudas_interface(driver):
+    own = wp.array(np.arange(12, dtype=np.float32).reshape(4, 3), dtype=float, device="cuda:1")
+    stream = wp.Stream("cuda:1")
+    driver.calls.clear()
+    wp.launch(double, dim=4, inputs=[Shown(own[:, ::2], stream=stream.cuda_stream)], device="cuda:1")
+    waits = [args for name, args in driver.calls if name == "cuStreamWaitEvent"]
+    assert waits and waits[0][0] == wp.get_stream("cuda:1").cuda_stream
+    assert own.numpy()[:, 0].tolist() == [0.0, 6.0, 12.0, 18.0] and own.numpy()[1, 1:].tolist() == [4.0, 10.0]
+    copied = wp.array(Shown(own), dtype=wp.vec3, device="cuda:0")
+    assert copied.shape == (4,) and copied.numpy().tolist() == own.numpy().tolist()
+    with pytest.raises(wp.LaunchTypeError, match="mask"):
+        wp.launch(double, dim=4, inputs=[Shown(own, mask=own)], device="cuda:1")
+
+
+@wp.kernel
+def double(a: wp.array2d(dtype=float)):
+    i = wp.tid()
+    for j in range(a.shape[1]):
+        a[i, j] *= 2.0
+
+
 def test_pinned_memory(gpu, driver):
     host = wp.zeros(4, dtype=float, device="cpu", pinned=True)
     assert host.pinned and host.device == "cpu" and not wp.zeros(4, device="cpu").pinned and not wp.zeros(4).pinned

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...base.errors import ArrayError, DeviceError
+from ..adopt import adopt, dense_strides
+from ..device import device_at
+from ..elements import element
+from . import devices
+
 if TYPE_CHECKING:
+    from ..array import array
     from .gpu import Gpu
 
 _LEGACY = 1  # what protocols call the stream 0, since 0 might mean none
@@ -21,6 +30,29 @@ def interface(a: Any) -> dict[str, Any]:
     if e.dtype.fields is not None:
         found["descr"] = e.dtype.descr
     return found
+
+
+def from_interface(facts: dict[str, Any], dtype: Any, owner: Any) -> array:
+    """An array over the memory that another library's array interface tells of; work of ours comes after its own.
+
+    Raises:
+        ArrayError: it has a mask, or its elements cannot be seen as ``dtype``.
+        DeviceError: the memory is none of a GPU that is here.
+    """
+    if facts.get("mask") is not None:
+        raise ArrayError("an array with a mask cannot be taken over: its masked elements have no meaning")
+    scalar = element(np.dtype(facts["typestr"]).type)
+    shape, address = tuple(facts["shape"]), int(facts["data"][0])
+    strides = facts.get("strides") or dense_strides(shape, scalar.size)
+    known = devices()
+    device = device_at(address) if 0 not in shape else known[0] if known else None
+    if device is None:
+        raise DeviceError(f"the memory at {address:#x} is none of a GPU that is here")
+    stream = facts.get("stream")
+    if stream is not None and (0 if stream == _LEGACY else stream) != device.stream.handle:
+        theirs = device.external_stream(0 if stream == _LEGACY else int(stream))  # type: ignore[attr-defined]
+        device.stream.wait_stream(theirs)
+    return adopt(address, shape, tuple(strides), scalar, dtype, owner, device)
 
 
 def hand_over(device: Gpu, stream: Any) -> None:
