@@ -11,6 +11,7 @@ import treadle as wp
 from tests.runtime import kernels
 from treadle.base.errors import IndexOutOfRange
 from treadle.runtime import fast
+from treadle.runtime.adopt import remember
 from treadle.runtime.array import array
 from treadle.runtime.construct import zeros
 from treadle.runtime.packing import packer
@@ -285,3 +286,24 @@ def test_big_launches_share_the_workers_and_lose_nothing():
     for _ in range(20):
         assert launch(50_000, [n, order], ()) is None
     assert (n.numpy() == 20).all()
+
+
+def test_twins_are_arrays_like_others_at_another_address():
+    likes = {}
+    for made in (zeros(3), zeros((2, 3), dtype=class_of(vector(3, f32)))):
+        remember(likes, made.shape, made)
+    for like in likes.values():
+        memory = np.ones(like.nbytes, np.uint8)
+        address = memory.ctypes.data
+        native, slow = fast.twin()(like, address, memory), fast._twin_by_python(like, address, memory)
+        for name in ("_address", "_at", "_desc", "_element", "_grad", "_ref", "component_stride", "device", "shape",
+                     "strides", "type"):  # fmt: skip
+            assert getattr(native, name) is getattr(slow, name) or getattr(native, name) == getattr(slow, name)
+        native.note = "an attribute"
+        assert np.array_equal(native.numpy(), slow.numpy()) and native.ptr == address
+        held, counts = sys.getrefcount(memory), [sys.getrefcount(x) for x in (like.strides, like.device)]
+        more = [fast.twin()(like, address, memory) for _ in range(10)]
+        assert sys.getrefcount(memory) == held + 10
+        del more
+        assert sys.getrefcount(memory) == held
+        assert counts == [sys.getrefcount(x) for x in (like.strides, like.device)]

@@ -10,14 +10,14 @@ import numpy as np
 import treadle as wp
 
 from ..base.errors import ArrayError
-from ..runtime.adopt import adopt
-from ..runtime.array import array, build
+from ..runtime.adopt import adopt, remember
+from ..runtime.array import array
 from ..runtime.device import Device
 from ..runtime.dlpack import from_dlpack
 from ..runtime.elements import Element, element, element_of
+from ..runtime.fast import twin
 from ..types.core import SCALARS, Scalar, bf16
 from ..types.numpy_types import numpy_dtype, type_of_numpy
-from ..types.records import MAX_DIMS
 from ..types.spelling import spell
 from .extras import jax
 
@@ -117,26 +117,34 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
     """
     try:  # the buffer keeps JAX from giving the memory to somebody else, also where a function may have it
         rows = memoryview(jax_array)
-        scalar = _FORMATS[rows.format]
-        address, shape = jax_array.unsafe_buffer_pointer(), rows.shape
+        like = _LIKE[dtype, rows.format, rows.shape, rows.c_contiguous]
+        return _TWIN[0](like, jax_array.unsafe_buffer_pointer(), rows)
     except (TypeError, KeyError, BufferError, ValueError):
-        _FORMATS.update(_formats())
-        _CPU[:] = [wp.get_device("cpu")]
         return _from_jax_slowly(jax_array, dtype)
-    if (dtype is None or dtype is scalar.cls) and 0 < len(shape) <= MAX_DIMS and rows.c_contiguous:
-        dense = scalar.dense[len(shape)]
-        return build(scalar, shape, rows.strides, scalar.component, address, None, 0, _CPU[0], rows, dense)
-    return adopt(address, shape, rows.strides, scalar, dtype, rows)
 
 
 adopted = from_jax  # what a launch makes of an array of JAX
 
-_FORMATS: dict[str, Element] = {}  # filled by the first call, as is
-_CPU: list[Device] = []
+_LIKE: dict[Any, array] = {}  # arrays without memory, for all dense layouts that were met lately
+_TWIN: list[Any] = []  # what makes arrays like those; filled by the first
 
 
 def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:
-    """By DLPack: bfloat16, which Python's buffers do not know, and what is no array of JAX."""
+    """The first array of its layout. By DLPack: bfloat16, which Python's buffers do not know, and what is no array of
+    JAX."""
+    try:
+        rows = memoryview(jax_array)
+        scalar, address = _formats()[rows.format], jax_array.unsafe_buffer_pointer()
+    except (TypeError, KeyError, BufferError, ValueError):
+        return _by_dlpack(jax_array, dtype)
+    made = adopt(address, rows.shape, rows.strides, scalar, dtype, rows)
+    if rows.c_contiguous:
+        remember(_LIKE, (dtype, rows.format, rows.shape, True), made)
+        _TWIN[:] = [twin()]
+    return made
+
+
+def _by_dlpack(jax_array: Any, dtype: Any) -> array:
     if isinstance(jax_array, jax().core.Tracer):
         raise ArrayError(
             "inside a function that JAX traces an array has no memory yet",

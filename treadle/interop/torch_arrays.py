@@ -6,16 +6,21 @@ import ctypes
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import ArrayError, LaunchTypeError
-from ..runtime.adopt import adopt
-from ..runtime.array import array, build
+from ..runtime import capture
+from ..runtime.adopt import adopt, remember
+from ..runtime.array import array
 from ..runtime.device import Device, get_device
 from ..runtime.elements import Element, element, element_of
+from ..runtime.fast import twin
 from ..runtime.streams import Stream, get_stream
 from ..types.core import SCALARS, Scalar, Struct
 from ..types.spelling import spell
 from .extras import torch
 
+_ndarray = np.ndarray
 _NAMES = {"bool": "bool", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
           **{f"{kind}{bits}": f"{word}{bits}" for kind, word in (("i", "int"), ("u", "uint"))
              for bits in (8, 16, 32, 64)}}  # fmt: skip
@@ -117,18 +122,9 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     >>> t.sum().item()
     24.0
     """
-    scalar = _ELEMENTS.get(t.dtype) or _known(t.dtype)
-    where = _CPU[0] if t.is_cpu else _home(t)
-    shape, size = (*t.shape,), scalar.size
-    if t.is_neg():
-        t = t.resolve_neg()
-    strides = t.stride()
-    if strides == (1,) and (dtype is None or dtype is scalar.cls):  # the usual one, quickly
-        made = build(scalar, shape, (size,), size, t.data_ptr(), None, 0, where, t, scalar.dense[1])
-    else:
-        made = adopt(t.data_ptr(), shape, tuple([n * size for n in strides]), scalar, dtype, t, where)
-    if t._is_view():
-        made._capacity = t.untyped_storage().nbytes() - t.storage_offset() * size
+    like = _LIKE.get((dtype, t.dtype, t.shape, t.stride()))
+    usual = like is not None and t.is_cpu and not t.is_neg() and not t._is_view()
+    made = _TWIN[0](like, t.data_ptr(), t) if usual else _from_torch_slowly(t, dtype)
     if grad is not None:
         made.grad = grad if isinstance(grad, array) else from_torch(grad, dtype, requires_grad=False)
     elif requires_grad or (requires_grad is None and t.requires_grad):
@@ -138,15 +134,30 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
                 hint="pass t.detach(), or requires_grad=False, or wrap the launch by wp.torch_function",
             )
         if t.grad is None:
-            t.grad = torch().empty_strided(shape, t.stride(), dtype=t.dtype, device=t.device).zero_()
+            t.grad = torch().empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device).zero_()
         made.grad = from_torch(_gradient_like(t), dtype, requires_grad=False)
     if retain_grad:
         made.retain_grad = True
     return _c_array(made) if return_ctype else made
 
 
-_ELEMENTS: dict[Any, Element] = {}  # of the dtypes met so far
-_CPU: list[Device] = []  # filled with the first of them
+_LIKE: dict[Any, array] = {}  # arrays without memory, for all layouts that were met lately
+_TWIN: list[Any] = []  # what makes arrays like those; filled by the first
+
+
+def _from_torch_slowly(t: Any, dtype: Any) -> array:
+    """The first array of its layout, and views of others."""
+    scalar, where = _element_of(t.dtype), get_device("cpu") if t.is_cpu else _home(t)
+    if t.is_neg():
+        t = t.resolve_neg()
+    shape, size, strides = (*t.shape,), scalar.size, t.stride()
+    made = adopt(t.data_ptr(), shape, tuple([n * size for n in strides]), scalar, dtype, t, where)
+    if t.is_cpu and not t._is_view():
+        remember(_LIKE, (dtype, t.dtype, shape, strides), made)
+        _TWIN[:] = [twin()]
+    if t._is_view():
+        made._capacity = t.untyped_storage().nbytes() - t.storage_offset() * size
+    return made
 
 
 def _home(t: Any) -> Device:
@@ -154,13 +165,6 @@ def _home(t: Any) -> Device:
     if not t.is_cuda:
         raise ArrayError(f"the tensor lies on {t.device}; arrays lie on the CPU or on GPUs of NVIDIA")
     return device_from_torch(t.device)
-
-
-def _known(torch_dtype: Any) -> Element:
-    found = _element_of(torch_dtype)
-    _CPU[:] = [get_device("cpu")]
-    _ELEMENTS[torch_dtype] = found
-    return found
 
 
 def _gradient_like(t: Any) -> Any:
@@ -200,13 +204,19 @@ def to_torch(a: array, requires_grad: bool | None = None) -> Any:
     >>> wp.to_torch(a.transpose()).shape
     torch.Size([3, 2])
     """
+    try:  # the usual one, quickly
+        e, memory = a._element, a._memory
+        usual = memory is not None and e.plain and a._grad is None and not requires_grad
+        if usual and not capture.active and a.device.queue is None:
+            return _FROM_NUMPY[0](_ndarray(a.shape, e.dtype, memory, a._at, a.strides))
+    except (AttributeError, IndexError, TypeError, ValueError):
+        pass  # what it is, is found out below
+    made = _tensor(a)
     if requires_grad or (requires_grad is None and a._grad is not None):
-        made = _tensor(a)
         made.requires_grad = True
         if a._grad is not None:
             made.grad = _tensor(a._grad)
-        return made
-    return _tensor(a)
+    return made
 
 
 _FROM_NUMPY: list[Any] = []

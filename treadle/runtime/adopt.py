@@ -50,6 +50,17 @@ def adopt(address: int, shape: tuple[int, ...], strides: tuple[int, ...], scalar
     return build(e, shape, strides, component, address, None, 0, device or get_device("cpu"), owner)
 
 
+MOST = 1000  # layouts that are remembered of arrays of one library
+
+
+def remember(layouts: dict[Any, array], key: Any, made: array) -> None:
+    """Keep an array like ``made``, which lies on the CPU, but without memory, so that others can be made like it."""
+    if len(layouts) >= MOST:
+        layouts.clear()
+    layouts[key] = build(made._element, made.shape, made.strides, made.component_stride, 0, None, 0, made.device, None,
+                         made.type)  # fmt: skip
+
+
 def _alike(t: Any, scalar: Any) -> bool:
     """Whether ``t`` lies in memory as ``scalar`` does, up to the meaning of the sign; a bool is a byte."""
     if t is scalar:

@@ -46,12 +46,13 @@ from ..types.records import (
     PARAM_KINDS,
     REPORT,
     SIZE,
+    TWIN,
     TYPE,
     Memory,
 )
 from ..types.values import class_of
 from . import native
-from .array import array
+from .array import array, build
 from .indexed import indexedarray
 from .launch import Program, table
 
@@ -282,6 +283,39 @@ def _parts_of(part: _Part) -> list[_Part] | None:
         _Part(inner, part.offset + at, none=inner is usual, slot=_slot_offset(cls, name), mark=part.mark)
         for (name, inner), at, (_, usual) in zip(t.fields, t.offsets, declared, strict=True)
     ]
+
+
+@cache
+def twin() -> Callable[[array, int, Any], array]:
+    """What makes an array like another, of the CPU, without gradient and without memory of its own: ``twin(like,
+    address, owner)`` lies at ``address``, in memory that ``owner`` keeps. It is in a hurry: nothing is checked."""
+    if not usable():
+        return _twin_by_python
+    record = Memory(TWIN)
+    for name, function in {
+        "as_number": "PyLong_AsUnsignedLongLong", "bytes_from": "PyBytes_FromStringAndSize", "incref": "Py_IncRef",
+        "decref": "Py_DecRef",
+    }.items():  # fmt: skip
+        record[name] = native.symbol_address(function)
+    slot = ctypes.pythonapi.PyType_GetSlot
+    slot.restype, slot.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
+    record["new"], record["no_arguments"] = slot(object, _TP_NEW), id(())
+    for name, of in (("desc", "_desc"), ("address", "_address"), ("owner", "_ref")):
+        record[name] = _slot_offset(array, of)
+    for k, of in enumerate(_ALIKE):
+        record[f"slot{k}"] = _slot_offset(array, of)
+    _records.append(record)
+    return _callable(_library().addresses["treadle_twin"], record.address, _METH_FASTCALL)
+
+
+_TP_NEW = 65  # number of the slot for `__new__` in CPython's types
+_ALIKE = ("_at", "_element", "_grad", "_memory", "component_stride", "device", "shape", "strides", "type")
+_records: list[Memory] = []  # they stay for ever, as the code does
+
+
+def _twin_by_python(like: array, address: int, owner: Any) -> array:
+    return build(like._element, like.shape, like.strides, like.component_stride, address, None, 0, like.device, owner,
+                 like.type)  # fmt: skip
 
 
 def _fill(env: Memory) -> None:

@@ -138,6 +138,14 @@ LAUNCHER = words("env first")
 # An array's `_desc`, see runtime/array.py; shapes and strides have four places.
 DESC = words("view data grad shape0 shape1 shape2 shape3 stride0 stride1 stride2 stride3 component_stride")
 
+# What makes arrays like others: Python's functions and its empty tuple, and where an array's descriptor, address, owner
+# and the slots that are the same of both lie in it.
+TWIN_SLOTS = 9
+TWIN = words(
+    "as_number bytes_from new no_arguments incref decref desc address owner "
+    + " ".join(f"slot{k}" for k in range(TWIN_SLOTS))
+)
+
 # What a native launcher answers when a kernel reported a fault: the program's key, the grid and the fault record.
 REPORT = words("key rank dim0 dim1 dim2 dim3 " + " ".join(FAULT.at))
 

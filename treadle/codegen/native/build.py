@@ -18,6 +18,7 @@ from .merge import fold, merge
 from .pieces import pieces
 from .pool import pool
 from .system import interrupt
+from .twin import twin
 
 DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "interrupted", "listen", "unlisten",
                   "run_tasks", "try_lock", "unlock")  # fmt: skip
@@ -87,8 +88,8 @@ def ffi_binary(layout: Mapping[str, int]) -> Binary:
 
 
 def launcher_binary() -> Binary:
-    """The native launcher; its symbol is ``treadle_launch``."""
-    return build(launcher("treadle_launch"), ("treadle_launch",), 2)
+    """The native launcher, ``treadle_launch``, and what makes arrays like others, ``treadle_twin``."""
+    return build(launcher("treadle_launch") + twin("treadle_twin"), ("treadle_launch", "treadle_twin"), 2)
 
 
 def issue_binary() -> Binary:
