@@ -1,6 +1,7 @@
 """Threads that add to the same places: histograms, sums and counters, ten million elements each."""
 
 import importlib
+import time
 
 import numpy as np
 from common import arguments, case, load, main, median_time, report
@@ -78,6 +79,24 @@ def histogram_float(size: int = 1_000_000) -> None:
     seconds = median_time(lambda: wp.launch(weigh_kernel, dim=N, inputs=[index, weight, bins], device=DEVICE))
     repeats = bool((results[0] == results[1]).all())
     report("float histogram, 1e6 bins", seconds, "M/s", N / seconds / 1e6, right=right, repeats=repeats)
+    if hasattr(wp, "DeterministicMode"):
+        any_order(lambda: wp.launch(weigh_kernel, dim=N, inputs=[index, weight, bins], device=DEVICE))
+
+
+def any_order(call) -> None:
+    """The same with additions in any order, the two in turns: how much longer the order of threads takes."""
+    modes = wp.config.deterministic, wp.DeterministicMode.NOT_GUARANTEED
+    least = [float("inf")] * 2
+    for _ in range(5 if arguments().quick else 25):
+        for k, wp.config.deterministic in enumerate(modes):
+            call()  # compiled, or found again
+            start = time.perf_counter()
+            call()
+            least[k] = min(least[k], time.perf_counter() - start)
+    wp.config.deterministic = modes[0]
+    report(
+        "float histogram, 1e6 bins, any order", least[1], "M/s", N / least[1] / 1e6, ordered_takes=least[0] / least[1]
+    )
 
 
 def numbers() -> tuple[np.ndarray, float]:
