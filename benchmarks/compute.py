@@ -2,37 +2,11 @@
 
 import numpy as np
 from common import case, load, main, median_time, report
+from kernels import kernels
 
 wp = load()
 DEVICE = "cpu"
-
-
-@wp.kernel
-def nbody_kernel(p: wp.array(dtype=wp.vec3), m: wp.array(dtype=float), a: wp.array(dtype=wp.vec3), n: int):
-    i = wp.tid()
-    here = p[i]
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for j in range(n):
-        d = p[j] - here
-        inv = 1.0 / wp.sqrt(wp.dot(d, d) + 1.0e-3)
-        total += d * (m[j] * inv * inv * inv)
-    a[i] = total
-
-
-@wp.kernel
-def mandelbrot_kernel(counts: wp.array2d(dtype=int), size: int):
-    row, column = wp.tid()
-    cx = 3.0 * float(column) / float(size) - 2.0
-    cy = 3.0 * float(row) / float(size) - 1.5
-    x = float(0.0)
-    y = float(0.0)
-    k = int(0)
-    while k < 256 and x * x + y * y < 4.0:
-        t = x * x - y * y + cx
-        y = 2.0 * x * y + cy
-        x = t
-        k += 1
-    counts[row, column] = k
+KERNELS = kernels(wp)
 
 
 @case
@@ -42,11 +16,11 @@ def nbody(n: int = 4096) -> None:
     at, mass = rng.normal(size=(n, 3)).astype(np.float32), rng.uniform(0.5, 1.5, n).astype(np.float32)
     p, m = wp.array(at, dtype=wp.vec3, device=DEVICE), wp.array(mass, device=DEVICE)
     a = wp.zeros(n, dtype=wp.vec3, device=DEVICE)
-    wp.launch(nbody_kernel, dim=n, inputs=[p, m, a, n], device=DEVICE)
+    wp.launch(KERNELS.nbody, dim=n, inputs=[p, m, a, n], device=DEVICE)
     d = at.astype(np.float64) - at[0]
     want = (d * (mass / ((d * d).sum(1) + 1e-3) ** 1.5)[:, None]).sum(0)
     right = bool(np.allclose(a.numpy()[0], want, rtol=1e-3))
-    seconds = median_time(lambda: wp.launch(nbody_kernel, dim=n, inputs=[p, m, a, n], device=DEVICE))
+    seconds = median_time(lambda: wp.launch(KERNELS.nbody, dim=n, inputs=[p, m, a, n], device=DEVICE))
     report("n-body, 4096", seconds, "GFLOP/s", 20 * n * n / seconds / 1e9, right=right)
 
 
@@ -54,7 +28,7 @@ def nbody(n: int = 4096) -> None:
 def mandelbrot(size: int = 1024) -> None:
     """A million points, at most 256 steps each."""
     counts = wp.zeros((size, size), dtype=int, device=DEVICE)
-    seconds = median_time(lambda: wp.launch(mandelbrot_kernel, dim=(size, size), inputs=[counts, size], device=DEVICE))
+    seconds = median_time(lambda: wp.launch(KERNELS.mandelbrot, dim=(size, size), inputs=[counts, size], device=DEVICE))
     steps = int(counts.numpy().sum(dtype=np.int64))
     right = abs(steps / 49.86e6 - 1.0) < 0.002  # rounding near the border moves single counts
     report("mandelbrot, 1024² x 256", seconds, "Mstep/s", steps / seconds / 1e6, right=right, steps=steps)

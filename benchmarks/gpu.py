@@ -125,11 +125,11 @@ def everyone(case: str, launches: Callable[[Any, Any], tuple], program: str, arg
              unit: str, check: Callable) -> Iterator[Result]:  # fmt: skip
     """Time one program in all. ``launches(wp, kernels)`` gives a call and what reads its result, as programs of
     libraries do; ``figure`` makes of seconds what is shown; ``check`` looks at the result of one call."""
-    import gpu_peers
+    from kernels import kernels
 
     runs: list[tuple[str, bool, Callable, Callable]] = []
     for name, wp in interfaces():
-        make, wait = partial(launches, wp, gpu_peers.kernels(wp)), partial(wp.synchronize_device, DEVICE)
+        make, wait = partial(launches, wp, kernels(wp)), partial(wp.synchronize_device, DEVICE)
         runs.append((name, False, make, wait))
         if name == "treadle" and case in ("histogram", "scatter", "sum"):
             runs.append(("any order", True, make, wait))
@@ -220,11 +220,11 @@ exec(compile(open({child!r}).read(), {child!r}, "exec"), {{"__name__": "__main__
 @part
 def launching(o: argparse.Namespace) -> Iterator[Result]:
     """What a launch costs, and one launch of a hundred in a graph."""
-    import gpu_peers
+    from kernels import kernels
 
     for name, wp in interfaces():
-        kernels, wait = gpu_peers.kernels(wp), partial(wp.synchronize_device, DEVICE)
-        call = partial(wp.launch, kernels.nothing, dim=1, inputs=[1], device=DEVICE)
+        wait = partial(wp.synchronize_device, DEVICE)
+        call = partial(wp.launch, kernels(wp).nothing, dim=1, inputs=[1], device=DEVICE)
         yield result("launch", name, 1e6 * seconds(call, wait), "us")
         with wp.ScopedCapture(device=DEVICE) as capture:
             for _ in range(100):

@@ -13,8 +13,8 @@ from ..emit.scalar import Lower
 if TYPE_CHECKING:
     from ..emit.emitter import Emitter
 
-_APPEND = f"""
-define internal ptr @treadle_append(ptr %log, i64 %bytes) noinline {{
+_RESERVE = f"""
+define internal ptr @treadle_reserve(ptr %log, i64 %bytes) noinline {{
 entry:
   %up = getelementptr i8, ptr %log, i64 {LOG["used"]}
   %cp = getelementptr i8, ptr %log, i64 {LOG["capacity"]}
@@ -35,10 +35,10 @@ def write(e: Emitter, op: Op) -> None:
     parts = [e.number(a) for a in op.args if a in e.env]  # text known while compiling is no value
     parts = [Lower(e, x.type, f64, True).cast(x, x.type, f64) if x.type.is_float else x for x in parts]
     site = e.unit.printing(op)
-    e.unit.helper(_APPEND)
+    e.unit.helper(_RESERVE)
     some, done = e.t.label("room"), e.t.label("printed")
     size = 16 + 8 * len(parts)
-    at = e.t.ins(f"call ptr @treadle_append(ptr {e.launch_field(LAUNCH['log'])}, i64 {size})")
+    at = e.t.ins(f"call ptr @treadle_reserve(ptr {e.launch_field(LAUNCH['log'])}, i64 {size})")
     before = e.t.known
     e.t.branch(e.t.ins(f"icmp eq ptr {at}, null"), done, some)
     e.t.start(some, before)
