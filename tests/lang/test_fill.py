@@ -3,6 +3,7 @@
 import numpy as np
 
 import treadle as wp
+from treadle.lang.compile import native_width
 
 
 @wp.kernel
@@ -75,3 +76,23 @@ def test_what_is_loaded_ahead_is_for_any_grid():
     x = wp.zeros(32, dtype=float)
     wp.launch(ahead, dim=32, inputs=[x, 3])
     assert fills(ahead) == [""]
+
+
+def test_several_vectors_a_gang_where_the_grid_fills_them():
+    @wp.kernel(module="unique", gang_vectors=2)
+    def running_sums(x: wp.array2d(dtype=float), sums: wp.array2d(dtype=float)):
+        i = wp.tid()
+        total = float(0.0)
+        for k in range(x.shape[1]):
+            total = total + x[i, k]
+            sums[i, k] = total
+
+    native = native_width()
+    for count in (2 * native, 2 * native + 1, native, 1, 6 * native):
+        x = wp.array(np.arange(count * 5, dtype=np.float32).reshape(count, 5))
+        sums = wp.zeros((count, 5), dtype=float)
+        wp.launch(running_sums, dim=count, inputs=[x, sums])
+        assert (sums.numpy() == np.cumsum(x.numpy(), axis=1)).all(), count
+    (overload,) = running_sums.overloads.values()
+    widths = [overload.variant((count,)).options.width for count in (native, 2 * native, 2 * native + 1)]
+    assert widths == [native, 2 * native, native]

@@ -387,7 +387,13 @@ class Overload:
         it."""
         races = config.check_races and checked is not False
         options = self._options(False, True if races else checked)
-        return self._find(dims, options._replace(shared=shared, races=races), begin)
+        return self._find(dims, self._widened(dims, options._replace(shared=shared, races=races)), begin)
+
+    def _widened(self, dims: tuple[int, ...], options: Options) -> Options:
+        """``options`` with as many vectors a gang as the kernel asks for, if a grid of ``dims`` fills them."""
+        width = options.width * (self._kernel.option("gang_vectors") or 1)
+        open_ = not (self._kernel.option("gang_width") or config.gang_width or options.arch or self.general)
+        return options._replace(width=width) if open_ and dims[-1] % width == 0 else options
 
     def _find(self, dims: tuple[int, ...], options: Options, begin: bool = False) -> Variant:
         """The variant for ``options`` and a grid of ``dims``, translated when first asked for."""

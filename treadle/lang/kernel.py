@@ -361,6 +361,7 @@ def kernel(
     entry_point_abi: str | None = None,
     grid_stride: bool | None = None,
     gang_width: int | None = None,
+    gang_vectors: int | None = None,
 ) -> Any:
     """Make ``f`` a kernel. Nothing is compiled until it is launched.
 
@@ -372,6 +373,8 @@ def kernel(
             declared in a unique module again, alike in all that it reaches, is the one declared before.
         module_options: options for a "unique" module.
         gang_width: logical threads a SIMD gang for this kernel (beyond Warp).
+        gang_vectors: vectors a gang (beyond Warp), where the grid fills them and nobody chose a width: 2 or 4 where
+            threads have in common most of what a kernel does, such as loops over tables and their short loops.
         launch_bounds, cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, grid_stride: for NVIDIA GPUs; without
             effect on a CPU.
         entry_point_abi: "external_constant_params" for a kernel that another program gives its arguments, which
@@ -394,7 +397,8 @@ def kernel(
     """
     around = sys._getframe(1).f_locals  # not the frame, which would keep its callers
     given = {
-        "enable_backward": enable_backward, "gang_width": gang_width, "launch_bounds": launch_bounds,
+        "enable_backward": enable_backward, "gang_width": gang_width, "gang_vectors": gang_vectors,
+        "launch_bounds": launch_bounds,
         "cuda_max_registers": cuda_max_registers, "enable_cuda_smem_spilling": enable_cuda_smem_spilling or None,
         "cluster_dim": cluster_dim, "entry_point_abi": entry_point_abi, "grid_stride": grid_stride,
     }  # fmt: skip

@@ -26,6 +26,7 @@ OPTIONS: dict[str, Any] = {
     "fuse_fp": True,  # False: no product fuses with a sum
     "block_dim": 256,
     "gang_width": None,  # beyond Warp: logical threads a gang; None lets wp.config and the processor decide
+    "gang_vectors": None,  # beyond Warp: vectors a gang, if nobody chose a width; None is one
 }
 # Options of the field that change nothing here; accepted so that programs run unchanged. They are for GPUs and for the
 # C++ compiler of Warp; results are precise, repeatable and checked alike whatever they say.
@@ -35,7 +36,7 @@ ACCEPTED: dict[str, Any] = {
     "strip_hash": False, "line_directives": None, "enable_assertions": None,
     "deterministic_max_records": None, "deterministic_debug": None,
 }  # fmt: skip
-_COUNTS = ("max_unroll", "block_dim", "gang_width", "deterministic_max_records")
+_COUNTS = ("max_unroll", "block_dim", "gang_width", "gang_vectors", "deterministic_max_records")
 _RESOLVED = ("mode", "max_unroll", "enable_backward", "deterministic", "deterministic_max_records",
              "deterministic_debug", "optimization_level", "verify_fp", "gang_width")  # by wp.config  # fmt: skip
 

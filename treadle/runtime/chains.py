@@ -31,7 +31,7 @@ WORTH = 1 << 18  # bytes that a chain works on, below which all of them stay in 
 CHUNK = 3 << 13  # bytes that a chunk works on: they lie in a first cache of 32 KB, and leave room
 SCRATCH = 1 << 15  # bytes of scratch that a chunk has at most
 BROAD = 1 << 17  # the same where transient memory makes a chain of whatever length: they lie in a second cache
-FEWEST = 2  # gangs of such a chunk
+FEWEST = 2  # gangs of such a chunk, of the narrowest that there are
 
 
 class Use(NamedTuple):
@@ -304,8 +304,10 @@ def _finished(group: _Group, blocks: Blocks) -> Iterator[Entry | Chain]:
     _vanish(chain, blocks)
     size = product(chain.members[0].dims)
     if chain.bound:
-        grain = max([m.program.entry.meta.get("width", SUMS) for m in chain.members])
-        chain.chunk = max(BROAD // max(chain.scratch, 1) // grain, FEWEST) * grain
+        widths = [m.program.entry.meta.get("width", SUMS) for m in chain.members]
+        grain, narrow = max(widths), min([w for w in widths if w > 1], default=1)
+        least = max(BROAD // max(chain.scratch, 1), FEWEST * narrow)
+        chain.chunk = max(least // grain, 1) * grain
     else:
         regions = {(u.low, u.high) for each in chain.uses for u in each}
         nbytes = sum([high - low for low, high in regions])
