@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, types
+from treadle.mujoco.algebra import algebra, index, types
 from treadle.mujoco.factor import factorisation
 
 ints = wp.array(dtype=int)
@@ -17,7 +17,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
     vec3, spatial, push_at = t.vec3, t.spatial, a.push_at
     solve = factorisation(real).solve
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def fwd_acceleration(
         pushed: bool, body_parentid: ints, body_rootid: ints, body_dofadr: ints, body_dofnum: ints,
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
@@ -36,10 +36,11 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
             qfrc_smooth[w, i] = qfrc_passive[w, i] - qfrc_bias[w, i] + qfrc_applied[w, i] + qfrc_actuator[w, i]
         if pushed:  # a force on a body acts on every joint between the body and the world
             for b in range(1, body_parentid.shape[0]):
-                push = push_at(xfrc_applied[w, b], xipos[w, b] - subtree_com[w, body_rootid[b]])
+                push = push_at(xfrc_applied[w, b], xipos[w, b] - subtree_com[w, index(body_rootid[b])])
                 above = b
                 while above > 0:
-                    for i in range(body_dofadr[above], body_dofadr[above] + body_dofnum[above]):
+                    first = index(body_dofadr[above])
+                    for i in range(first, first + body_dofnum[above]):
                         qfrc_smooth[w, i] = qfrc_smooth[w, i] + wp.dot(cdof[w, i], push)
                     above = body_parentid[above]
         for i in range(nv):

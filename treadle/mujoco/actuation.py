@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import row, types
+from treadle.mujoco.algebra import index, row, types
 from treadle.mujoco.binding import launch
 from treadle.mujoco.bounds import bounds
 from treadle.mujoco.constants import (
@@ -198,7 +198,7 @@ def take_controls(m: Model, d: Data, **other: Any) -> None:
 def _controls(real: Any) -> dict[str, wp.Kernel]:
     vec2, beyond = types(real).vec2, bounds(real).beyond
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def controls(
         opt_disableflags: int, actuator_ctrllimited: ints, actuator_ctrlrange: wp.array2d(dtype=vec2),
         ctrl: wp.array2d(dtype=real), ctrl_taken: wp.array2d(dtype=real), warned: wp.array2d(dtype=int),
@@ -279,7 +279,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
     period, nearest, next_act, is_off = turning.period, turning.nearest, turning.next_act, turning.is_off
     active, passive, control, drive = fibre.active, fibre.passive, turning.control, pid(real).drive
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def fwd_actuation(
         opt_disableflags: int, opt_disableactuator: int, opt_timestep: wp.array(dtype=real), jnt_type: ints,
         actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_dyntype: ints,
@@ -296,7 +296,7 @@ def _force(real: Any) -> dict[str, wp.Kernel]:
         """Force of each actuator, ``gain * input + bias``, the input being its control or its activation."""
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
-            out = actuator_outadr[u]
+            out = index(actuator_outadr[u])
             length = actuator_length[w, out]
             speed = actuator_velocity[w, out]
             c = actuator_ctrladr[u]
@@ -372,7 +372,7 @@ def _spread(real: Any) -> dict[str, wp.Kernel]:
                         force = wp.clamp(force, limit[0], limit[1])
                     actuator_force[w, actuator_outadr[u]] = force
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def actuator_forces_on_joints(
         opt_disableflags: int, dof_jntid: ints, jnt_actgravcomp: ints, jnt_actfrclimited: ints,
         jnt_actfrcrange: wp.array2d(dtype=vec2), moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints,
@@ -384,11 +384,12 @@ def _spread(real: Any) -> dict[str, wp.Kernel]:
         for i in range(dof_jntid.shape[0]):
             qfrc_actuator[w, i] = real(0.0)
         for u in range(moment_rowadr.shape[0]):
-            for e in range(moment_rowadr[u], moment_rowadr[u] + moment_rownnz[u]):
-                i = moment_colind[e]
+            first = index(moment_rowadr[u])
+            for e in range(first, first + moment_rownnz[u]):
+                i = index(moment_colind[e])
                 qfrc_actuator[w, i] = qfrc_actuator[w, i] + actuator_moment[w, e] * actuator_force[w, u]
         for i in range(dof_jntid.shape[0]):
-            j = dof_jntid[i]
+            j = index(dof_jntid[i])
             force = qfrc_actuator[w, i]
             if (opt_disableflags & ACTUATION) == 0:
                 if jnt_actgravcomp[j] != 0:

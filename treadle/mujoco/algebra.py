@@ -59,6 +59,12 @@ def row(w: int, field: Rows(own=True)):  # noqa: F811
     return w
 
 
+@wp.func(inline=True)
+def index(i: int):
+    """A number from a table of indices. It is not negative, so that nobody need ask whether it counts from the end."""
+    return wp.max(i, 0)
+
+
 @cache
 def types(real: Any) -> SimpleNamespace:
     """The value types of one precision: ``real vec2 vec3 vec4 vec5 quat mat33 spatial inertia``."""
@@ -214,7 +220,7 @@ def _about_axes(real: Any, mul_quat: wp.Function, turn_quat: wp.Function) -> dic
     def about(k: int) -> tuple[wp.Function, wp.Function]:
         i, j, l = 1 + k, 1 + (k + 1) % 3, 1 + (k + 2) % 3
 
-        @wp.func
+        @wp.func(inline=True)
         def spin(q: quat, axis: vec3, angle: real):
             half = angle * real(0.5)
             s, c = wp.sin(half), wp.cos(half)
@@ -276,7 +282,7 @@ def _spatial(real: Any) -> dict[str, Any]:
             wp.cross(w, translation(f)),
         )
 
-    @wp.func
+    @wp.func(inline=True)
     def mul_inertia(i: inertia, v: spatial):
         """Momentum of a body that moves with ``v = (w, u)``: ``(I w + mc x u, m u - mc x w)`` (Featherstone 2.63)."""
         w, u = rotation(v), translation(v)
@@ -294,7 +300,7 @@ def _spatial(real: Any) -> dict[str, Any]:
         force, torque = rotation(xfrc), translation(xfrc)
         return pair(torque + wp.cross(offset, force), force)
 
-    @wp.func
+    @wp.func(inline=True)
     def place_inertia(principal: vec3, mat: mat33, offset: vec3, mass: real):
         """Ten numbers of a body: principal moments along the axes of ``mat``, centre of mass at ``offset``.
 

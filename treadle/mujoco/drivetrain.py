@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import row, types
+from treadle.mujoco.algebra import index, row, types
 from treadle.mujoco.constants import TRN_JOINT, TRN_JOINTINPARENT, TRN_TENDON
 
 ints = wp.array(dtype=int)
@@ -34,7 +34,7 @@ def drivetrain(real: Any) -> SimpleNamespace:
         """
         total = real(0.0)
         if actuator >= 0:
-            g = gear[row(w, gear), outadr[actuator]][0]
+            g = gear[row(w, gear), index(outadr[actuator])][0]
             total = amount[row(w, amount), actuator] * g * g
         if actuator < -1:
             for u in range(trntype.shape[0]):
@@ -51,7 +51,7 @@ def drivetrain(real: Any) -> SimpleNamespace:
         """`added` for pairs of coefficients."""
         total = vec2(real(0.0), real(0.0))
         if actuator >= 0:
-            g = gear[row(w, gear), outadr[actuator]][0]
+            g = gear[row(w, gear), index(outadr[actuator])][0]
             total = amount[row(w, amount), actuator] * (g * g)
         if actuator < -1:
             for u in range(trntype.shape[0]):

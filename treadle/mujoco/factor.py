@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import index
 from treadle.mujoco.constants import MINVAL
 
 ints = wp.array(dtype=int)
@@ -27,33 +28,48 @@ def factorisation(real: Any) -> SimpleNamespace:
         """
         nv = rowadr.shape[0]
         for back in range(nv):
-            k = nv - 1 - back
-            start = rowadr[k]
-            last = start + rownnz[k] - 1
+            k = index(nv - 1 - back)
+            start = index(rowadr[k])
+            last = index(start + rownnz[k] - 1)
             if ld[w, last] < real(MINVAL):
                 ld[w, last] = real(MINVAL)
             inverse = real(1.0) / ld[w, last]
             diaginv[w, k] = inverse
-            for up in range(last - start):
-                e = last - 1 - up
-                row = rowadr[colind[e]]
-                share = ld[w, e] * inverse
-                for f in range(e - start + 1):
-                    ld[w, row + f] = ld[w, row + f] - share * ld[w, start + f]
+            count = last - start
+            for half in range(count // 2):  # the rows of two ancestors at once, whose loop is short
+                e = index(last - 1 - 2 * half)
+                g = index(e - 1)
+                row, above = index(rowadr[index(colind[e])]), index(rowadr[index(colind[g])])
+                share, other = ld[w, e] * inverse, ld[w, g] * inverse
+                for f in range(g - start + 1):
+                    x = ld[w, start + f]
+                    ld[w, row + f] = ld[w, row + f] - share * x
+                    ld[w, above + f] = ld[w, above + f] - other * x
+                ld[w, row + (e - start)] = ld[w, row + (e - start)] - share * ld[w, e]
                 ld[w, e] = share
+                ld[w, g] = other
+            if count % 2 == 1:  # the first ancestor, which has no other
+                row = index(rowadr[index(colind[start])])
+                share = ld[w, start] * inverse
+                ld[w, row] = ld[w, row] - share * ld[w, start]
+                ld[w, start] = share
 
     @wp.func
     def solve(w: int, rowadr: ints, rownnz: ints, colind: ints, ld: matrix, diaginv: matrix, x: matrix):
         """Replace ``x`` by the solution of ``L' D L y = x``."""
         nv = rowadr.shape[0]
         for back in range(nv):
-            k = nv - 1 - back
-            for e in range(rowadr[k], rowadr[k] + rownnz[k] - 1):
-                x[w, colind[e]] = x[w, colind[e]] - ld[w, e] * x[w, k]
+            k = index(nv - 1 - back)
+            start = index(rowadr[k])
+            y = x[w, k]
+            for e in range(start, start + rownnz[k] - 1):
+                i = index(colind[e])
+                x[w, i] = x[w, i] - ld[w, e] * y
         for k in range(nv):
+            start = index(rowadr[k])
             y = x[w, k] * diaginv[w, k]
-            for e in range(rowadr[k], rowadr[k] + rownnz[k] - 1):
-                y = y - ld[w, e] * x[w, colind[e]]
+            for e in range(start, start + rownnz[k] - 1):
+                y = y - ld[w, e] * x[w, index(colind[e])]
             x[w, k] = y
 
     return SimpleNamespace(factor=factor, solve=solve)

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.constants import TARGETBODY, TARGETBODYCOM, TRACK, TRACKCOM
 
 ints = wp.array(dtype=int)
@@ -21,7 +21,7 @@ def _carried(real: Any) -> dict[str, wp.Kernel]:
     vec3, quat, mat33 = t.vec3, t.quat, t.mat33
     mul_quat, quat_to_mat = a.mul_quat, a.quat_to_mat
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def geom_frames(
         geom_bodyid: ints, geom_pos: wp.array2d(dtype=vec3), geom_quat: wp.array2d(dtype=quat),
         xpos: wp.array2d(dtype=vec3), xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
@@ -30,11 +30,11 @@ def _carried(real: Any) -> dict[str, wp.Kernel]:
         """Place every geom in the frame of its body."""
         w = wp.tid()
         for g in range(geom_bodyid.shape[0]):
-            b = geom_bodyid[g]
+            b = index(geom_bodyid[g])
             geom_xpos[w, g] = xpos[w, b] + xmat[w, b] * geom_pos[row(w, geom_pos), g]
             geom_xmat[w, g] = quat_to_mat(mul_quat(xquat[w, b], geom_quat[row(w, geom_quat), g]))
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def site_frames(
         site_bodyid: ints, site_pos: wp.array2d(dtype=vec3), site_quat: wp.array2d(dtype=quat),
         xpos: wp.array2d(dtype=vec3), xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
@@ -43,7 +43,7 @@ def _carried(real: Any) -> dict[str, wp.Kernel]:
         """Place every site in the frame of its body."""
         w = wp.tid()
         for s in range(site_bodyid.shape[0]):
-            b = site_bodyid[s]
+            b = index(site_bodyid[s])
             site_xpos[w, s] = xpos[w, b] + xmat[w, b] * site_pos[row(w, site_pos), s]
             site_xmat[w, s] = quat_to_mat(mul_quat(xquat[w, b], site_quat[row(w, site_quat), s]))
 
@@ -69,7 +69,7 @@ def _watching(real: Any) -> dict[str, wp.Kernel]:
         """
         w = wp.tid()
         for c in range(cam_mode.shape[0]):
-            b = cam_bodyid[c]
+            b = index(cam_bodyid[c])
             target = cam_targetbodyid[c]
             mode = cam_mode[c]
             pos = xpos[w, b] + xmat[w, b] * cam_pos[row(w, cam_pos), c]
@@ -101,7 +101,7 @@ def _watching(real: Any) -> dict[str, wp.Kernel]:
         """Place every light as `camera_frames` places cameras."""
         w = wp.tid()
         for c in range(light_mode.shape[0]):
-            b = light_bodyid[c]
+            b = index(light_bodyid[c])
             target = light_targetbodyid[c]
             mode = light_mode[c]
             pos = xpos[w, b] + xmat[w, b] * light_pos[row(w, light_pos), c]

@@ -6,7 +6,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.actuation import servo
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.bounds import bounds
 from treadle.mujoco.constants import (
     AUTORESET,
@@ -46,8 +46,8 @@ def moving(real: Any) -> SimpleNamespace:
               end: numbers):  # fmt: skip
         """Positions ``end`` after moving from ``start`` with velocities ``vel`` during ``h``."""
         for j in range(jnt_type.shape[0]):
-            i = jnt_dofadr[j]
-            q = jnt_qposadr[j]
+            i = index(jnt_dofadr[j])
+            q = index(jnt_qposadr[j])
             if jnt_type[j] == FREE:
                 for k in range(3):
                     end[w, q + k] = start[w, q + k] + h * vel[w, i + k]
@@ -71,7 +71,7 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
     factor, solve = solving.factor, solving.solve
     added, added_poly, poly_slope = train.added, train.added_poly, train.poly_slope
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def euler(
         opt_disableflags: int, opt_timestep: wp.array(dtype=real), M_rowadr: ints, M_rownnz: ints, M_colind: ints,
         dof_jntid: ints, jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints,
@@ -94,9 +94,10 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
             qacc_integrated[w, i] = qacc[w, i]
         if (opt_disableflags & EULERDAMP) == 0 and (opt_disableflags & DAMPER) == 0:
             for i in range(nv):
-                j = dof_jntid[i]
-                last = M_rowadr[i] + M_rownnz[i] - 1
-                for e in range(M_rowadr[i], last + 1):
+                j = index(dof_jntid[i])
+                start = index(M_rowadr[i])
+                last = index(start + M_rownnz[i] - 1)
+                for e in range(start, last + 1):
                     qH[w, e] = M[w, e]
                 k = dof_damping[row(w, dof_damping), i] + added(
                     w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
@@ -252,7 +253,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
                     for i in range(a, a + actuator_actnum[u]):
                         act[w, i] = act[w, i] + opt_timestep[row(w, opt_timestep)] * act_dot[w, i]
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def advance(
         given: bool, opt_disableflags: int, opt_timestep: wp.array(dtype=real), jnt_type: ints, jnt_qposadr: ints,
         jnt_dofadr: ints, qpos0: wp.array2d(dtype=real),

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.constants import BALL, DAMPER, FREE, GRAVITY, SPRING
 from treadle.mujoco.drivetrain import drivetrain
 
@@ -31,7 +31,7 @@ def _joints(real: Any) -> dict[str, wp.Kernel]:
         now = unit_quat(quat(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2], qpos[w, q + 3]))
         return sub_quat(now, quat(rest[r, q], rest[r, q + 1], rest[r, q + 2], rest[r, q + 3]))
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def joint_springs(
         opt_disableflags: int, jnt_type: ints, jnt_qposadr: ints, jnt_dofadr: ints,
         jnt_stiffness: wp.array2d(dtype=real), jnt_stiffnesspoly: wp.array2d(dtype=vec2),
@@ -43,8 +43,8 @@ def _joints(real: Any) -> dict[str, wp.Kernel]:
             qfrc_spring[w, i] = real(0.0)
         if (opt_disableflags & SPRING) == 0:
             for j in range(jnt_type.shape[0]):
-                i = jnt_dofadr[j]
-                q = jnt_qposadr[j]
+                i = index(jnt_dofadr[j])
+                q = index(jnt_qposadr[j])
                 k = jnt_stiffness[row(w, jnt_stiffness), j]
                 growth = jnt_stiffnesspoly[row(w, jnt_stiffnesspoly), j]
                 r = row(w, qpos_spring)
@@ -68,7 +68,7 @@ def _joints(real: Any) -> dict[str, wp.Kernel]:
                     x = qpos[w, q] - qpos_spring[r, q]
                     qfrc_spring[w, i] = -x * poly(k, growth, x)
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def joint_dampers(
         opt_disableflags: int, dof_jntid: ints, jnt_actuatorid: ints,
         actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
@@ -81,7 +81,7 @@ def _joints(real: Any) -> dict[str, wp.Kernel]:
         for i in range(dof_jntid.shape[0]):
             force = real(0.0)
             if (opt_disableflags & DAMPER) == 0:
-                j = dof_jntid[i]
+                j = index(dof_jntid[i])
                 k = dof_damping[row(w, dof_damping), i] + added(
                     w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
                     actuator_gear,
@@ -137,8 +137,9 @@ def _tendons(real: Any) -> dict[str, wp.Kernel]:
             if (opt_disableflags & DAMPER) != 0:
                 damper = real(0.0)
             ten_passive[w, k] = spring + damper
-            for e in range(ten_J_rowadr[k], ten_J_rowadr[k] + ten_J_rownnz[k]):
-                i = ten_J_colind[e]
+            first = index(ten_J_rowadr[k])
+            for e in range(first, first + ten_J_rownnz[k]):
+                i = index(ten_J_colind[e])
                 qfrc_spring[w, i] = qfrc_spring[w, i] + ten_J[w, e] * spring
                 qfrc_damper[w, i] = qfrc_damper[w, i] + ten_J[w, e] * damper
 
@@ -169,10 +170,11 @@ def _gravity(real: Any) -> dict[str, wp.Kernel]:
                     force = opt_gravity[row(w, opt_gravity)] * (-share * body_mass[row(w, body_mass), b])
                     zero = real(0.0)
                     push = spatial(force[0], force[1], force[2], zero, zero, zero)
-                    push = push_at(push, xipos[w, b] - subtree_com[w, body_rootid[b]])
+                    push = push_at(push, xipos[w, b] - subtree_com[w, index(body_rootid[b])])
                     above = b
                     while above > 0:
-                        for i in range(body_dofadr[above], body_dofadr[above] + body_dofnum[above]):
+                        first = index(body_dofadr[above])
+                        for i in range(first, first + body_dofnum[above]):
                             qfrc_gravcomp[w, i] = qfrc_gravcomp[w, i] + wp.dot(cdof[w, i], push)
                         above = body_parentid[above]
 
@@ -180,7 +182,7 @@ def _gravity(real: Any) -> dict[str, wp.Kernel]:
 
 
 def _total(real: Any) -> dict[str, wp.Kernel]:
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def passive(
         dof_jntid: ints, jnt_actgravcomp: ints,
         qfrc_spring: wp.array2d(dtype=real), qfrc_damper: wp.array2d(dtype=real),
@@ -191,7 +193,7 @@ def _total(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         for i in range(dof_jntid.shape[0]):
             force = qfrc_spring[w, i] + qfrc_damper[w, i] + qfrc_fluid[w, i]
-            if jnt_actgravcomp[dof_jntid[i]] == 0:
+            if jnt_actgravcomp[index(dof_jntid[i])] == 0:
                 force = force + qfrc_gravcomp[w, i]
             qfrc_passive[w, i] = force
 

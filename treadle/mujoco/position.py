@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.constants import BALL, FREE, MINVAL, SLIDE
 from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
@@ -27,7 +27,7 @@ def _kinematics(real: Any) -> dict[str, wp.Kernel]:
     vec3, quat, mat33 = t.vec3, t.quat, t.mat33
     mul_quat, turn_quat, unit_quat, quat_to_mat = a.mul_quat, a.turn_quat, a.unit_quat, a.quat_to_mat
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def kinematics(
         body_parentid: ints, body_mocapid: ints, body_jntadr: ints, body_jntnum: ints,
         jnt_type: ints, jnt_qposadr: ints,
@@ -48,7 +48,7 @@ def _kinematics(real: Any) -> dict[str, wp.Kernel]:
         xipos[w, 0] = vec3(zero, zero, zero)
         ximat[w, 0] = mat33(one, zero, zero, zero, one, zero, zero, zero, one)
         for b in range(1, body_parentid.shape[0]):
-            p = body_parentid[b]
+            p = index(body_parentid[b])
             pos = body_pos[row(w, body_pos), b]
             turn = body_quat[row(w, body_quat), b]
             if body_mocapid[b] >= 0:
@@ -56,32 +56,36 @@ def _kinematics(real: Any) -> dict[str, wp.Kernel]:
                 turn = unit_quat(mocap_quat[w, body_mocapid[b]])
             pos = xpos[w, p] + xmat[w, p] * pos
             turn = mul_quat(xquat[w, p], turn)
-            for j in range(body_jntadr[b], body_jntadr[b] + body_jntnum[b]):
-                q = jnt_qposadr[j]
+            arm = vec3(zero, zero, zero)
+            anchor = pos  # of the last joint so far: it stays where it is while the body turns, pos = anchor - R arm
+            first = index(body_jntadr[b])
+            for j in range(first, first + body_jntnum[b]):
+                q = index(jnt_qposadr[j])
                 if jnt_type[j] == FREE:
                     pos = vec3(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2])
                     turn = unit_quat(quat(qpos[w, q + 3], qpos[w, q + 4], qpos[w, q + 5], qpos[w, q + 6]))
                     xanchor[w, j] = pos
                     xaxis[w, j] = jnt_axis[row(w, jnt_axis), j]
+                    arm = vec3(zero, zero, zero)
+                    anchor = pos
                 else:
-                    before = quat_to_mat(turn)
-                    arm = jnt_pos[row(w, jnt_pos), j]
+                    mat = quat_to_mat(turn)
                     local = jnt_axis[row(w, jnt_axis), j]
-                    anchor = pos + before * arm
-                    axis = before * local
-                    if jnt_type[j] == SLIDE:
-                        pos = pos + axis * (qpos[w, q] - qpos0[row(w, qpos0), q])
-                    else:
-                        if jnt_type[j] == BALL:
-                            own = quat(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2], qpos[w, q + 3])
-                            turn = mul_quat(turn, unit_quat(own))
-                        else:
-                            turn = mul_quat(turn, turn_quat(local, qpos[w, q] - qpos0[row(w, qpos0), q]))
-                        pos = anchor - quat_to_mat(turn) * arm
+                    axis = mat * local
+                    anchor = anchor + mat * (jnt_pos[row(w, jnt_pos), j] - arm)
+                    arm = jnt_pos[row(w, jnt_pos), j]
                     xanchor[w, j] = anchor
                     xaxis[w, j] = axis
+                    if jnt_type[j] == SLIDE:
+                        anchor = anchor + axis * (qpos[w, q] - qpos0[row(w, qpos0), q])
+                    elif jnt_type[j] == BALL:
+                        own = quat(qpos[w, q], qpos[w, q + 1], qpos[w, q + 2], qpos[w, q + 3])
+                        turn = mul_quat(turn, unit_quat(own))
+                    else:
+                        turn = mul_quat(turn, turn_quat(local, qpos[w, q] - qpos0[row(w, qpos0), q]))
             turn = unit_quat(turn)
             mat = quat_to_mat(turn)
+            pos = anchor - mat * arm
             xpos[w, b] = pos
             xquat[w, b] = turn
             xmat[w, b] = mat
@@ -96,7 +100,7 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
     vec3, mat33, spatial, inertia = t.vec3, t.mat33, t.spatial, t.inertia
     pair, column, place_inertia = a.pair, a.column, a.place_inertia
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def com_pos(
         body_parentid: ints, body_rootid: ints, body_jntadr: ints, body_jntnum: ints, jnt_type: ints, jnt_dofadr: ints,
         body_mass: wp.array2d(dtype=real), body_subtreemass: wp.array2d(dtype=real),
@@ -112,8 +116,8 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
         for b in range(nbody):
             subtree_com[w, b] = xipos[w, b] * body_mass[row(w, body_mass), b]
         for i in range(nbody - 1):
-            b = nbody - 1 - i
-            p = body_parentid[b]
+            b = index(nbody - 1 - i)
+            p = index(body_parentid[b])
             subtree_com[w, p] = subtree_com[w, p] + subtree_com[w, b]
         for b in range(nbody):
             mass = body_subtreemass[row(w, body_subtreemass), b]
@@ -123,11 +127,12 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
                 subtree_com[w, b] = subtree_com[w, b] / mass
         cinert[w, 0] = inertia(zero, zero, zero, zero, zero, zero, zero, zero, zero, zero)
         for b in range(1, nbody):
-            com = subtree_com[w, body_rootid[b]]
+            com = subtree_com[w, index(body_rootid[b])]
             moments = body_inertia[row(w, body_inertia), b]
             cinert[w, b] = place_inertia(moments, ximat[w, b], xipos[w, b] - com, body_mass[row(w, body_mass), b])
-            for j in range(body_jntadr[b], body_jntadr[b] + body_jntnum[b]):
-                i = jnt_dofadr[j]
+            first = index(body_jntadr[b])
+            for j in range(first, first + body_jntnum[b]):
+                i = index(jnt_dofadr[j])
                 none = vec3(zero, zero, zero)
                 arm = com - xanchor[w, j]
                 if jnt_type[j] == FREE:
@@ -153,7 +158,7 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
     factor = factorisation(real).factor
     added = drivetrain(real).added
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def crb(
         body_parentid: ints, dof_bodyid: ints, dof_jntid: ints, jnt_actuatorid: ints,
         actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_outadr: ints,
@@ -168,16 +173,17 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
         for b in range(nbody):
             crb[w, b] = cinert[w, b]
         for i in range(nbody - 1):
-            b = nbody - 1 - i
-            p = body_parentid[b]
+            b = index(nbody - 1 - i)
+            p = index(body_parentid[b])
             if p > 0:
                 crb[w, p] = crb[w, p] + crb[w, b]
         for i in range(dof_bodyid.shape[0]):
-            momentum = mul_inertia(crb[w, dof_bodyid[i]], cdof[w, i])
-            last = M_rowadr[i] + M_rownnz[i] - 1
-            for e in range(M_rowadr[i], last + 1):
-                M[w, e] = wp.dot(cdof[w, M_colind[e]], momentum)
-            j = dof_jntid[i]
+            momentum = mul_inertia(crb[w, index(dof_bodyid[i])], cdof[w, i])
+            start = index(M_rowadr[i])
+            last = index(start + M_rownnz[i] - 1)
+            for e in range(start, last + 1):
+                M[w, e] = wp.dot(cdof[w, index(M_colind[e])], momentum)
+            j = index(dof_jntid[i])
             rotor = added(w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr,
                           actuator_armature, actuator_gear)  # fmt: skip
             M[w, last] = M[w, last] + (dof_armature[row(w, dof_armature), i] + rotor)
@@ -207,7 +213,7 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
                         if ten_J_colind[y] == M_colind[e]:
                             M[w, e] = M[w, e] + share * ten_J[w, y]
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def factor_m(
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, M: wp.array2d(dtype=real),
         qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.constants import (
     ACTUATION,
     BALL,
@@ -32,7 +32,7 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
     vec3, quat, spatial = t.vec3, t.quat, t.spatial
     unit_quat, quat_to_vel, quat_to_mat = a.unit_quat, a.quat_to_vel, a.quat_to_mat
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def transmission(
         actuator_trntype: ints, actuator_trnid: ints2, actuator_outadr: ints, actuator_gear: wp.array2d(dtype=spatial),
         moment_rowadr: ints, moment_rownnz: ints, jnt_type: ints, jnt_qposadr: ints, ten_J_rowadr: ints,
@@ -45,12 +45,12 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
         """
         w = wp.tid()
         for u in range(actuator_trntype.shape[0]):
-            kind, out = actuator_trntype[u], actuator_outadr[u]
+            kind, out = actuator_trntype[u], index(actuator_outadr[u])
             gear = actuator_gear[row(w, actuator_gear), out]
-            e = moment_rowadr[out]
+            e = index(moment_rowadr[out])
             if kind == TRN_JOINT or kind == TRN_JOINTINPARENT:
-                j = actuator_trnid[u, 0]
-                q = jnt_qposadr[j]
+                j = index(actuator_trnid[u, 0])
+                q = index(jnt_qposadr[j])
                 length = real(0.0)
                 if jnt_type[j] == FREE:
                     turning = vec3(gear[3], gear[4], gear[5])
@@ -73,10 +73,11 @@ def _transmission(real: Any) -> dict[str, wp.Kernel]:
                     actuator_moment[w, e] = gear[0]
                 actuator_length[w, out] = length
             elif kind == TRN_TENDON:
-                k = actuator_trnid[u, 0]
+                k = index(actuator_trnid[u, 0])
                 actuator_length[w, out] = gear[0] * ten_length[w, k]
+                first = index(ten_J_rowadr[k])
                 for x in range(moment_rownnz[out]):
-                    actuator_moment[w, e + x] = gear[0] * ten_J[w, ten_J_rowadr[k] + x]
+                    actuator_moment[w, e + x] = gear[0] * ten_J[w, first + x]
             elif kind == TRN_BODY:
                 actuator_length[w, out] = real(0.0)
                 for x in range(moment_rownnz[out]):
@@ -209,7 +210,7 @@ def _adhesion(real: Any) -> dict[str, wp.Kernel]:
 
 
 def _velocity(real: Any) -> dict[str, wp.Kernel]:
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def actuator_vel(
         opt_disableflags: int, moment_rowadr: ints, moment_rownnz: ints, moment_colind: ints,
         actuator_moment: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
@@ -219,8 +220,9 @@ def _velocity(real: Any) -> dict[str, wp.Kernel]:
         w = wp.tid()
         for u in range(moment_rowadr.shape[0]):
             speed = real(0.0)
-            for e in range(moment_rowadr[u], moment_rowadr[u] + moment_rownnz[u]):
-                speed = speed + actuator_moment[w, e] * qvel[w, moment_colind[e]]
+            first = index(moment_rowadr[u])
+            for e in range(first, first + moment_rownnz[u]):
+                speed = speed + actuator_moment[w, e] * qvel[w, index(moment_colind[e])]
             if (opt_disableflags & ACTUATION) != 0:
                 speed = real(0.0)
             actuator_velocity[w, u] = speed

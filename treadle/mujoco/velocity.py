@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.constants import BALL, FREE, GRAVITY
 
 ints = wp.array(dtype=int)
@@ -17,7 +17,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
     vec3, spatial, inertia = t.vec3, t.spatial, t.inertia
     pair, cross_motion, cross_force, mul_inertia = a.pair, a.cross_motion, a.cross_force, a.mul_inertia
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def com_vel(
         body_parentid: ints, body_jntadr: ints, body_jntnum: ints, jnt_type: ints, jnt_dofadr: ints,
         qvel: wp.array2d(dtype=real),
@@ -32,9 +32,10 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         none = spatial(zero, zero, zero, zero, zero, zero)
         cvel[w, 0] = none
         for b in range(1, body_parentid.shape[0]):
-            v = cvel[w, body_parentid[b]]
-            for j in range(body_jntadr[b], body_jntadr[b] + body_jntnum[b]):
-                i = jnt_dofadr[j]
+            v = cvel[w, index(body_parentid[b])]
+            first = index(body_jntadr[b])
+            for j in range(first, first + body_jntnum[b]):
+                i = index(jnt_dofadr[j])
                 if jnt_type[j] == FREE:
                     for k in range(3):
                         cdof_dot[w, i + k] = none
@@ -50,7 +51,7 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
                     v = v + cdof[w, i] * qvel[w, i]
             cvel[w, b] = v
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def rne(
         opt_disableflags: int, opt_gravity: wp.array(dtype=vec3),
         body_parentid: ints, body_dofadr: ints, body_dofnum: ints, dof_bodyid: ints, qvel: wp.array2d(dtype=real),
@@ -71,17 +72,18 @@ def kernels(real: Any) -> dict[str, wp.Kernel]:
         bias_acc[w, 0] = pair(vec3(zero, zero, zero), up)
         bias_frc[w, 0] = spatial(zero, zero, zero, zero, zero, zero)
         for b in range(1, nbody):
-            acc = bias_acc[w, body_parentid[b]]
-            for i in range(body_dofadr[b], body_dofadr[b] + body_dofnum[b]):
+            acc = bias_acc[w, index(body_parentid[b])]
+            first = index(body_dofadr[b])
+            for i in range(first, first + body_dofnum[b]):
                 acc = acc + cdof_dot[w, i] * qvel[w, i]
             bias_acc[w, b] = acc
             momentum = mul_inertia(cinert[w, b], cvel[w, b])
             bias_frc[w, b] = mul_inertia(cinert[w, b], acc) + cross_force(cvel[w, b], momentum)
         for i in range(nbody - 1):
-            b = nbody - 1 - i
-            p = body_parentid[b]
+            b = index(nbody - 1 - i)
+            p = index(body_parentid[b])
             bias_frc[w, p] = bias_frc[w, p] + bias_frc[w, b]
         for i in range(dof_bodyid.shape[0]):
-            qfrc_bias[w, i] = wp.dot(cdof[w, i], bias_frc[w, dof_bodyid[i]])
+            qfrc_bias[w, i] = wp.dot(cdof[w, i], bias_frc[w, index(dof_bodyid[i])])
 
     return dict(com_vel=com_vel, rne=rne)

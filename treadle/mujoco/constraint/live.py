@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import types
+from treadle.mujoco.algebra import index, types
 from treadle.mujoco.constants import MINVAL
 from treadle.mujoco.constraint.impedance import softness
 from treadle.mujoco.constraint.kinds import NO_REFSAFE
@@ -22,12 +22,6 @@ ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
 places = wp.types.vector(length=4, dtype=int)
 LIVE, ROWS, NUMBERS, WEIGHTS = (wp.constant(k) for k in range(4))
-
-
-@wp.func(inline=True)
-def index(i: int):
-    """A number from a table of indices. It is not negative, so that nobody need ask whether it counts from the end."""
-    return wp.max(i, 0)
 
 
 @cache

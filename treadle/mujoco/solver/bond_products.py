@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.constraint.live import index
+from treadle.mujoco.algebra import index
 
 
 @cache

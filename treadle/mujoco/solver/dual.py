@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import index
 from treadle.mujoco.constants import MINVAL
 from treadle.mujoco.constraint.kinds import FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
-from treadle.mujoco.constraint.live import index
 from treadle.mujoco.solver.cost import costs
 from treadle.mujoco.solver.disc import disc
 

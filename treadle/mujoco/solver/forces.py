@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import index
 from treadle.mujoco.constraint.kinds import CONE, FRICTIONLESS, LINEARNEG, LINEARPOS, QUADRATIC, SATISFIED
-from treadle.mujoco.constraint.live import index
 from treadle.mujoco.solver.cost import costs
 
 ints2 = wp.array2d(dtype=int)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.constraint.live import index
+from treadle.mujoco.algebra import index
 
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import index
 from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
-from treadle.mujoco.constraint.live import index
 from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 from treadle.mujoco.solver.products import products

@@ -10,13 +10,13 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import index
 from treadle.mujoco.constraint.kinds import (
     EQUALITY,
     FRICTION_DOF,
     FRICTION_TENDON,
     FRICTIONLESS,
 )
-from treadle.mujoco.constraint.live import index
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 
 ints = wp.array(dtype=int)
