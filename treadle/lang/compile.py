@@ -232,6 +232,15 @@ def remembered(kernel: Kernel, short: str | None) -> Binary | None:
     return None
 
 
+def in_cache(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Binary | None:
+    """The code for ``options``, or for gangs however filled where that is not written apart, if the cache has it."""
+    found = remembered(kernel, short_key(kernel, types, options))
+    if found is None and options.fill:
+        general = remembered(kernel, short_key(kernel, types, options._replace(fill="")))
+        found = general if general is not None and not general.meta["once"] else None
+    return found
+
+
 def keep(short: str | None, made: Translation, binary: Binary) -> Binary:
     """Leave ``binary`` in the cache under both keys."""
     return _keep(short, made.key, made.kept, binary)
@@ -250,11 +259,11 @@ class Making:
 
     __slots__ = ("_binary", "_draft", "_job", "_keys", "_name", "meta")
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False):
-        self._binary = remembered(kernel, short_key(kernel, types, options))
-        if self._binary is None and options.fill:
-            general = remembered(kernel, short_key(kernel, types, options._replace(fill="")))
-            self._binary = general if general is not None and not general.meta["once"] else None
+    def __init__(
+        self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False,
+        found: Binary | None = None,
+    ):  # fmt: skip
+        self._binary = found or in_cache(kernel, types, options)
         self._name = kernel.key
         if self._binary is None:
             with collector_off(), compiling(self._name):
@@ -297,17 +306,19 @@ def load_compiler() -> None:
 
 class Variant:
     """One machine-code form of an overload. ``program`` is what the runtime runs, ``meta`` what is known of it before
-    it is there. ``begin``: somebody will ask for the program soon, another thread may compile it meanwhile."""
+    it is there. ``begin``: somebody will ask for the program soon, another thread may compile it meanwhile. ``found``:
+    what the cache has."""
 
     __slots__ = ("_making", "_origin", "_program", "_what", "device", "meta", "options")
 
     def __init__(
-        self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False, device: Any = None
-    ):
+        self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool = False, device: Any = None,
+        found: Binary | None = None,
+    ):  # fmt: skip
         install()
         self.options, self.device = options, device
         self._origin = weakref.ref(kernel), types, options
-        self._making = Making(kernel, types, options, begin)
+        self._making = Making(kernel, types, options, begin, found)
         self._program: Program | None = None
         self._what = kernel.key, [p.name for p in kernel.parameters], types
         self.meta = self._making.meta
@@ -395,8 +406,13 @@ class Overload:
         open_ = not (self._kernel.option("gang_width") or config.gang_width or options.arch or self.general)
         return options._replace(width=width) if open_ and dims[-1] % width == 0 else options
 
-    def _find(self, dims: tuple[int, ...], options: Options, begin: bool = False) -> Variant:
-        """The variant for ``options`` and a grid of ``dims``, translated when first asked for."""
+    def known(self, dims: tuple[int, ...], checked: bool | None = None) -> Variant | None:
+        """The variant for a grid of ``dims``, if it is there, or in the cache."""
+        return self._find(dims, self._options(False, checked), known=True)
+
+    def _find(self, dims: tuple[int, ...], options: Options, begin: bool = False, known: bool = False) -> Any:
+        """The variant for ``options`` and a grid of ``dims``, translated when first asked for; None where it would have
+        to be, and only a ``known`` one is wanted."""
         if len(dims) > 1:
             options = options._replace(grid=len(dims), rows=dims[-1] >= options.width and not options.arch)
         fill = "" if self.general or options.arch else self._fill(dims, options.width)
@@ -405,7 +421,11 @@ class Overload:
             with _lock:
                 found = self._known(options, fill)
                 if found is None:
-                    found = Variant(self._kernel, self.types, options._replace(fill=fill), begin, self.device)
+                    filled = options._replace(fill=fill)
+                    binary = in_cache(self._kernel, self.types, filled) if known else None
+                    if known and binary is None:
+                        return None
+                    found = Variant(self._kernel, self.types, filled, begin, self.device, binary)
                     self.variants[options._replace(fill=fill if found.meta["once"] else "")] = found
         return found
 

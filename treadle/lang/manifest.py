@@ -123,6 +123,8 @@ def _text(value: Any, depth: int) -> str:
         return f"builtin:{value.__name__}"
     if isinstance(value, types.ModuleType):
         return f"module:{value.__name__}"
+    if type(value) is types.SimpleNamespace:  # as a module: what is looked up in it is named by itself
+        return f"namespace:{sorted(vars(value))}"
     if isinstance(value, types.BuiltinFunctionType) or any(hasattr(value, mark) for mark in _MARKS):
         return f"python:{getattr(value, '__module__', '')}.{value.__name__}"
     if isinstance(value, tuple | list):

@@ -256,7 +256,6 @@ class Data(Fields):
         self._model: Model | None = None  # the model of that step
         self._plan: Any = None  # how the last step was done (`plan.Plan`, `plan.StraightPlan`)
         self._plans: dict[Any, Any] = {}  # how fields were computed that it did not store, by their names
-        self._compiled: set[Any] = set()  # versions of model and data for which all kernels are compiled
         self._steps = 0  # calls of `step`
         self._asked: dict[str, int] = {}  # fields that were late when they were read, and after which call
         self._wanted: set[str] = set()  # fields that steps store

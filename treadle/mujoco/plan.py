@@ -21,7 +21,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.base.config import config
-from treadle.lang.ahead import ahead
+from treadle.lang.ahead import Deferred, deferred, prepare
 from treadle.lang.graph import capture_pause, capture_resume
 from treadle.lang.tape import recording
 from treadle.mujoco.algebra import COMPONENTS
@@ -83,7 +83,7 @@ def move(values: wp.array, into: wp.array) -> None:
 class Draft(Data):
     """Data of a step that is being written down: ``kept`` are real arrays by name, all others transient ones."""
 
-    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture | None, counts: dict[str, int]):
+    def __init__(self, d: Data, kept: dict[str, wp.array], now: Capture, counts: dict[str, int]):
         super().__init__(d.real, d.sizes, d.nworld)
         self.counts = counts  # fields that say what was needed, and their places in `most_needed`
         self.sizes, self.pushed, self.solved = d.sizes, d.pushed, d.solved
@@ -117,13 +117,21 @@ class Draft(Data):
         if "most_needed" in self.kept:
             remember_needs(self, self.counts, self.field("most_needed"))
 
-    def late(self, entries: list[Any]) -> frozenset[str]:
-        """The names of fields that ``entries`` compute and do not keep."""
+    def serving(self, launches: list[Deferred]) -> tuple[list[Deferred], frozenset[str]]:
+        """The launches without those that only compute transient fields which none of the others need, as far as their
+        sources tell; and the names of all fields that launches compute and that are not kept."""
+        blocks, found = Transients(self.now.blocks), []
+        stored: set[int] = set()  # addresses of blocks to which launches store
+        needed: set[int] = set()
+        for launch in reversed(launches):
+            arrays = [(blocks.at(a._address), changed) for a, changed in launch.touched() if isinstance(a, wp.array)]
+            stored.update([block.address for block, changed in arrays if changed and block is not None])
+            if any(changed and (block is None or block.address in needed) for block, changed in arrays):
+                found.append(launch)
+                needed.update([block.address for block, _ in arrays if block is not None])
         ours = {row.name for row in Data.rows() if row.role in ("derived", "scratch")} - self.kept
-        names = {a._address: name for name, a in self._arrays.items() if name in ours}
-        return frozenset(
-            [names[address] for address in Transients(self.now.blocks).written(entries) if address in names]
-        )
+        late = [name for name, a in self._arrays.items() if name in ours and a._address in stored]
+        return found[::-1], frozenset(late)
 
 
 # What a straight-line step keeps of where it set out; the rest of state and control does not change in such models.
@@ -164,11 +172,6 @@ class Plan:
         captured = capture.active
         with outside_of_captures():
             self._kept = self._real_arrays(d, captured)
-            compiled = self.versions, self.wanted if straight else None
-            if compiled not in d._compiled:
-                with ahead():  # the kernels of all stages, on several cores; and what they need is allocated
-                    self._write_down(d, Draft(d, self._kept, None, self._counts))
-                d._compiled.add(compiled)
         self._most = None
         now = capture.here() if capture.active else None
         if now is not None:
@@ -188,9 +191,16 @@ class Plan:
         return arrays
 
     def _record(self, d: Data, now: Capture) -> frozenset[str]:
-        draft, first = Draft(d, self._kept, now, self._counts), len(now.body)
-        self._write_down(d, draft)
-        return draft.late(now.body[first:])
+        """Let ``now`` take down what is to be done; the names of the fields that are then late."""
+        draft = Draft(d, self._kept, now, self._counts)
+        with outside_of_captures():
+            with deferred() as launches:
+                self._write_down(d, draft)
+            launches, late = draft.serving(launches)
+            prepare(launches[::-1])  # the last stages first: the solver takes longest to compile
+        for launch in launches:
+            launch.run()
+        return late
 
     def _write_down(self, d: Data, draft: Draft) -> None:
         forward, integrate = self._does

@@ -1,0 +1,130 @@
+"""What a kernel may store to, told by its source."""
+
+import pytest
+
+import treadle as wp
+from treadle.lang.stores import leads, stores
+
+floats, table = wp.array(dtype=float), wp.array2d(dtype=float)
+
+
+@wp.struct
+class Pair:
+    a: wp.array(dtype=float)
+    b: wp.array(dtype=float)
+
+
+@wp.func
+def put(to: wp.array(dtype=float), i: int, x: float):
+    to[i] = x
+
+
+@wp.func
+def read(of: wp.array2d(dtype=float), i: int):
+    return of[i, 0]
+
+
+@wp.func
+def line(of: wp.array2d(dtype=float), i: int):
+    return of[i]
+
+
+@wp.func
+def change(x: wp.ref[float]):
+    x = x + 1.0
+
+
+@wp.func
+def again(x: wp.array(dtype=float), n: int):
+    x[n] = 0.0
+
+
+@wp.func
+def again(x: wp.array(dtype=float), n: float):  # noqa: F811
+    again(x, int(n))
+
+
+@wp.kernel
+def plain(a: floats, b: floats, c: floats, d: table, n: int):
+    i = wp.tid()
+    x = a[i] + wp.max(b[i], read(d, i))
+    x += b[i]
+    for k in range(n):
+        c[i], x = x, a[k]
+
+
+@wp.kernel
+def by_calls(a: floats, b: floats, c: floats, d: floats):
+    i = wp.tid()
+    put(a, i, b[i])
+    wp.atomic_add(c, 0, d[i])
+
+
+@wp.kernel
+def by_names(a: floats, b: table, c: table, d: table, n: int):
+    i = wp.tid()
+    other = a
+    row = line(b, i)
+    whole = d[i]
+    if n > 1:
+        other = c[i]
+    other[i] = whole[0]
+    row[0] += 1.0
+
+
+@wp.kernel
+def by_choice(a: floats, b: floats, c: floats):
+    i = wp.tid()
+    chosen = wp.where(i > 0, a, b)
+    chosen[i] = c[i]
+
+
+@wp.kernel
+def by_fields(p: Pair, q: Pair, a: floats):
+    i = wp.tid()
+    q.a = a
+    q.a[i] = p.a[i]
+
+
+@wp.kernel
+def by_reference(a: floats, b: floats):
+    i = wp.tid()
+    change(a[i])
+    x = b[i]
+    change(x)
+
+
+@wp.kernel
+def by_overloads(a: floats, b: floats):
+    again(a, 1.0)
+    wp.printf("%f", b[0])
+
+
+@wp.kernel
+def composites(a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.vec3)):
+    v = a[0]
+    v[1] = 2.0
+    b[0][1] = v[1]
+
+
+CASES = {
+    plain: "c", by_calls: "ac", by_names: "abc", by_choice: "ab", by_fields: "aq", by_reference: "a",
+    by_overloads: "a", composites: "b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", CASES, ids=lambda k: k.key)
+def test_what_is_stored_to(kernel):
+    assert "".join(sorted(stores(kernel.source))) == CASES[kernel]
+
+
+def test_what_is_said_holds_what_the_compiler_finds():
+    for kernel in (plain, by_calls, composites):
+        arrays = [wp.zeros((2, 2) if t is table else 2, dtype=getattr(t, "dtype", float)) if t is not int else 1
+                  for t in [p.annotation for p in kernel.parameters]]  # fmt: skip
+        wp.launch(kernel, dim=1, inputs=arrays)
+        assert {kernel.parameters[k].name for k in kernel.written} == stores(kernel.source)
+
+
+def test_where_results_lead():
+    assert leads(line.source).returned == {"of"} and not leads(read.source).returned
