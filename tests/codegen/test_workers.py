@@ -60,11 +60,32 @@ def test_jobs_that_were_begun_and_those_that_were_not_give_the_same_code():
 
 def test_the_thread_of_jobs_ends_when_nothing_is_left_and_errors_come_to_who_asks():
     jobs = [workers.Job(text, host_target()).begin() for text in (*TEXTS, "define nonsense")]
-    helper = workers._helper
+    _all_come_and_helpers_end(jobs)
+
+
+@pytest.mark.parametrize("command", [workers._COMMAND, "import sys; sys.exit(3)"], ids=["works", "ends"])
+def test_processes_help_where_much_waits(monkeypatch, command):
+    started = []
+    monkeypatch.setattr(workers, "_COMMAND", command)
+    monkeypatch.setattr(workers, "BACKLOG", 50)
+    monkeypatch.setattr(workers, "_most", lambda: 2)
+    monkeypatch.setattr(workers, "_started", lambda begin=workers._started: started.append(begin()) or started[-1])
+    with workers._lock:  # nobody takes anything before all are there
+        jobs = [workers.Job(text, host_target()) for text in (*TEXTS, "define nonsense")]
+        workers._jobs.extend(jobs[:-1])
+    jobs[-1].begin()
+    workers.Job(TEXTS[0], host_target()).begin()
+    _all_come_and_helpers_end(jobs)
+    assert len(started) <= 1 and all(worker.returncode is not None for worker in started)
+
+
+def _all_come_and_helpers_end(jobs):
+    helpers = [*workers._helpers]
     with pytest.raises(InternalError, match="LLVM rejects"):
         jobs[-1].code()
-    assert all(job.code() for job in jobs[:-1])
-    if helper is not None:
-        helper.join(30)
+    want = [compile_text(text, host_target()) for text in TEXTS]
+    assert [job.code() for job in jobs[:-1]] == want
+    for helper in helpers:
+        helper.join(60)
         assert not helper.is_alive()
-    assert workers._helper is None
+    assert not workers._helpers

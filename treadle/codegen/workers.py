@@ -1,7 +1,8 @@
 """Compiling several kernels at once.
 
 LLVM has one lock a process. So a thread beside the main one compiles what will be needed soon (:class:`Job`), while the
-main one translates the next kernel; and of many texts that are there already several processes compile some each.
+main one translates the next kernel; where much waits for it, processes help. And of many texts that are there already
+several processes compile some each.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -24,10 +25,11 @@ from .worker import compile_text, get, put_request
 _COMMAND = "import sys; sys.path.insert(0, sys.argv[1]); from treadle.codegen.worker import serve; serve()"
 _ROOT = str(Path(__file__).resolve().parents[2])
 WORTH = 4  # texts from which on starting processes (about 0.3 s) pays
+BACKLOG = 500_000  # characters that wait for a helper, from which on one more process pays
 
 _jobs: deque[Job] = deque()  # begun, and taken by nobody yet
 _lock = threading.Lock()
-_helper: threading.Thread | None = None  # who compiles them; there is one while there are any
+_helpers: list[threading.Thread] = []  # who compile them; the first one does so in this process
 
 
 class Job:
@@ -44,12 +46,13 @@ class Job:
 
     def begin(self) -> Job:
         """Let a thread of its own compile it; that ends once nothing is left to do."""
-        global _helper
         with _lock:
             _jobs.append(self)
-            if _helper is None:
-                _helper = threading.Thread(target=_help, name="treadle compiler")
-                _helper.start()
+            waiting = sum([len(job._text) for job in _jobs])
+            if not _helpers or (waiting > BACKLOG * len(_helpers) and len(_helpers) < _most() and sys.executable):
+                helper = threading.Thread(target=_help if not _helpers else _help_by_process, name="treadle compiler")
+                _helpers.append(helper)
+                helper.start()
         return self
 
     def code(self) -> bytes:
@@ -70,27 +73,51 @@ class Job:
             first, self._taken = not self._taken, True
         return first
 
-    def _compile(self) -> None:
+    def _compile(self, by: Callable[[str, Target], bytes] = compile_text) -> None:
         try:
-            self._code = compile_text(self._text, self._target)
+            self._code = by(self._text, self._target)
         except Exception as error:  # raised where somebody asks
             self._error = error
         self._text = ""
         self._done.set()
 
 
-def _help() -> None:
+def _most() -> int:
+    """How many may compile at once."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return config.compile_workers or cores
+
+
+def _help(by: Callable[[str, Target], bytes] = compile_text) -> None:
     """Compile jobs until there are none, or until the program ends."""
-    global _helper
     while True:
         with _lock:
             if not _jobs or not threading.main_thread().is_alive():
                 _jobs.clear()
-                _helper = None
+                _helpers.remove(threading.current_thread())
                 return
             job = _jobs.popleft()
         if job._take():
-            job._compile()
+            job._compile(by)
+
+
+def _help_by_process() -> None:
+    """The same in a process of its own; what that cannot do is done in this one."""
+    try:
+        worker = _started()
+    except OSError:  # the system lets this program start none
+        _help()
+        return
+
+    def ask(text: str, target: Target) -> bytes:
+        try:
+            return _ask(worker, text, target)
+        except InternalError:  # the worker has ended, or LLVM will reject the text here too
+            return compile_text(text, target)
+
+    with worker:
+        _help(ask)
+        worker.stdin.close()  # type: ignore[union-attr]
 
 
 def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None) -> list[bytes]:
@@ -128,8 +155,7 @@ def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None
 def _tend(jobs: Sequence[tuple[str, Target]], waiting: SimpleQueue[int], done: list[bytes],
           errors: list[InternalError]) -> None:  # fmt: skip
     """Start one worker and give it texts until there are none."""
-    command, pipe = [sys.executable, "-c", _COMMAND, _ROOT], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as worker:
+    with _started() as worker:
         try:
             while not errors:
                 done_one = waiting.get_nowait()
@@ -140,6 +166,11 @@ def _tend(jobs: Sequence[tuple[str, Target]], waiting: SimpleQueue[int], done: l
             errors.append(error)
         finally:
             worker.stdin.close()  # type: ignore[union-attr]
+
+
+def _started() -> subprocess.Popen:
+    """A new worker."""
+    return subprocess.Popen([sys.executable, "-c", _COMMAND, _ROOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def _ask(worker: subprocess.Popen, text: str, target: Target) -> bytes:
