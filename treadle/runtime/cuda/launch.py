@@ -170,12 +170,17 @@ class Launch:
     # ---- memory between passes
 
     def threads(self) -> int:
-        """Hardware threads of the largest pass."""
-        return max([blocks * block for _, blocks, block, _ in self.steps], default=1)
+        """Hardware threads of the largest pass that runs threads of the launch."""
+        return max([blocks * block for blocks, block in self._grids()], default=1)
 
     def blocks(self) -> int:
-        """Blocks of the largest pass."""
-        return max([blocks for _, blocks, _, _ in self.steps], default=1)
+        """Blocks of the same."""
+        return max([blocks for blocks, _ in self._grids()], default=1)
+
+    def _grids(self) -> list[tuple[int, int]]:
+        """Blocks, and threads a block, of passes that run threads of the launch; others put things together."""
+        found = zip(self.steps, self.entry.passes, strict=True)
+        return [step[1:3] for step, one in found if one["grid"] in ("threads", "blocks", "thread")]
 
 
 class Scratch:
