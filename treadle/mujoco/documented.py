@@ -20,8 +20,8 @@ SCENE = """
     <camera pos="0 -2 1"/>
   </worldbody>
   <tendon><fixed name="cord"><joint joint="arm" coef="2"/></fixed></tendon>
-  <actuator><position joint="arm" kp="4"/></actuator>
-  <sensor><jointpos joint="arm"/></sensor>
+  <actuator><position name="servo" joint="arm" kp="4"/></actuator>
+  <sensor><jointpos joint="arm"/><jointvel joint="arm"/><actuatorfrc actuator="servo"/></sensor>
 </mujoco>
 """
 

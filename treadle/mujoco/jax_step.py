@@ -255,7 +255,7 @@ def jax_function(
         >>> fallen = lambda state: jax.jit(step)(state).qpos.sum()
         >>> state = step.state(nworld := 3)
         >>> print(jax.grad(fallen)(state).qvel.round(3)[:, 0])
-        [0.127 0.127 0.127]
+        [0.185 0.185 0.185]
     """
     instance("m", m, Model, "a model that put_model returns")
     nstep = whole("nstep", nstep, 1)

@@ -348,9 +348,8 @@ def sensor_pos(m: Model, d: Data) -> None:
         >>> d.qpos.fill_(0.5)
         >>> mjw.fwd_position(m, d)
         >>> mjw.sensor_pos(m, d)
-        >>> print(d.sensordata.numpy())
-        [[0.5]
-         [0.5]]
+        >>> print(d.sensordata.numpy()[:, 0])
+        [0.5 0.5]
     """
     _run(("sensor_pos",), m, d)
 
@@ -365,7 +364,7 @@ def sensor_vel(m: Model, d: Data) -> None:
         >>> mjw.fwd_velocity(m, d)
         >>> mjw.sensor_vel(m, d)
         >>> print(d.sensordata.numpy()[0, 1].round(3))
-        EXC IndexError index 1 is out of bounds for axis 1 with size 1
+        2.0
     """
     _run(("sensor_vel",), m, d)
 
@@ -379,7 +378,7 @@ def sensor_acc(m: Model, d: Data) -> None:
         >>> mjw.forward(m, d)
         >>> mjw.sensor_acc(m, d)
         >>> print(d.sensordata.numpy()[0, 2].round(3))
-        EXC IndexError index 2 is out of bounds for axis 1 with size 1
+        2.0
     """
     _run(("sensor_acc",), m, d)
 

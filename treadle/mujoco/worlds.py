@@ -164,7 +164,7 @@ def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id:
         >>> m, d, mjd = mjw.put_model(mjm), mjw.make_data(mjm, nworld=4), mujoco.MjData(mjm)
         >>> mjw.step(m, d, nstep=10)
         >>> mjw.get_data_into(mjd, mjm, d, world_id=3)
-        >>> print(mjd.time.round(3), mjd.xpos.shape)
+        >>> print(round(mjd.time, 3), mjd.xpos.shape)
         0.02 (2, 3)
     """
     instance("mjm", mjm, mujoco.MjModel, "MuJoCo's MjModel")
