@@ -295,14 +295,18 @@ def test_twins_are_arrays_like_others_at_another_address():
     for like in likes.values():
         memory = np.ones(like.nbytes, np.uint8)
         address = memory.ctypes.data
-        native, slow = fast.twin()(like, address, memory), fast._twin_by_python(like, address, memory)
+        native, slow = fast.twin()(like, memory, address), fast._twin_by_python(like, memory, address)
         for name in ("_address", "_at", "_desc", "_element", "_grad", "_ref", "component_stride", "device", "shape",
                      "strides", "type"):  # fmt: skip
             assert getattr(native, name) is getattr(slow, name) or getattr(native, name) == getattr(slow, name)
         native.note = "an attribute"
         assert np.array_equal(native.numpy(), slow.numpy()) and native.ptr == address
+        seen = memoryview(memory)
+        assert fast.twin()(like, seen)._desc == fast._twin_by_python(like, seen)._desc == native._desc
+        assert fast.twin()(like, seen).ptr == address
+        del seen
         held, counts = sys.getrefcount(memory), [sys.getrefcount(x) for x in (like.strides, like.device)]
-        more = [fast.twin()(like, address, memory) for _ in range(10)]
+        more = [fast.twin()(like, memory, address) for _ in range(10)]
         assert sys.getrefcount(memory) == held + 10
         del more
         assert sys.getrefcount(memory) == held

@@ -118,7 +118,7 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
     try:  # the buffer keeps JAX from giving the memory to somebody else, also where a function may have it
         rows = memoryview(jax_array)
         like = _LIKE[dtype, rows.format, rows.shape, rows.c_contiguous]
-        return _TWIN[0](like, jax_array.unsafe_buffer_pointer(), rows)
+        return _TWIN[0](like, rows)
     except (TypeError, KeyError, BufferError, ValueError):
         return _from_jax_slowly(jax_array, dtype)
 

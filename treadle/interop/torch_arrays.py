@@ -124,7 +124,7 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     """
     like = _LIKE.get((dtype, t.dtype, t.shape, t.stride()))
     usual = like is not None and t.is_cpu and not t.is_neg() and not t._is_view()
-    made = _TWIN[0](like, t.data_ptr(), t) if usual else _from_torch_slowly(t, dtype)
+    made = _TWIN[0](like, t, t.data_ptr()) if usual else _from_torch_slowly(t, dtype)
     if grad is not None:
         made.grad = grad if isinstance(grad, array) else from_torch(grad, dtype, requires_grad=False)
     elif requires_grad or (requires_grad is None and t.requires_grad):

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.errors import TreadleError
 from ..types.core import (
     SCALARS,
@@ -48,6 +50,7 @@ from ..types.records import (
     SIZE,
     TWIN,
     TYPE,
+    VIEWED,
     Memory,
 )
 from ..types.values import class_of
@@ -286,15 +289,17 @@ def _parts_of(part: _Part) -> list[_Part] | None:
 
 
 @cache
-def twin() -> Callable[[array, int, Any], array]:
-    """What makes an array like another, of the CPU, without gradient and without memory of its own: ``twin(like,
-    address, owner)`` lies at ``address``, in memory that ``owner`` keeps. It is in a hurry: nothing is checked."""
-    if not usable():
+def twin() -> Callable[..., array]:
+    """What makes an array like another, of the CPU, without gradient and without memory of its own: ``twin(like, owner,
+    address)`` lies at ``address``, in memory that ``owner`` keeps; ``twin(like, owner)`` where the owner, a memoryview,
+    begins. It is in a hurry: nothing is checked."""
+    text = b"treadle!"
+    if not usable() or _word(id(memoryview(text)) + VIEWED) != id(text) + BYTES:
         return _twin_by_python
     record = Memory(TWIN)
     for name, function in {
-        "as_number": "PyLong_AsUnsignedLongLong", "bytes_from": "PyBytes_FromStringAndSize", "incref": "Py_IncRef",
-        "decref": "Py_DecRef",
+        "as_number": "PyLong_AsUnsignedLongLong", "from_number": "PyLong_FromUnsignedLongLong",
+        "bytes_from": "PyBytes_FromStringAndSize", "incref": "Py_IncRef", "decref": "Py_DecRef",
     }.items():  # fmt: skip
         record[name] = native.symbol_address(function)
     slot = ctypes.pythonapi.PyType_GetSlot
@@ -313,7 +318,9 @@ _ALIKE = ("_at", "_element", "_grad", "_memory", "component_stride", "device", "
 _records: list[Memory] = []  # they stay for ever, as the code does
 
 
-def _twin_by_python(like: array, address: int, owner: Any) -> array:
+def _twin_by_python(like: array, owner: Any, address: int | None = None) -> array:
+    if address is None:
+        address = np.asarray(owner).ctypes.data
     return build(like._element, like.shape, like.strides, like.component_stride, address, None, 0, like.device, owner,
                  like.type)  # fmt: skip
 

@@ -63,6 +63,7 @@ RUNS = words("at nbytes count step")
 # Where CPython keeps things inside its objects: ob_type; ob_size; the items of list, tuple and array.array; ob_fval;
 # ob_sval. The runtime compares them with objects whose content is known before native code relies on them.
 TYPE, SIZE, ITEMS, FLOAT, BYTES = 8, 16, 24, 16, 32
+VIEWED = 56  # of a memoryview: the address of what it shows
 
 # What a kernel's entry is told of its launch.
 LAUNCH = words("size dim0 dim1 dim2 dim3 stop fault log priv_targets checked shadow")
@@ -142,7 +143,7 @@ DESC = words("view data grad shape0 shape1 shape2 shape3 stride0 stride1 stride2
 # and the slots that are the same of both lie in it.
 TWIN_SLOTS = 9
 TWIN = words(
-    "as_number bytes_from new no_arguments incref decref desc address owner "
+    "as_number from_number bytes_from new no_arguments incref decref desc address owner "
     + " ".join(f"slot{k}" for k in range(TWIN_SLOTS))
 )
 
