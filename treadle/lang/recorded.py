@@ -99,7 +99,7 @@ class Launch:
     @property
     def block_dim(self) -> int:
         """How many threads a block has."""
-        return self.kernel.block
+        return abs(self.kernel.block)  # a negative one is that of hardware threads that share the work of one
 
     @property
     def params(self) -> tuple[Any, ...]:
