@@ -49,7 +49,7 @@ def test_each_argument_is_named(made):
     mjd, other = mujoco.MjData(mjm), mujoco.MjModel.from_xml_string(OTHER)
     mark, steps = np.zeros, dict(nstep=4)
     for call, kind, said in (
-        (lambda: mjw.make_data(mjd), TypeError, "mjm is MuJoCo's MjModel, or what put_model returns, not a mujoco's"),
+        (lambda: mjw.make_data(mjd), TypeError, "mjm is MuJoCo's MjModel, or what put_model returns, not mujoco's"),
         (lambda: mjw.make_data(m, nworld=0), ValueError, "nworld is at least 1, not 0"),
         (lambda: mjw.make_data(m, nworld=2.5), TypeError, "nworld is an integer, at least 1, not 2.5"),
         (lambda: mjw.make_data(m, nconmax=-1), ValueError, "nconmax is at least 0, not -1"),
@@ -57,10 +57,10 @@ def test_each_argument_is_named(made):
         (lambda: mjw.make_data(m, njmax="x"), TypeError, "njmax is an integer, at least 0, not 'x'"),
         (lambda: mjw.make_data(mjm, dtype=int), TypeError, "dtype is wp.float32 or wp.float64, not int"),
         (lambda: mjw.make_data(m, dtype=wp.float64), TypeError, "dtype is float64, but the model is of float32"),
-        (lambda: mjw.put_data(m, mjd), TypeError, "mjm is MuJoCo's MjModel, not a treadle's Model"),
-        (lambda: mjw.put_data(mjm, d), TypeError, "mjd is MuJoCo's MjData, not a treadle's Data"),
+        (lambda: mjw.put_data(m, mjd), TypeError, "mjm is MuJoCo's MjModel, not treadle's Model"),
+        (lambda: mjw.put_data(mjm, d), TypeError, "mjd is MuJoCo's MjData, not treadle's Data"),
         (lambda: mjw.put_data(other, mjd), ValueError, "mjd has nq = 1, the model 7"),
-        (lambda: mjw.get_data_into(d, mjm, d), TypeError, "result is MuJoCo's MjData, not a treadle's Data"),
+        (lambda: mjw.get_data_into(d, mjm, d), TypeError, "result is MuJoCo's MjData, not treadle's Data"),
         (lambda: mjw.get_data_into(mujoco.MjData(other), other, d), ValueError, "d has nq = 1, the model 7"),
         (lambda: mjw.get_data_into(mjd, mjm, d, "a"), TypeError, "world_id is an integer, not 'a'"),
         (lambda: mjw.get_data_into(mjd, mjm, d, -1), IndexError, "world_id is -1, but there are 2 worlds"),
@@ -75,7 +75,7 @@ def test_each_argument_is_named(made):
         (lambda: mjw.rollout(m, d, fields=3, **steps), TypeError, "fields is a sequence of names"),
         (lambda: mjw.rollout(m, d, fields=["qps"], **steps), AttributeError, "no field qps of Data; did you mean qpos"),
         (lambda: mjw.rollout(m, d, progress=3, **steps), TypeError, "progress is a function of two numbers, not 3"),
-        (lambda: mjw.jax_function(mjm), TypeError, "m is a model that put_model returns, not a mujoco's MjModel"),
+        (lambda: mjw.jax_function(mjm), TypeError, "m is a model that put_model returns, not mujoco's MjModel"),
         (lambda: mjw.jax_function(m, nstep=1.5), TypeError, "nstep is an integer, at least 1, not 1.5"),
         (lambda: mjw.jax_function(m, njmax=-2), ValueError, "njmax is at least 0, not -2"),
         (lambda: m.expand(2, "body_mas"), ValueError, "body_mas is no field .*; did you mean body_mass"),

@@ -1,5 +1,7 @@
 """Data comes from MuJoCo, goes back to it, and starts again."""
 
+import copy
+
 import mujoco
 import numpy as np
 import pytest
@@ -100,3 +102,18 @@ def test_marked_worlds_are_reset_and_others_go_on():
 def test_a_world_without_worlds_is_refused():
     with pytest.raises(ValueError, match="nworld is at least 1"):
         mjw.make_data(models.tree(), nworld=0)
+
+
+def test_copies_are_worlds_of_their_own():
+    mjm = models.pair()
+    m, d = mjw.put_model(mjm), mjw.make_data(mjm, nworld=2)
+    d.qvel.fill_(0.5)
+    d.xfrc_applied.fill_(0.1)
+    mjw.step(m, d, nstep=5)
+    for other in (copy.copy(d), copy.deepcopy(d)):
+        mjw.step(m, other)
+        assert not (other.qpos.numpy() == d.qpos.numpy()).any()
+    again = copy.deepcopy(d)
+    np.testing.assert_array_equal(again.xpos.numpy(), d.xpos.numpy())
+    mjw.step(m, again)
+    np.testing.assert_array_equal(again.qpos.numpy(), other.qpos.numpy())

@@ -66,7 +66,7 @@ def test_policies_see_the_worlds_and_every_counts(scene):
 
 def test_one_sequence_for_all_worlds(scene):
     m = mjw.put_model(scene)
-    way = mjw.rollout(m, mjw.make_data(m, 3), np.ones((5, 1)), fields=("qpos",))
+    way = mjw.rollout(m, mjw.make_data(m, 3), np.ones((5, 1)), fields=iter(["qpos"]))
     assert (way["qpos"] == way["qpos"][:1]).all()
 
 

@@ -73,10 +73,11 @@ def of_model(name: str, mjd: mujoco.MjData, mjm: mujoco.MjModel) -> None:
 def shown(value: Any) -> str:
     """A value of a wrong type, in few words."""
     text = repr(value)
-    if isinstance(value, type) or len(text) > 60 or "\n" in text or " object at 0x" in text:
-        kind = value if isinstance(value, type) else type(value)
-        shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") and not isinstance(value, type) else ""
-        package = kind.__module__.partition(".")[0]
-        owner = "" if package in ("builtins", "__main__") else f"{package}'s "
-        return f"{'' if isinstance(value, type) else 'a '}{owner}{kind.__name__}{shape}"
-    return text
+    if not isinstance(value, type) and len(text) <= 60 and "\n" not in text and not text.startswith("<"):
+        return text
+    kind = value if isinstance(value, type) else type(value)
+    package = kind.__module__.partition(".")[0]
+    plain = "" if isinstance(value, type) else "a "
+    owner = plain if package in ("builtins", "__main__") else f"{package}'s "
+    shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") and not isinstance(value, type) else ""
+    return f"{owner}{kind.__name__}{shape}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -266,6 +267,23 @@ class Data(Fields):
         self._done_after = 0  # after which call of `step`
         self._stamp: wp.array | None = None  # counts runs of that
         self._seen = 0  # its number when somebody looked
+
+    def __deepcopy__(self, memo: Any) -> Data:
+        """Worlds of their own in the same state, with the same derived fields."""
+        made = Data(self.real, dict(self.sizes), self.nworld)
+        for name, a in self._arrays.items():
+            wp.copy(made.field(name), a)
+        made.pushed, made.solved = self.pushed, self.solved
+        made._late, made._model, made._done, made._done_after = self._late, self._model, set(self._done), 0
+        if self._done_after != self._steps:
+            made.moved()
+        return made
+
+    def __copy__(self) -> Data:
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        return f"<Data of {self.nworld} worlds with nq {self.sizes['nq']}, nv {self.sizes['nv']}, {self.real.__name__}>"
 
     def give(self, row: Field) -> wp.array:
         """The array of a field, for the user."""

@@ -381,6 +381,10 @@ class Model(Fields):
         for row in Model.rows():
             self.fill(row, own[row.name] if row.name in own else getattr(mjm, row.name, np.zeros(self.extent(row))))
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {self.sizes[name]}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))
+        return f"<Model with {sizes}, {self.real.__name__}>"
+
     EXTRAS = (  # 0 in most models, and a step then need not look at them
         "body_gravcomp", "jnt_stiffnesspoly", "dof_dampingpoly", "tendon_armature",
         "actuator_damping", "actuator_dampingpoly", "actuator_armature",

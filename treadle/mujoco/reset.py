@@ -12,7 +12,8 @@ from treadle.mujoco import history, plastic
 from treadle.mujoco.algebra import row, types
 from treadle.mujoco.arguments import whole
 from treadle.mujoco.binding import launch
-from treadle.mujoco.data import Data
+from treadle.mujoco.data import WARM, Data
+from treadle.mujoco.fields import Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.stages import check_match
 
@@ -48,6 +49,7 @@ def reset_data(m: Model, d: Data, reset: Any = None) -> None:
     """
     check_match(m, d)
     if reset is None:
+        d._late -= {WARM}  # all warm starts are 0 then
         d.field("reset_key").fill_(REFERENCE)
     else:
         wp.launch(mark, dim=d.nworld, inputs=[_of_each_world("reset", reset, d), d.field("reset_key")])
@@ -100,7 +102,10 @@ def _of_each_world(name: str, values: Any, d: Data) -> Any:
 
 
 def _reset(m: Model, d: Data) -> None:
-    launch(reset_kernel(d.real), m, d, xfrc_applied=d.read(Data.xfrc_applied))
+    given = {"xfrc_applied": d.read(Data.xfrc_applied)}
+    if not m.constrained:  # no solver starts warm, so the last accelerations need not be computed for it
+        given["qacc_warmstart"] = Fields.read(d, Data.qacc_warmstart)
+    launch(reset_kernel(d.real), m, d, **given)
     _begin(m, d)
     d.moved()
 

@@ -74,6 +74,7 @@ def rollout(
         raise ValueError(f"every is from 1 to nstep = {nstep}, not {every}")
     if isinstance(fields, str) or not isinstance(fields, Iterable):
         raise TypeError(f"fields is a sequence of names, such as ('qpos',), not {shown(fields)}")
+    fields = tuple(fields)
     for name in fields:
         if not isinstance(name, str) or not isinstance(getattr(Data, name, None), Field):
             raise AttributeError(f"there is no field {name} of Data; {near(str(name), [r.name for r in Data.rows()])}")

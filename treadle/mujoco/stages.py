@@ -29,6 +29,7 @@ from treadle.mujoco import (
     transmission,
     velocity,
 )
+from treadle.mujoco.arguments import shown
 from treadle.mujoco.binding import launch
 from treadle.mujoco.collision.stage import collision
 from treadle.mujoco.constants import (
@@ -228,8 +229,7 @@ def check_kinds(m: Any, d: Any) -> None:
     """Raise if these are no model and data of ours."""
     for given, kind, maker in ((m, Model, "put_model"), (d, Data, "make_data or put_data")):
         if not isinstance(given, kind):
-            what = f"{type(given).__module__.partition('.')[0]}'s {type(given).__name__}"
-            raise TypeError(f"a {kind.__name__.lower()} is what {maker} returns, not {what}")
+            raise TypeError(f"a {kind.__name__.lower()} is what {maker} returns, not {shown(given)}")
 
 
 def check_match(m: Model, d: Data) -> None:
