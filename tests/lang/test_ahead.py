@@ -34,7 +34,11 @@ def test_launches_compile_and_do_not_run():
             wp.launch(add, dim=4, inputs=[x, y, n])
             wp.launch(scale, dim=(3, 5), inputs=[m, 2.0])
         assert not x.numpy().any() and n.list() == [0] and (m.numpy() == 1).all()
-    compiled = [len(overload.variants) for kernel in (add, scale) for overload in kernel.overloads.values()]
+    compiled = [
+        len(overload.variants)
+        for kernel in (add, scale)
+        for overload in (*kernel.overloads.values(), *kernel.elsewhere.values())
+    ]
     jobs = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers.Job, "__init__", lambda *args: jobs.append(args))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import KernelGradientError
 from ..runtime import capture, deferred, operators
-from ..runtime.array import array
+from ..runtime.array import allocate, array
 from ..runtime.copies import put_elements, read, write
 from ..runtime.writes import put_rows, put_selected, put_zeros
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
@@ -161,7 +161,12 @@ def add_all(into: array, flow: array) -> None:
     now = capture.sink(into.device) if capture.active or into.device.queue else None
     if now is not None:
         if flow.shape != into.shape or flow._element.type is not into._element.type:
-            into, flow = into.flatten(), flow.contiguous().flatten().view(into.dtype)
+            into, flow = into.flatten(), flow.contiguous().flatten()
+            if flow._element.dtype == into._element.dtype:
+                flow = flow.view(into.dtype)
+            else:  # the copy converted its elements
+                other, flow = flow, allocate(into._element, into.shape, into.device, False)
+                flow.assign(other)
         now.keep([into, flow])
         if not deferred.add(now, into._raw(), flow._raw()):
             operators.perform("add", (into, flow), into)
