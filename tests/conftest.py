@@ -49,6 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
         targets.install([*targets.FOREIGN] if wanted == "all" else wanted.split(","))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items if config.getoption("--on") else ():
+        if item.get_closest_marker("host"):
+            item.add_marker(pytest.mark.skip("it is about the host alone"))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     from . import ptx_guard
 

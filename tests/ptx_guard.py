@@ -42,6 +42,11 @@ def install() -> None:
     cpu.draft = draft
 
 
+def assemble_too(name: str, arch: int, ptx: bytes) -> None:
+    """Let ``ptxas`` see one more text at the end of the run."""
+    texts[digest(ptx.decode())] = name, arch, ptx
+
+
 def rejected() -> list[str]:
     """Assemble all texts; what ``ptxas`` says of those it does not accept."""
     with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from tests import ptx_guard
 from tests.codegen import gpu
 from treadle.codegen import nvptx
 from treadle.codegen.nvptx import merging
@@ -152,3 +153,4 @@ def test_blocks_that_share_tiles():
     assert kernel(3, *plain([a, *found])) == 0
     for x, y in zip(expected, found, strict=True):
         assert x.numpy().tobytes() == y.numpy().tobytes()
+    ptx_guard.assemble_too("shared", 75, nvptx.compile_text(kernel.draft.text, kernel.draft.target))

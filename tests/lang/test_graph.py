@@ -53,6 +53,7 @@ def arr(values, **more):
     return wp.array(values, dtype=float, **more)
 
 
+@pytest.mark.host
 def test_operations_are_deferred_until_the_graph_runs():
     x = wp.zeros(3, dtype=float)
     with wp.ScopedCapture(device="cpu") as capture:

@@ -425,6 +425,7 @@ def test_a_trajectory_in_one_array_costs_what_it_holds(by_view):
     assert np.allclose(t.grad.numpy()[0], slope, rtol=1e-4)
 
 
+@pytest.mark.host
 def test_only_what_changes_is_saved():
     @wp.kernel
     def put(x: wp.array(dtype=float), at: wp.array(dtype=int), y: wp.array(dtype=float)):
@@ -498,6 +499,7 @@ def test_an_error_in_the_backward_pass_leaves_arrays_as_they_were():
     assert x.list() == [9.0, 9.0] and y.list() == [0.0, 0.0]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("checkpoint", ["all", 1, "sqrt"])
 def test_a_launch_that_fails_is_no_operation_but_is_undone(checkpoint):
     @wp.kernel
@@ -650,6 +652,7 @@ def test_no_cycle_keeps_a_tape():
         gc.enable()
 
 
+@pytest.mark.host
 def test_arrays_over_the_same_address_are_one_memory():
     """Foreign views carry no gradient of their own; bytes decide whose it is, and what must be saved."""
     base, out = arr([1.0, 2.0, 3.0]), arr([0.0])
