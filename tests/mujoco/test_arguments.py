@@ -139,6 +139,15 @@ def test_options_that_mean_nothing_are_refused(made, name, value, kind):
     setattr(mjm.opt, name, value)
     with pytest.raises(ValueError, match=f"option {name} is {kind}"):
         mjw.put_model(mjm)
+    _, m, d = made
     given = value if isinstance(value, int) else wp.array([value], dtype=float)
     with pytest.raises(ValueError, match=f"option {name} is {kind}"):
-        setattr(made[1].opt, name, given)
+        setattr(m.opt, name, given)
+    if not isinstance(value, int):  # an array that may be written to
+        array = getattr(m.opt, name)
+        before = float(array.numpy()[0])
+        array.fill_(value)
+        with pytest.raises(ValueError, match=f"option {name} is {kind}"):
+            mjw.step(m, d)
+        array.fill_(before)
+        mjw.step(m, d)

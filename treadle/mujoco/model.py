@@ -70,6 +70,7 @@ class Option(Fields):
         for name in Option.NUMBERS:
             setattr(self, name, int(getattr(opt, name)))
         self.uses = {name for name in Option.EXTRAS if getattr(opt, name)}
+        self._shown: dict[str, bytes] = {}  # what the fields that somebody has seen held when they were looked at last
         for row in Option.rows():
             self.fill(row, getattr(opt, row.name))
 
@@ -90,7 +91,17 @@ class Option(Fields):
     def give(self, row: Field) -> wp.array:
         """The array of a field, for the user, who may write to it: a step then looks at it."""
         self._take_note(row)
-        return self.read(row)
+        found = self.read(row)
+        self._shown.setdefault(row.name, found.numpy().tobytes())
+        return found
+
+    def intact(self) -> None:
+        """Raise a ValueError if an option has been given a value that means nothing."""
+        for name, content in self._shown.items():
+            values = self._arrays[name].numpy()
+            if values.tobytes() != content:
+                refuse.check_value(name, values)
+                self._shown[name] = values.tobytes()
 
     def assign(self, row: Field, value: wp.array) -> None:
         """Put an array of the user's in a field's place."""
@@ -443,12 +454,13 @@ class Model(Fields):
         super().assign(row, value)
 
     def intact(self) -> None:
-        """Raise if a table of the model's structure has been written to.
+        """Raise if a table of the model's structure has been written to, or an option means nothing.
 
         Raises:
             ValueError: the message names it.
         """
-        if self._shown and not wp.get_device().is_capturing:
+        if (self._shown or self.opt._shown) and not wp.get_device().is_capturing:
+            self.opt.intact()
             for name, content in self._shown.items():
                 if self._arrays[name].numpy().tobytes() != content:
                     raise ValueError(_FIXED.format(name))
