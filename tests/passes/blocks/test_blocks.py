@@ -25,7 +25,11 @@ def programs(kernel, args, active=None, threads=THREADS):
 
 
 def names(func):
-    return [op.name for op in ops_of(func.body)]
+    return names_in(func.body)
+
+
+def names_in(block):
+    return [op.name for op in ops_of(block)]
 
 
 def same_bits(pair, make, dim=1):
@@ -129,6 +133,29 @@ def test_reductions_by_shuffles_of_ragged_runs():
         assert names(pair[1]).count("shuffle") == exchanges
         *_, out, sums = same_bits(pair, lambda: [x, n, np.ones(2, "f4"), np.zeros(1, "i4")])
         assert out[0] == 0 and out[1] == np.nanmax(x) and sums[0] == n.sum(dtype="i4")
+
+
+@wp.kernel
+def scattered(x: wp.array(dtype=float), out: wp.array2d(dtype=float)):
+    """Loops of the user's: rounds that meet, that only seem to, and whose places a float tells."""
+    t, u, v = wp.tile_load(x, shape=36), wp.tile_zeros(shape=36, dtype=float), wp.tile_zeros(shape=36, dtype=float)
+    for k in range(36):
+        u[k // 2] += t[k]
+    for k in range(36):
+        v[(k * 7) % 36] = t[k] * 2.0
+    for k in range(36):
+        t[int(float(k) * 0.75)] += u[k]
+    wp.tile_store(out[0], t)
+    wp.tile_store(out[1], u)
+    wp.tile_store(out[2], v)
+
+
+def test_only_rounds_that_do_not_meet_are_divided():
+    pair = programs(scattered, [array(36), array(3, 36)])
+    (out,) = same_bits(pair, lambda: [numbers(36), np.zeros((3, 36), "f4")])[1:]
+    assert np.allclose(out[1][:18], numbers(36).reshape(18, 2).sum(1)) and (out[2] != 0).all()
+    alone = [op for op in ops_of(pair[1].body) if op.name == "if" and names_in(op.regions[0])[:1] == ["for"]]
+    assert len(alone) == 2
 
 
 @wp.kernel

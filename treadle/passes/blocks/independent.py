@@ -15,6 +15,7 @@ import numpy as np
 
 from ...ir.node import Block, Op, Value
 from ...ir.walk import ops_of
+from ...types.core import Scalar
 from .footprint import UNKNOWN, Program, Root
 
 MOST = 1 << 17  # rounds that are enumerated
@@ -226,6 +227,8 @@ class _Enumeration:
         """What is known of an integer in each of the points."""
         if v in points.counters:
             return {}, points.counters[v]
+        if not (isinstance(v.type, Scalar) and v.type.is_int):
+            raise _Hidden
         op = self.program.made.get(v)
         if op is not None and op.name == "const":
             return {}, int(op.attrs["value"])
@@ -268,9 +271,16 @@ def _known(rule: Callable[[Any, Any], Any]) -> Callable[[Number, Number], Number
     return both
 
 
+def _remainder(a: Any, b: Any) -> Any:
+    """That of numbers without sign, about which all rules agree."""
+    if np.min(a) < 0 or np.min(b) < 0:
+        raise _Hidden
+    return a % b
+
+
 _ARITHMETIC: dict[str, Callable[..., Number]] = {
     "add": _sum(1), "sub": _sum(-1), "mul": _product, "floordiv": _known(lambda a, b: a // b),
-    "mod": _known(lambda a, b: a % b), "min": _known(np.minimum), "max": _known(np.maximum), "cast": lambda a: a,
+    "mod": _known(_remainder), "min": _known(np.minimum), "max": _known(np.maximum), "cast": lambda a: a,
 }  # fmt: skip
 
 
