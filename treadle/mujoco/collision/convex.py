@@ -162,7 +162,7 @@ def _approach(real: Any) -> wp.Function:
     t, s = types(real), simplices(real)
     vec3 = t.vec3
     vectors = wp.array(dtype=vec3)
-    in_simplex = s.in_simplex
+    normal_of, in_simplex = s.normal_of, s.in_simplex
     double = real is wp.float64
     digits = 1e-14 if double else 1e-6
 
@@ -188,6 +188,11 @@ def _approach(real: Any) -> wp.Function:
                     at += xa[k] * weights[k]
                     x[m], xa[m], number_a[m], number_b[m] = x[k], xa[k], number_a[k], number_b[k]
                     m += 1
+            if m == 3:  # of a face, along its normal: a sum of corners loses the digits that say where it points
+                normal = normal_of(x[0], x[1], x[2])
+                size = wp.length_sq(normal)
+                if size > real(0.0):
+                    nearest = normal * (wp.dot(normal, x[0]) / size)
             if inside and m == 4:
                 stage = EXPAND
             else:

@@ -15,23 +15,37 @@ LEAST = 1e-37  # keeps a triangle without area from dividing by 0
 
 @cache
 def simplices(real: Any) -> SimpleNamespace:
-    """Kernel functions ``in_triangle in_simplex`` for one precision."""
+    """Kernel functions ``normal_of in_triangle in_simplex`` for one precision."""
     t = types(real)
     vec3, vec4 = t.vec3, t.vec4
     vectors = wp.array(dtype=vec3)
 
     @wp.func(inline=True)
+    def normal_of(a: vec3, b: vec3, c: vec3):
+        """The normal of a triangle, twice its area long, by the two shorter edges, which keep the most digits."""
+        ab, bc, ca = b - a, c - b, a - c
+        x, y, z = wp.length_sq(ab), wp.length_sq(bc), wp.length_sq(ca)
+        one, other = ab, bc
+        if x > y and x > z:
+            one, other = bc, ca
+        elif y > z:
+            one, other = ca, ab
+        return wp.cross(one, other)
+
+    @wp.func(inline=True)
     def in_triangle(a: vec3, b: vec3, c: vec3):
         """Weights of the nearest point of a triangle (C. Ericson, *Real-Time Collision Detection*, 5.1.5).
 
-        Each of the seven regions is tested, later ones overriding earlier ones.
+        Each of the seven regions is tested, later ones overriding earlier ones. The areas are products of vectors
+        along the normal: of thin triangles the book's products of products leave no digits in single precision.
         """
         zero, one = real(0.0), real(1.0)
         ab, ac = b - a, c - a
         ab_a, ac_a = -wp.dot(ab, a), -wp.dot(ac, a)
         ab_b, ac_b = -wp.dot(ab, b), -wp.dot(ac, b)
         ab_c, ac_c = -wp.dot(ab, c), -wp.dot(ac, c)
-        u, v, w = ab_b * ac_c - ab_c * ac_b, ab_c * ac_a - ab_a * ac_c, ab_a * ac_b - ab_b * ac_a
+        n = normal_of(a, b, c)
+        u, v, w = wp.dot(n, wp.cross(b, c)), wp.dot(n, wp.cross(c, a)), wp.dot(n, wp.cross(a, b))
         weights = vec3(u, v, w) / wp.max(u + v + w, real(LEAST))
         to_c, to_b = ac_b - ab_b, ab_c - ac_c
         if u <= zero and to_c >= zero and to_b >= zero:
@@ -88,4 +102,4 @@ def simplices(real: Any) -> SimpleNamespace:
                 weights = vec4(one, one, one, one)
         return weights
 
-    return SimpleNamespace(in_triangle=in_triangle, in_simplex=in_simplex)
+    return SimpleNamespace(normal_of=normal_of, in_triangle=in_triangle, in_simplex=in_simplex)
