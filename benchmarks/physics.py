@@ -34,20 +34,24 @@ MODELS = {
 EULER = {"half_cheetah", "ant"}  # stepped with Euler's method, as the figures of other engines are
 
 
-def load(name: str) -> mujoco.MjModel | None:
-    """The model ``name``; None where its package is not installed."""
+def where(name: str) -> Path | None:
+    """The file of the model ``name``; None where its package is not installed."""
     package, inside = MODELS[name]
     found = importlib.util.find_spec(package.partition(".")[0])
-    if found is None or not found.submodule_search_locations:
+    bases = found.submodule_search_locations if found is not None else None
+    paths = [Path(base, *package.split(".")[1:], inside) for base in bases or ()]
+    return next((path for path in paths if path.exists()), None)
+
+
+def load(name: str) -> mujoco.MjModel | None:
+    """The model ``name``; None where its package is not installed."""
+    path = where(name)
+    if path is None:
         return None
-    for base in found.submodule_search_locations:
-        path = Path(base, *package.split(".")[1:], inside)
-        if path.exists():
-            mjm = mujoco.MjModel.from_xml_path(str(path))
-            if name in EULER:
-                mjm.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
-            return mjm
-    return None
+    mjm = mujoco.MjModel.from_xml_path(str(path))
+    if name in EULER:
+        mjm.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    return mjm
 
 
 def main() -> None:

@@ -41,19 +41,41 @@ DERIVED = frozenset([row.name for row in Data.rows() if row.role == "derived" an
 Forward = Callable[[Model, Data], None]
 
 
-@wp.kernel
+@wp.kernel(gang_vectors=2)
 def move_numbers(values: wp.array(dtype=Any), into: wp.array(dtype=Any)):
     """Copy one number of each world."""
     w = wp.tid()
     into[w] = values[w]
 
 
-@wp.kernel
+@wp.kernel(gang_vectors=2)
 def move_rows(values: wp.array2d(dtype=Any), into: wp.array2d(dtype=Any)):
     """Copy a row of each world."""
     w = wp.tid()
     for i in range(values.shape[1]):
         into[w, i] = values[w, i]
+
+
+@wp.kernel(gang_vectors=2)
+def move_state(
+    time: wp.array(dtype=Any), qpos: wp.array2d(dtype=Any), qvel: wp.array2d(dtype=Any),
+    warm: wp.array2d(dtype=Any), warned: wp.array2d(dtype=int),
+    into_time: wp.array(dtype=Any), into_qpos: wp.array2d(dtype=Any), into_qvel: wp.array2d(dtype=Any),
+    into_warm: wp.array2d(dtype=Any), into_warned: wp.array2d(dtype=int),
+):  # fmt: skip
+    """Copy what every model has of a state."""
+    w = wp.tid()
+    into_time[w] = time[w]
+    for i in range(qpos.shape[1]):
+        into_qpos[w, i] = qpos[w, i]
+    for i in range(qvel.shape[1]):
+        into_qvel[w, i] = qvel[w, i]
+        into_warm[w, i] = warm[w, i]
+    for i in range(warned.shape[1]):
+        into_warned[w, i] = warned[w, i]
+
+
+STATE = ("time", "qpos", "qvel", "qacc_warmstart", "warned")  # what that copies
 
 
 @wp.kernel
@@ -78,6 +100,17 @@ def remember_needs(d: Data, counts: dict[str, int], most: wp.array) -> None:
 def move(values: wp.array, into: wp.array) -> None:
     """Copy an array of worlds to another one."""
     wp.launch(move_numbers if values.ndim == 1 else move_rows, dim=values.shape[0], inputs=[values, into])
+
+
+def move_fields(rows: list[Field], values: Callable[[Field], wp.array], into: Callable[[Field], wp.array]) -> None:
+    """Copy the fields ``rows``, most of them in one launch: to each chunk of worlds that costs more than a copy."""
+    left = {row.name: row for row in rows}
+    if left.keys() >= set(STATE):
+        state = [left.pop(name) for name in STATE]
+        arrays = [find(row) for find in (values, into) for row in state]
+        wp.launch(move_state, dim=arrays[0].shape[0], inputs=arrays)
+    for row in left.values():
+        move(values(row), into(row))
 
 
 class Draft(Data):
@@ -204,19 +237,16 @@ class Plan:
 
     def _write_down(self, d: Data, draft: Draft) -> None:
         forward, integrate = self._does
-        for row, start in self._rows:
-            origin = draft._arrays.pop(start.name)
-            if self.advances:
-                move(d.read(row), origin)
-            if row.role == "control":
-                draft._arrays[row.name] = origin
-                continue
-            move(origin, draft.read(row))
+        state = [row for row, _ in self._rows if row.role == "state"]
+        origins = {row: draft._arrays.pop(start.name) for row, start in self._rows}
+        if self.advances:
+            move_fields([*origins], d.read, origins.get)
+        draft._arrays.update({row.name: origin for row, origin in origins.items() if row.role == "control"})
+        move_fields(state, origins.get, draft.read)
         forward(self.model, draft)
         integrate(self.model, draft)
-        for row, _ in self._rows if self.advances else ():
-            if row.role == "state":
-                move(draft.read(row), d.read(row))
+        if self.advances:
+            move_fields(state, draft.read, d.read)
 
     def holds(self, m: Model, d: Data) -> bool:
         """Whether model, data and settings are still those of the plan."""
