@@ -7,7 +7,7 @@ from treadle.codegen import llvm
 
 def test_options_of_one_thread_do_not_reach_another(monkeypatch):
     polished, seen = [True], {}
-    monkeypatch.setattr(llvm, "_polish", lambda wanted: polished.__setitem__(0, wanted))
+    monkeypatch.setattr(llvm, "_set", lambda options, which: polished.__setitem__(0, bool(which) or not options))
     inside, asked = threading.Event(), threading.Event()
 
     def slow(module):

@@ -195,13 +195,13 @@ def optimise(module, machine, inline: bool = False, combine: bool = True) -> Non
 def compile_text(text: str, target: Target) -> bytes:
     """Object bytes of LLVM text."""
     module, machine, large = _optimised(text, target)
-    return emitted(machine.emit_object, module, plain=large)
+    return emitted(machine.emit_object, module, plain=large, pointers=not large)
 
 
 def assembly(text: str, target: Target) -> str:
     """Assembly of LLVM text, for those who want to read it."""
     module, machine, large = _optimised(text, target)
-    return emitted(machine.emit_assembly, module, plain=large)
+    return emitted(machine.emit_assembly, module, plain=large, pointers=not large)
 
 
 def _optimised(text: str, target: Target) -> tuple[Any, Any, bool]:

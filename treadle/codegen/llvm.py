@@ -14,8 +14,15 @@ Code = TypeVar("Code", str, bytes)
 # Steps of code generation that take a quarter of its time and that long straight code is no faster for: moving values
 # into the branches that use them (which makes it slower, as it lengthens the lives of their arguments), scheduling once
 # more behind register allocation, and looking for common values again. Scheduling before it stays, and so does
-# splitting the lives of values by regions: without both a step of a robot arm takes a twentieth longer.
-_POLISH = ("disable-machine-sink", "disable-post-ra", "disable-machine-cse")
+# splitting the lives of values by regions: without both a step of a robot arm takes a twentieth longer. But regions
+# need not grow over hundreds of blocks, which takes a quarter again. By each option what it is without polish, and
+# usually.
+_POLISH = {
+    "disable-machine-sink": (1, 0), "disable-post-ra": (1, 0), "disable-machine-cse": (1, 0),
+    "grow-region-complexity-budget": (50, 10000),
+}  # fmt: skip
+# Pointers that loops count up in place of indices: the emitter has made them where they pay (`emit.address`).
+_POINTERS = {"disable-lsr": (1, 0)}
 _options = threading.Lock()
 
 
@@ -68,21 +75,22 @@ def target_machine(triple: str, cpu: str, features: str = "", level: int = 2) ->
     return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default")
 
 
-def emitted(emit: Callable[[Any], Code], module: Any, plain: bool = False) -> Code:
+def emitted(emit: Callable[[Any], Code], module: Any, plain: bool = False, pointers: bool = True) -> Code:
     """What ``emit``, a method of a target machine, makes of ``module``. ``plain``: without polish, which LLVM has as
-    options of the whole process; so they are set for this call alone, and no other thread emits meanwhile."""
+    options of the whole process; so they are set for this call alone, and no other thread emits meanwhile.
+    ``pointers``: whether loops count pointers up where LLVM would."""
+    options = {**(_POLISH if plain else {}), **({} if pointers else _POINTERS)}
     with _options:
-        if not plain:
-            return emit(module)
-        _polish(False)
+        _set(options, 0)
         try:
             return emit(module)
         finally:
-            _polish(True)
+            _set(options, 1)
 
 
-def _polish(wanted: bool) -> None:
-    import llvmlite.binding as llvm
+def _set(options: dict[str, tuple[int, int]], which: int) -> None:
+    if options:
+        import llvmlite.binding as llvm
 
-    for name in _POLISH:
-        llvm.set_option("treadle", f"-{name}={0 if wanted else 1}")
+        for name, values in options.items():
+            llvm.set_option("treadle", f"-{name}={values[which]}")
