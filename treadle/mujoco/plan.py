@@ -26,6 +26,7 @@ from treadle.lang.graph import capture_pause, capture_resume
 from treadle.lang.tape import recording
 from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
+from treadle.mujoco.contents import contents
 from treadle.mujoco.data import ROOM, WARM, Data, start_of
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
@@ -367,4 +368,5 @@ def put_back(d: Data, state: dict[str, np.ndarray] | None) -> None:
     """The state as it was: ``state``, or None for that from which the last step set out."""
     for row, start in starting(d):
         if row.role == "state":
-            d.read(row).numpy()[...] = d.read(start).numpy() if state is None else state[row.name]
+            with contents(d.read(row)) as content:
+                content[...] = d.read(start).numpy() if state is None else state[row.name]
