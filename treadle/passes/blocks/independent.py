@@ -271,15 +271,21 @@ def _known(rule: Callable[[Any, Any], Any]) -> Callable[[Number, Number], Number
     return both
 
 
+def _quotient(a: Any, b: Any) -> Any:
+    if not np.all(b):
+        raise _Hidden
+    return a // b
+
+
 def _remainder(a: Any, b: Any) -> Any:
-    """That of numbers without sign, about which all rules agree."""
-    if np.min(a) < 0 or np.min(b) < 0:
+    """That of numbers without sign, about which all rules agree. There may be no points, and so no numbers."""
+    if np.min(a, initial=0) < 0 or np.min(b, initial=1) < 1:
         raise _Hidden
     return a % b
 
 
 _ARITHMETIC: dict[str, Callable[..., Number]] = {
-    "add": _sum(1), "sub": _sum(-1), "mul": _product, "floordiv": _known(lambda a, b: a // b),
+    "add": _sum(1), "sub": _sum(-1), "mul": _product, "floordiv": _known(_quotient),
     "mod": _known(_remainder), "min": _known(np.minimum), "max": _known(np.maximum), "cast": lambda a: a,
 }  # fmt: skip
 
