@@ -294,7 +294,8 @@ def twin() -> Callable[..., array]:
     address)`` lies at ``address``, in memory that ``owner`` keeps; ``twin(like, owner)`` where the owner, a memoryview,
     begins. It is in a hurry: nothing is checked."""
     text = b"treadle!"
-    if not usable() or _word(id(memoryview(text)) + VIEWED) != id(text) + BYTES:
+    shown = memoryview(text)
+    if not usable() or _word(id(shown) + VIEWED) != id(text) + BYTES:
         return _twin_by_python
     record = Memory(TWIN)
     for name, function in {
