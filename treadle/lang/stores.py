@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from ..builtins.names import MODULES, UPDATING
 from ..frontend.source import Source
-from ..types.core import Array, Matrix, Scalar, Type, Vector
+from ..runtime.array import array
+from ..types.core import Array, Matrix, Scalar, Struct, Type, Vector
 from .function import Function
 
 # Files of builtins that take arrays to store to them, or to hand them on.
@@ -223,7 +224,9 @@ def _bound(target: ast.expr) -> set[str]:
 def _of_builtin(callee: Any) -> Lead:
     """How all arguments of something that is no function of the language lead somewhere."""
     name = getattr(callee, "__treadle_builtin__", "") or getattr(callee, "__name__", "")
-    if name in _PURE or isinstance(callee, type):
+    if isinstance(getattr(callee, "__treadle_type__", None), Struct):  # arrays may be fields
+        return 0, True
+    if name in _PURE or (isinstance(callee, type) and callee is not array):
         return _NOWHERE
     if name in _CHOICES:
         return 0, True
