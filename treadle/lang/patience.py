@@ -49,7 +49,7 @@ class _Clock:
             seconds, count = self.spent + time.monotonic() - self.since, len(self.kernels)
             self.due = 2 * seconds
             self._wait(name, self.due - seconds)
-        kept = f"; what is compiled is kept in {config.kernel_cache_dir}"
+        kept = f"; what is compiled is kept in {config.kernel_cache_dir}" if config.cache_kernels else ""
         log_progress(f"treadle: compiling {name}, {count} kernels in {seconds:.0f} s so far{kept}")
 
 
