@@ -49,7 +49,7 @@ class State(_State):
     def put(self, d: Data) -> None:
         """Copy the state into data, of as many worlds."""
         for name, values in self._asdict().items():
-            if values is not None:
+            if values is not None and name != NEEDED.name:  # data has no such field
                 d.read(STATE[name]).assign(np.asarray(values))
         d._late = frozenset()
         d.moved()
@@ -77,7 +77,9 @@ class StepFunction:
     def state(self, source: Data | int | None = None) -> State:
         """The state of data; that of so many worlds at the reference pose; or, of one, without an axis of worlds."""
         d = source if isinstance(source, Data) else make_data(self.model, source or 1)
-        made = {name: jax().numpy.array(d.read(STATE[name]).numpy()) for name in self._states()}
+        rows = [STATE[name] for name in self._states()]
+        arrays = [d.allocate(row) if row is NEEDED else d.read(row) for row in rows]  # nothing was needed so far
+        made = {row.name: jax().numpy.array(a.numpy()) for row, a in zip(rows, arrays, strict=True)}
         return State(**(made if source is not None else {name: x[0] for name, x in made.items()}))
 
     def check(self, state: State) -> None:
@@ -164,7 +166,8 @@ class StepFunction:
             _allocate(d)
             rows, given = {**STATE, **CONTROL}, dict(zip(names, arrays))
             for name, a in given.items():
-                wp.copy(d.give(rows[name]), a)
+                if name != NEEDED.name:
+                    wp.copy(d.give(rows[name]), a)
             if recording():
                 for _ in range(nstep):
                     step_begins()
@@ -172,7 +175,7 @@ class StepFunction:
             else:
                 step(m, d, nstep)
             for name, a in zip(states, arrays[len(names) :], strict=True):
-                if name == "needed":
+                if name == NEEDED.name:
                     wp.launch(largest, dim=d.nworld, inputs=[given[name], d.captured_needs(), a])
                 else:
                     wp.copy(a, d.read(STATE[name]))
