@@ -132,7 +132,7 @@ def compile_all(jobs: Sequence[tuple[str, Target]], processes: int | None = None
         InternalError: a text that LLVM rejects, or a worker that died of one.
     """
     if processes is None:
-        processes = config.compile_workers or (os.cpu_count() or 1 if len(jobs) >= WORTH else 1)
+        processes = _most() if len(jobs) >= WORTH else config.compile_workers or 1
     processes = min(processes, len(jobs))
     if processes <= 1 or not sys.executable:
         return [compile_text(text, target) for text, target in jobs]

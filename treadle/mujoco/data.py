@@ -14,13 +14,12 @@ from treadle.base.errors import CapacityError
 from treadle.mujoco.arguments import whole
 from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.constants import WARNINGS
+from treadle.mujoco.constraint.bonds import LIVE
 from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
 
 WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
-# room for bonds, which follows from ``nconmax`` (`Room`)
-LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")
 ROOM = ("nconmax", "njmax")  # what grows where worlds need more, in the order of `most_needed`
 COUNTED = (("found_count", "contacts"), ("nrow", "rows of constraints"))  # fields that count it, and what it is
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 from treadle.mujoco.data import Data
@@ -50,7 +51,7 @@ def writes(*names: str, order: str = "", more: str = "") -> Callable[[Callable],
     lines = "".join(f"    {row.name}: {row.kind} ({', '.join(row.shape)}), {row.doc}.\n" for row in rows)
 
     def add(function: Callable) -> Callable:
-        text, mark, example = _flush(function.__doc__ or "").partition("Example:\n")
+        text, mark, example = (inspect.cleandoc(function.__doc__ or "") + "\n").partition("Example:\n")
         also = more + (f".\n    OrderError: {order}" if order else "")
         made = text + ARGUMENTS.format(writes=f"Writes:\n{lines}\n" if lines else "", more=also)
         begin = "".join(f"    {line}\n" for line in BEGIN.splitlines())
@@ -58,10 +59,3 @@ def writes(*names: str, order: str = "", more: str = "") -> Callable[[Callable],
         return function
 
     return add
-
-
-def _flush(text: str) -> str:
-    """A docstring without the indentation of its function."""
-    import inspect
-
-    return inspect.cleandoc(text) + "\n"

@@ -22,7 +22,7 @@ from treadle.mujoco.fields import Fields, constant
 from treadle.mujoco.structure import chain, dof_ancestors
 
 LANES = 16  # no gang is wider
-LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")
+LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")  # room that follows from ``nconmax`` (`Room`)
 
 
 class Bond(NamedTuple):
