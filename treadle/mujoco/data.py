@@ -159,7 +159,6 @@ class Data(Fields):
     efc_dim = scratch("int", "nworld njmax", "rows of the contact that begins here, 0 within one, 1 elsewhere")
     efc_spec = scratch("spec", "nworld njmax", "what is known of a row before its impedance (`constraint.rows`)")
     efc_friction = scratch("real", "nworld njmax", "friction coefficient of a row of a contact")
-    efc_b = scratch("real", "nworld njmax", "acceleration without constraints, less the reference")
     eq_efc_address = scratch("int", "nworld neq", "first row of each equality constraint, -1 if none")
     solver_x = scratch("real", "nworld nv", "qacc - qacc_smooth, of the solver")
     solver_Mx = scratch("real", "nworld nv", "mass matrix times that")
@@ -194,6 +193,7 @@ class Data(Fields):
     solver_y = scratch("real", "nworld nv", "what all forces do there")
     solver_root = scratch("real", "nworld nv", "1 / square root of the diagonal of the mass matrix's factor")
     dof_low = scratch("int", "nworld nv", "where the dense part of a row of the Hessian begins (`solver.hessian`)")
+    dof_end = scratch("int", "nworld nv", "the last row of the Hessian that has an element in a column")
     solver_L = scratch("real", "nworld nH", "factor of the Hessian: rows up to the diagonal")
     eq_active = control("int", "nworld neq", "whether equality constraints are on")
 

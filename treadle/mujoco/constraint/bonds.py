@@ -21,7 +21,7 @@ from treadle.mujoco.constraint import kinds
 from treadle.mujoco.fields import Fields, constant
 from treadle.mujoco.structure import chain, dof_ancestors
 
-LANES = 16  # no gang is wider
+LANES = 32  # no gang is wider: two vectors of 16
 LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")  # room that follows from ``nconmax`` (`Room`)
 
 
@@ -102,6 +102,7 @@ class Bonds(Fields):
     dof_runs = constant("int", "nv", "number of runs")
     kin_from = constant("int", "kins", "ancestor at which a run begins")
     kin_to = constant("int", "kins", "and the one behind it")
+    dof_last = constant("int", "nv", "the last degree of freedom that moves with one: itself, or a descendant")
     dof_apart = constant("int", "nv nv", "the first ancestor of one that is none of the other, nv if there is none")
     pair_first = constant("int", "pairs", "first bond of each pair of geoms")
     pair_most = constant("int", "pairs", "most contacts of each pair")
@@ -126,6 +127,7 @@ class Bonds(Fields):
             "dof_runs": np.diff(kin_ends),
             "kin_from": [first for runs in kin for _, first, _ in runs],
             "kin_to": [first + end - begin for runs in kin for begin, first, end in runs],
+            "dof_last": [max(i for i, near in enumerate(ancestors) if k in near) for k in range(mjm.nv)],
             "dof_apart": [[min(far - near, default=mjm.nv) for near in ancestors] for far in ancestors],
             "pair_first": ranges[3] + np.cumsum(most) - most,
             "pair_most": most,

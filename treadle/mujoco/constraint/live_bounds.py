@@ -17,8 +17,8 @@ ints2 = wp.array2d(dtype=int)
 
 
 @cache
-def live_bounds(real: Any) -> SimpleNamespace:
-    """The kernel functions ``frictions`` and ``limits`` for one precision."""
+def live_bounds(real: Any, tendons: bool) -> SimpleNamespace:
+    """The kernel functions ``frictions`` and ``limits`` for one precision; ``tendons``: whether there are any."""
     t, a, spec, turn_of = types(real), living(real), writers(real).spec, ball_turn(real)
     vec2, vec3, vec5, matrix = t.vec2, t.vec3, t.vec5, wp.array2d(dtype=real)
     put, put_row = a.put, a.put_row
@@ -51,7 +51,7 @@ def live_bounds(real: Any) -> SimpleNamespace:
         zero = real(0.0)
         if (flags & NO_FRICTIONLOSS) == 0:
             for t in range(bond_first[1], bond_first[2]):
-                i, num, of_dof = bond_id[t], bond_num[t], bond_kind[t] == FRICTION_DOF
+                i, num, of_dof = bond_id[t], bond_num[t], not tendons or bond_kind[t] == FRICTION_DOF
                 loss = zero
                 if of_dof:
                     loss = dof_frictionloss[row(w, dof_frictionloss), i]
@@ -94,12 +94,17 @@ def live_bounds(real: Any) -> SimpleNamespace:
         zero = real(0.0)
         if (flags & NO_LIMIT) == 0:
             for t in range(bond_first[2], bond_first[3]):
-                i, num, side = bond_id[t], bond_num[t], bond_part[t]
+                i, num, side, of_joint = (
+                    bond_id[t],
+                    bond_num[t],
+                    bond_part[t],
+                    not tendons or bond_kind[t] == LIMIT_JOINT,
+                )
                 sign = real(1 - 2 * side)
                 dist, margin = zero, zero
                 axis = vec3()
                 ball = False
-                if bond_kind[t] == LIMIT_JOINT:
+                if of_joint:
                     bounds, margin = jnt_range[row(w, jnt_range), i], jnt_margin[row(w, jnt_margin), i]
                     ball = jnt_type[i] == BALL
                     if ball:
@@ -116,7 +121,7 @@ def live_bounds(real: Any) -> SimpleNamespace:
                 if wp.any_lane(on):
                     known = spec(dist, dist, margin, zero, zero, zero, vec2(), vec5())
                     factor = wp.where(on, sign, zero)
-                    if bond_kind[t] == LIMIT_JOINT:
+                    if of_joint:
                         solref, solimp = jnt_solref[row(w, jnt_solref), i], jnt_solimp[row(w, jnt_solimp), i]
                         weight = dof_invweight0[row(w, dof_invweight0), jnt_dofadr[i]]
                         known = spec(dist, dist, margin, weight, zero, zero, solref, solimp)

@@ -3,7 +3,8 @@
 It lies as its rows up to the diagonal, and is factored as ``L'DL`` from the last row up, as the mass matrix is
 (`factor`): rows of degrees of freedom on one branch of a tree fill nothing in. A bond that joins branches does. Row k
 then has elements in the columns of its ancestors before ``dof_low[k]`` and in all from there on; `pattern` finds the
-largest ``dof_low`` for which nothing arises outside, for all lanes of a gang together.
+largest ``dof_low`` for which nothing arises outside, for all lanes of a gang together, and the last row that has an
+element in column k, ``dof_end[k]``. Without such bonds that is the last descendant of k.
 """
 
 from functools import cache
@@ -23,14 +24,15 @@ def hessian(real: Any) -> SimpleNamespace:
     matrix = wp.array2d(dtype=real)
 
     @wp.func(inline=True)
-    def pattern(w: int, bonds: Any, joins: Any, tree: Any):
-        """Fill ``low``."""
+    def pattern(w: int, bonds: Any, joins: Any, tree: Any, U: matrix):
+        """Fill ``low`` and ``end``; where branches are joined, set to zero what no row has."""
         live, listed, bond_kind, bond_dim = bonds
-        bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart = joins
-        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
+        bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart, dof_last = joins
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low, end = tree
         nv = low.shape[1]
         for k in range(nv):
             low[w, k] = k
+            end[w, k] = dof_last[k]
         coupled = False
         for i in range(live):
             t = index(wp.max_lane(listed[w, i]))
@@ -48,11 +50,14 @@ def hessian(real: Any) -> SimpleNamespace:
                     if dof_apart[k, i] < first:
                         least = wp.min(least, dof_apart[k, i])
                     low[w, i] = least
+                    end[w, i] = wp.max(end[w, i], k)
+            for e in range(U.shape[1]):
+                U[w, e] = real(0.0)
 
     @wp.func(inline=True)
     def begin(w: int, fresh: bool, tree: Any, mass: Any, H: matrix):
         """H is M where it is to begin anew."""
-        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low, end = tree
         rownnz, rowadr, colind, M = mass
         for k in range(low.shape[1]):
             start, run = index(dof_row[k]), index(dof_run[k])
@@ -133,66 +138,73 @@ def hessian(real: Any) -> SimpleNamespace:
             c = c + index(bond_weights[t])
 
     @wp.func(inline=True)
-    def factor(w: int, tree: Any, H: matrix, L: matrix, inverse: matrix):
-        """L of H below the diagonal, and the inverse of D."""
-        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
+    def factor(w: int, tree: Any, H: matrix, U: matrix, inverse: matrix):
+        """``U = D L``, and the inverse of D: ``U_ic = H_ic - sum U_ki U_kc / D_k`` over rows k below row i.
+
+        All rows that reach i have the columns of row i up to there, or zeros, so four can be taken off at once.
+        """
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low, end = tree
         nv = low.shape[1]
-        for k in range(nv):
-            start, run = index(dof_row[k]), index(dof_run[k])
-            for q in range(run, run + dof_runs[k]):
-                for c in range(index(kin_from[q]), kin_to[q]):
-                    L[w, start + c] = H[w, start + c]
-            for c in range(index(wp.max_lane(low[w, k])), k + 1):
-                L[w, start + c] = H[w, start + c]
         for back in range(nv):
-            k = index(nv - 1 - back)
-            start, run, runs, first = index(dof_row[k]), index(dof_run[k]), dof_runs[k], wp.max_lane(low[w, k])
-            y = real(1.0) / L[w, start + k]
-            inverse[w, k] = y
-            for up in range(k - first):
-                i = index(k - 1 - up)
-                share = L[w, start + i] * y
-                row = index(dof_row[i])
-                for q in range(run, run + runs):
-                    for c in range(index(kin_from[q]), wp.min(kin_to[q], first)):
-                        L[w, row + c] = L[w, row + c] - share * L[w, start + c]
-                for c in range(index(first), i + 1):
-                    L[w, row + c] = L[w, row + c] - share * L[w, start + c]
-                L[w, start + i] = share
-            for back_run in range(runs):
-                last = run + runs - 1 - back_run
-                begin, end = index(kin_from[last]), wp.min(kin_to[last], first)
-                for up in range(end - begin):
-                    i = index(end - 1 - up)
-                    share = L[w, start + i] * y
-                    row = index(dof_row[i])
-                    for q in range(run, last):
-                        for c in range(index(kin_from[q]), kin_to[q]):
-                            L[w, row + c] = L[w, row + c] - share * L[w, start + c]
-                    for c in range(begin, i + 1):
-                        L[w, row + c] = L[w, row + c] - share * L[w, start + c]
-                    L[w, start + i] = share
+            i = index(nv - 1 - back)
+            start, run, runs = index(dof_row[i]), index(dof_run[i]), dof_runs[i]
+            first, last = index(wp.max_lane(low[w, i])), wp.max_lane(end[w, i])
+            for part in range(runs + 1):
+                begin, stop = first, i + 1
+                if part < runs:
+                    begin, stop = index(kin_from[run + part]), wp.min(kin_to[run + part], first)
+                for c in range(begin, stop):
+                    U[w, start + c] = H[w, start + c]
+            k = i + 1
+            while k + 3 <= last:
+                r0, r1, r2, r3 = index(dof_row[k]), index(dof_row[k + 1]), index(dof_row[k + 2]), index(dof_row[k + 3])
+                s0, s1 = U[w, r0 + i] * inverse[w, k], U[w, r1 + i] * inverse[w, k + 1]
+                s2, s3 = U[w, r2 + i] * inverse[w, k + 2], U[w, r3 + i] * inverse[w, k + 3]
+                for part in range(runs + 1):
+                    begin, stop = first, i + 1
+                    if part < runs:
+                        begin, stop = index(kin_from[run + part]), wp.min(kin_to[run + part], first)
+                    for c in range(begin, stop):
+                        u = U[w, start + c] - s0 * U[w, r0 + c]
+                        u = u - s1 * U[w, r1 + c]
+                        u = u - s2 * U[w, r2 + c]
+                        U[w, start + c] = u - s3 * U[w, r3 + c]
+                k = k + 4
+            while k <= last:
+                row = index(dof_row[k])
+                share = U[w, row + i] * inverse[w, k]
+                for part in range(runs + 1):
+                    begin, stop = first, i + 1
+                    if part < runs:
+                        begin, stop = index(kin_from[run + part]), wp.min(kin_to[run + part], first)
+                    for c in range(begin, stop):
+                        U[w, start + c] = U[w, start + c] - share * U[w, row + c]
+                k = k + 1
+            inverse[w, i] = real(1.0) / U[w, start + i]
 
     @wp.func(inline=True)
-    def solve(w: int, tree: Any, L: matrix, inverse: matrix, x: matrix):
+    def solve(w: int, tree: Any, U: matrix, inverse: matrix, x: matrix):
         """Replace x by the solution of ``L'DL y = x``."""
-        dof_row, dof_run, dof_runs, kin_from, kin_to, low = tree
+        dof_row, dof_run, dof_runs, kin_from, kin_to, low, end = tree
         nv = low.shape[1]
         for back in range(nv):
             k = index(nv - 1 - back)
-            start, run, first, y = index(dof_row[k]), index(dof_run[k]), wp.max_lane(low[w, k]), x[w, k]
+            start, run, first = index(dof_row[k]), index(dof_run[k]), index(wp.max_lane(low[w, k]))
+            y = x[w, k] * inverse[w, k]
             for q in range(run, run + dof_runs[k]):
                 for c in range(index(kin_from[q]), wp.min(kin_to[q], first)):
-                    x[w, c] = x[w, c] - L[w, start + c] * y
-            for c in range(index(first), k):
-                x[w, c] = x[w, c] - L[w, start + c] * y
-        for k in range(nv):
-            start, run, first, y = index(dof_row[k]), index(dof_run[k]), wp.max_lane(low[w, k]), x[w, k] * inverse[w, k]
-            for q in range(run, run + dof_runs[k]):
-                for c in range(index(kin_from[q]), wp.min(kin_to[q], first)):
-                    y = y - L[w, start + c] * x[w, c]
-            for c in range(index(first), k):
-                y = y - L[w, start + c] * x[w, c]
+                    x[w, c] = x[w, c] - U[w, start + c] * y
+            for c in range(first, k):
+                x[w, c] = x[w, c] - U[w, start + c] * y
             x[w, k] = y
+        for k in range(nv):
+            start, run, first = index(dof_row[k]), index(dof_run[k]), index(wp.max_lane(low[w, k]))
+            y = real(0.0)
+            for q in range(run, run + dof_runs[k]):
+                for c in range(index(kin_from[q]), wp.min(kin_to[q], first)):
+                    y = y + U[w, start + c] * x[w, c]
+            for c in range(first, k):
+                y = y + U[w, start + c] * x[w, c]
+            x[w, k] = x[w, k] - inverse[w, k] * y
 
     return SimpleNamespace(pattern=pattern, begin=begin, add_bonds=add_bonds, factor=factor, solve=solve)

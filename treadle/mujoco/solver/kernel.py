@@ -30,8 +30,9 @@ PGS, NEWTON = int(mujoco.mjtSolver.mjSOL_PGS), int(mujoco.mjtSolver.mjSOL_NEWTON
 
 
 @cache
-def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
-    """The kernel for one precision and one method (mjtSolver); ``slips``: as long as nobody asks for no slip."""
+def solver_kernel(real: Any, method: int, slips: bool, plain: bool) -> wp.Kernel:
+    """The kernel for one precision and one method (mjtSolver); ``slips``: as long as nobody asks for no slip;
+    ``plain``: of models without equality constraints and tendons, whose code is half as long."""
     t = types(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     matrix, cube, vectors, pairs2, fives = (
@@ -40,7 +41,8 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
     )  # fmt: skip
     by_newton, projects, dual = method == NEWTON, method == PGS, method == PGS or not slips
     equalities, contacts = live_equalities(real).equalities, live_contacts(real).contacts
-    frictions, limits, finish = live_bounds(real).frictions, live_bounds(real).limits, living(real).finish
+    bounds, finish = live_bounds(real, not plain), living(real).finish
+    frictions, limits = bounds.frictions, bounds.limits
     begin, residuals, minimise = starting(real).begin, starting(real).residuals, descending(real, by_newton)
     evaluate, add_bt, pattern = weighing(real), bond_products(real).add_bt, hessian(real).pattern
     space, force_of = spaces(real), forces(real)
@@ -48,7 +50,7 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
     split, join, softness, hand_out = force_of.split, force_of.join, force_of.softness, force_of.hand_out
     noslip, pgs = slipping(real), projecting(real)
 
-    @wp.kernel
+    @wp.kernel(gang_vectors=2)
     def solve(
         most: int, opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real),
         opt_iterations: int, opt_ls_iterations: int, opt_noslip_iterations: int,
@@ -59,7 +61,7 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
         bond_sign: ints, bond_low: ints, bond_size: ints, bond_weights: ints, bond_reach: ints,
         bond_reached: ints, reach_dof: ints, bond_run: ints, bond_runs: ints,
         run_from: ints, run_to: ints, run_shift: ints, dof_row: ints, dof_run: ints, dof_runs: ints, kin_from: ints,
-        kin_to: ints, dof_apart: ints2, pair_first: ints, pair_most: ints,
+        kin_to: ints, dof_last: ints, dof_apart: ints2, pair_first: ints, pair_most: ints,
         # equalities
         eq_type: ints, eq_obj1id: ints, eq_obj2id: ints, eq_objtype: ints, eq_solref: pairs2, eq_solimp: fives,
         eq_data: cube, eq_active: ints2, body_rootid: ints, body_invweight0: pairs2, body_isdofancestor: ints2,
@@ -90,7 +92,8 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
         live_bond: ints2, live_state: ints2, live_quad: vectors, live_J: matrix, live_C: matrix, live_dC: matrix,
         live_Z: matrix, live_A: matrix, live_G: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix, row_b: matrix,
         row_jar: matrix, row_jv: matrix, row_force: matrix, row_up: matrix, row_down: matrix, dof_low: ints2,
-        solver_x: matrix, solver_Mx: matrix, solver_grad: matrix, solver_Mgrad: matrix, solver_last: matrix,
+        dof_end: ints2, solver_x: matrix, solver_Mx: matrix, solver_grad: matrix, solver_Mgrad: matrix,
+        solver_last: matrix,
         solver_p: matrix, solver_Mp: matrix, solver_H: matrix, solver_L: matrix, solver_diag: matrix, solver_y: matrix,
         solver_root: matrix,
     ):  # fmt: skip
@@ -99,14 +102,15 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
         flags, timestep = opt_disableflags, opt_timestep[row(w, opt_timestep)]
         impratio = wp.max(real(MINVAL), opt_impratio[row(w, opt_impratio)])
         at = places()
-        at = equalities(
-            w, at, flags, timestep, bond_first, bond_id, bond_dim, bond_num, bond_adr, bond_dof, eq_type, eq_obj1id,
-            eq_obj2id, eq_objtype, eq_solref, eq_solimp, eq_data, body_rootid, body_invweight0, body_isdofancestor,
-            jnt_type, jnt_dofadr, jnt_qposadr, dof_jntid, dof_bodyid, dof_invweight0, site_bodyid, site_quat,
-            ten_J_rownnz, ten_J_rowadr, ten_J_colind, tendon_length0, tendon_invweight0, qpos0, qpos, qvel, eq_active,
-            xpos, xquat, xmat, site_xpos, subtree_com, cdof, cdof_dot, cvel, ten_length, ten_J, live_bond, live_state,
-            live_J, live_C, row_D, row_mu, row_damp, row_b,
-        )  # fmt: skip
+        if not plain:
+            at = equalities(
+                w, at, flags, timestep, bond_first, bond_id, bond_dim, bond_num, bond_adr, bond_dof, eq_type, eq_obj1id,
+                eq_obj2id, eq_objtype, eq_solref, eq_solimp, eq_data, body_rootid, body_invweight0, body_isdofancestor,
+                jnt_type, jnt_dofadr, jnt_qposadr, dof_jntid, dof_bodyid, dof_invweight0, site_bodyid, site_quat,
+                ten_J_rownnz, ten_J_rowadr, ten_J_colind, tendon_length0, tendon_invweight0, qpos0, qpos, qvel,
+                eq_active, xpos, xquat, xmat, site_xpos, subtree_com, cdof, cdof_dot, cvel, ten_length, ten_J,
+                live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
+            )  # fmt: skip
         at = frictions(
             w, at, flags, timestep, bond_first, bond_kind, bond_id, bond_num, dof_frictionloss, dof_invweight0,
             dof_solref, dof_solimp, tendon_frictionloss, tendon_invweight0, tendon_solref_fri, tendon_solimp_fri,
@@ -140,7 +144,8 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
         bonds, soft = (at[LIVE], live_bond, bond_kind, bond_dim), (row_D, row_mu)
         weights = (bond_weights, live_C, live_dC)
         jacobian = (bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, live_J)
-        mass, tree = (M_rownnz, M_rowadr, M_colind, M), (dof_row, dof_run, dof_runs, kin_from, kin_to, dof_low)
+        mass = (M_rownnz, M_rowadr, M_colind, M)
+        tree = (dof_row, dof_run, dof_runs, kin_from, kin_to, dof_low, dof_end)
         scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
         tolerance, warm = opt_tolerance[row(w, opt_tolerance)], (flags & NO_WARMSTART) == 0
         count = int(0)
@@ -155,7 +160,8 @@ def solver_kernel(real: Any, method: int, slips: bool) -> wp.Kernel:
                 live_state, solver_x, solver_Mx, row_b, row_jar, row_jv, row_force,
             )  # fmt: skip
             if by_newton:
-                pattern(w, bonds, (bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart), tree)
+                joins = (bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart, dof_last)
+                pattern(w, bonds, joins, tree, solver_L)
             count = minimise(
                 w, running, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
                 tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
