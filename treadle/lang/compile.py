@@ -408,7 +408,7 @@ class Overload:
 
     def known(self, dims: tuple[int, ...], checked: bool | None = None) -> Variant | None:
         """The variant for a grid of ``dims``, if it is there, or in the cache."""
-        return self._find(dims, self._options(False, checked), known=True)
+        return self._find(dims, self._widened(dims, self._options(False, checked)), known=True)
 
     def _find(self, dims: tuple[int, ...], options: Options, begin: bool = False, known: bool = False) -> Any:
         """The variant for ``options`` and a grid of ``dims``, translated when first asked for; None where it would have

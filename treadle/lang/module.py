@@ -36,7 +36,7 @@ ACCEPTED: dict[str, Any] = {
     "strip_hash": False, "line_directives": None, "enable_assertions": None,
     "deterministic_max_records": None, "deterministic_debug": None,
 }  # fmt: skip
-_COUNTS = ("max_unroll", "block_dim", "gang_width", "gang_vectors", "deterministic_max_records")
+_COUNTS = ("max_unroll", "block_dim", "gang_width", "deterministic_max_records")
 _RESOLVED = ("mode", "max_unroll", "enable_backward", "deterministic", "deterministic_max_records",
              "deterministic_debug", "optimization_level", "verify_fp", "gang_width")  # by wp.config  # fmt: skip
 
@@ -46,7 +46,7 @@ def check_options(options: Any) -> None:
 
     Raises:
         TypeError: ``options`` is no dict, or an option that counts is no int.
-        ValueError: an option that does not exist, or a negative count.
+        ValueError: an option that does not exist, or a count that cannot be.
     """
     if not isinstance(options, dict):
         raise LaunchTypeError(f"module_options must be a dict, not {type(options).__name__}")
@@ -59,8 +59,16 @@ def check_options(options: Any) -> None:
                 raise LaunchTypeError(f"module option {name!r} must be an int, not {value!r}")
             if value < 0:
                 raise KernelValueError(f"module option {name!r} must not be negative, not {value}")
+        if name == "gang_vectors":
+            check_vectors(value)
         if name == "deterministic" and value is not None and not isinstance(value, DeterministicMode):
             raise KernelValueError(f"module option 'deterministic' must be a DeterministicMode, not {value!r}")
+
+
+def check_vectors(count: Any) -> None:
+    """Raise a KernelValueError if a gang cannot have so many vectors."""
+    if count not in (None, 1, 2, 4):
+        raise KernelValueError(f"gang_vectors is 1, 2 or 4, not {count!r}")
 
 
 class Module:
