@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..base.config import config
 from ..base.logs import log_progress
@@ -40,7 +40,8 @@ class _Clock:
     def _wait(self, name: str, seconds: float) -> None:
         self.timer = threading.Timer(max(seconds, 0.0), self.say, [name])
         self.timer.daemon = True
-        self.timer.start()
+        with suppress(RuntimeError):  # the program ends and starts no threads any more: nobody is told then
+            self.timer.start()
 
     def say(self, name: str) -> None:
         with self.lock:
