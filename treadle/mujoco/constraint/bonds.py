@@ -16,12 +16,13 @@ import mujoco
 import numpy as np
 
 import treadle as wp
+from treadle.base.config import config
 from treadle.mujoco.collision.pairs import MOST, Pairs
 from treadle.mujoco.constraint import kinds
 from treadle.mujoco.fields import Fields, constant
 from treadle.mujoco.structure import chain, dof_ancestors
 
-LANES = 32  # no gang is wider: two vectors of 16
+LANES = 32  # two vectors of 16: no gang is wider, unless the user asks for that
 LIVE = ("nlive", "nliverow", "nlivenumber", "nliveweight", "nlivereach")  # room that follows from ``nconmax`` (`Room`)
 
 
@@ -69,8 +70,9 @@ class Room:
 
     def sizes(self, contacts: int) -> dict[str, int]:
         """Sizes of arrays, if worlds have at most so many contacts."""
+        lanes = max(LANES, config.gang_width or 0)
         needs = zip(LIVE, self.fixed, self.contacts, self.largest, strict=True)
-        return {symbol: start + min(every, LANES * contacts * one) for symbol, start, every, one in needs}
+        return {symbol: start + min(every, lanes * contacts * one) for symbol, start, every, one in needs}
 
 
 class Bonds(Fields):
