@@ -8,6 +8,10 @@ what follows from contacts can be compared. Where there are several contacts on 
 the edge of a cylinder begins, may be chance in MuJoCo: ours stand if the single contact that begins them is decided so.
 They also stand where rounding alone puts one engine's contact beyond its margin. Everything else is left to the
 comparison.
+
+In single precision rounding chooses among normals along which solids are all but equally deep, and which faces lie on
+each other. Ours stand there if the single contact that begins them is as deep as MuJoCo's, and all their points lie in
+both solids, to what rounding leaves.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+import treadle as wp
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
 from treadle.mujoco.stages import run_stage
@@ -32,6 +37,8 @@ LITTLE = 1e-4  # ... and where an edge begins, by less than this
 BESIDE = 1e-8  # rad: how far the directions beside a normal are from it
 STILL = 1e-7  # of a length: how near the origin must be to what support points span
 WAYS = 64
+ROUNDED = 1e-5  # of the size of a pair: how far depths in single precision may be off, and ten times that for points
+APART = 5e-5  # m, and of a unit vector: contacts in single precision that differ by less are not asked about
 
 
 @dataclass(frozen=True)
@@ -97,10 +104,10 @@ class Solid:
             x = self.vertices[np.argmax(local @ self.vertices.T, axis=1)]
         return x @ self.mat.T + self.pos
 
-    def holds(self, point: np.ndarray, n: np.ndarray) -> bool:
+    def holds(self, point: np.ndarray, n: np.ndarray, slack: float = SAME) -> bool:
         """Whether a point is in the solid, by what many directions around ``n`` say."""
         ways = _around(n, [BESIDE, 1e-6, 1e-4, 1e-2, 0.1, 1.0])
-        return float((ways * (point - self.support(ways))).sum(axis=1).max()) < SAME
+        return float((ways * (point - self.support(ways))).sum(axis=1).max()) < slack
 
     def on_edge(self, point: np.ndarray, n: np.ndarray) -> bool:
         """Whether a point of a cylinder lies on its straight edge that is farthest along ``n``; of others True."""
@@ -147,6 +154,16 @@ class Difference:
         one, two = contact.ends()
         high = n @ (self.first.support(n[None])[0] - one), n @ (two - self.second.support(-n[None])[0])
         return float(np.abs(high).max()) < SAME and self.first.holds(one, n) and self.second.holds(two, -n)
+
+    def rounds(self, ours: list[Contact], one: Contact, other: Contact, size: float) -> bool:
+        """Whether contacts touch, ``one`` of them being as deep as another, as well as single precision can tell."""
+        depth = self.height(other.frame[0])
+        deep = abs(self.height(one.frame[0]) - depth) < ROUNDED * size and abs(one.dist + depth) < ROUNDED * size
+        return deep and all(
+            solid.holds(point, sense * c.frame[0].astype(np.longdouble), 10 * ROUNDED * size)
+            for c in ours
+            for solid, point, sense in zip((self.first, self.second), c.ends(), (1, -1))
+        )
 
     def begins(self, contact: Contact, n: np.ndarray) -> bool:
         """Whether such points lie on edges of cylinders, one at least, that begin where it is farthest along ``n``."""
@@ -204,17 +221,33 @@ class _Judge:
     def decide(self) -> int:
         """How many pairs are decided for ours, after MuJoCo's list was changed."""
         ours, theirs = _ours(self.d, self.world), _theirs(self.mjd)
+        single = self.m.real is not wp.float64
+        judge, same = (self.rounded, APART) if single else (self.exact, SAME)
         chosen = {}
         for pair in dict.fromkeys(c.geoms for c in theirs):
             a, b = ([c for c in side if c.geoms == pair] for side in (ours, theirs))
-            apart = _differ(a, b)
-            if apart and (self.on_field(pair, a, b) or self.convex(pair) and self.right(pair, a, b)):
-                chosen[pair] = a
-            elif not apart and self.at_margin(pair, a, b):
+            apart = _differ(a, b, same)
+            if judge(pair, a, b) if apart else self.at_margin(pair, a, b):
                 chosen[pair] = a
         if chosen:
             self.replace(chosen)
         return len(chosen)
+
+    def exact(self, pair: tuple[int, int], a: list[Contact], b: list[Contact]) -> bool:
+        """Whether our contacts ``a`` of a pair are the better ones."""
+        return self.on_field(pair, a, b) or self.convex(pair) and self.right(pair, a, b)
+
+    def rounded(self, pair: tuple[int, int], a: list[Contact], b: list[Contact]) -> bool:
+        """Whether our contacts ``a`` differ from MuJoCo's ``b`` as rounding to single precision may have it."""
+        if not self.convex(pair):
+            return False
+        size = float(self.mjm.geom_rbound[list(pair)].sum())
+        if not a:  # nearer than the margin by less than rounding
+            margin = next(c.includemargin for c in self.mjd.contact if tuple(c.geom) == pair)
+            return all(margin - c.dist < ROUNDED * size for c in b)
+        between = Difference(*(Solid.of(self.mjm, self.mjd, g) for g in pair))
+        one, other = self.single(pair)
+        return one is not None and other is not None and between.rounds(a, one, other, size)
 
     def at_margin(self, pair: tuple[int, int], a: list[Contact], b: list[Contact]) -> bool:
         """Whether rounding decides which contacts are nearer than their margin and push."""
@@ -286,9 +319,9 @@ class _Judge:
             mujoco.mj_addContact(self.mjm, self.mjd, c)
 
 
-def _differ(a: list[Contact], b: list[Contact]) -> float:
+def _differ(a: list[Contact], b: list[Contact], same: float = SAME) -> float:
     """By how much contacts of a pair differ: 0 if it is little, infinite if there are not as many."""
     if len(a) != len(b):
         return np.inf
     most = max((min(x.differs(y) for x in a) for y in b), default=0.0)
-    return most if most > SAME else 0.0
+    return most if most > same else 0.0
