@@ -68,6 +68,15 @@ def test_plans_have_the_bits_of_stages(integrator, monkeypatch):
     assert graph._table.chains == 1 and graph._table._record["inside"], "a step is one chain"
     assert "xpos" not in d._arrays, "nobody has read it"
     assert_same(d, other, ["sensordata", "xpos", "cvel", "efc_force", *DERIVED])
+    dealt = worlds_of(mjm, m)  # worlds in another order share gangs
+    dealt._dealer.dealt = True
+    dealt._wanted.update(("xpos", "efc_J", "ncon", "sensordata"))
+    dealt.field("order").assign(np.random.default_rng(0).permutation(NWORLD).astype(np.int32))
+    for k in range(3):
+        dealt.ctrl.fill_(0.1 * k)
+        mjw.step(m, dealt)
+    assert dealt._plan.order is not None
+    assert_same(dealt, d, [*NAMES, "load", "xpos", "efc_J", "ncon", "sensordata", "cvel"])
 
 
 def test_several_steps_at_once_and_any_workers(monkeypatch):

@@ -15,6 +15,7 @@ from treadle.mujoco.arguments import whole
 from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.constants import WARNINGS
 from treadle.mujoco.constraint.bonds import LIVE
+from treadle.mujoco.dealing import Dealer
 from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
@@ -241,6 +242,8 @@ class Data(Fields):
     reset_key = scratch("int", "nworld", "keyframe to reset a world to; -1 for the reference pose, -2 if it goes on")
 
     most_needed = scratch("int", "nworld 2", "largest numbers of contacts and of rows, of plans' steps (`ROOM`)")
+    load = scratch("int", "nworld 2", "what there was to do in the last step: contacts, and which pairs (`dealing`)")
+    order = scratch("int", "nworld", "world of each lane, where worlds are dealt to gangs by what they have to do")
 
     FIXED = (*Fields.FIXED, "nworld")
 
@@ -255,6 +258,8 @@ class Data(Fields):
         self._late: frozenset[str] = frozenset()  # fields that the last step did not store
         self._model: Model | None = None  # the model of that step
         self._plan: Any = None  # how the last step was done (`plan.Plan`, `plan.StraightPlan`)
+        self._dealer = Dealer()  # decides which worlds share gangs
+        self._other: Any = None  # the plan for steps where they do, or where they do not
         self._plans: dict[Any, Any] = {}  # how fields were computed that it did not store, by their names
         self._steps = 0  # calls of `step`
         self._asked: dict[str, int] = {}  # fields that were late when they were read, and after which call
@@ -296,6 +301,8 @@ class Data(Fields):
             self.push()
         if self._plan is not None and not self._plan.take(row.name, value):
             self._plan = None
+        if self._other is not None and not self._other.take(row.name, value):
+            self._other = None
         self._plans = {names: plan for names, plan in self._plans.items() if plan.take(row.name, value)}
 
     @property

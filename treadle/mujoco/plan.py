@@ -28,6 +28,7 @@ from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
 from treadle.mujoco.contents import contents
 from treadle.mujoco.data import ROOM, WARM, Data, start_of
+from treadle.mujoco.dealing import clear, give, give_most, in_planes, take, weigh
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import plane_bytes
@@ -148,7 +149,7 @@ class Draft(Data):
 
     def note(self, m: Model) -> None:
         """Let the step remember what room it needed, if anybody will look."""
-        if "most_needed" in self.kept:
+        if "most_needed" in self._arrays:
             remember_needs(self, self.counts, self.field("most_needed"))
 
     def serving(self, launches: list[Deferred]) -> tuple[list[Deferred], frozenset[str]]:
@@ -190,15 +191,17 @@ class Plan:
         wanted: names of derived fields to be kept.
         advances: whether the state changes.
         straight: whether the last step was a straight-line one.
+        dealt: whether lanes have worlds in the data's order (`dealing`).
     """
 
     def __init__(
         self, m: Model, d: Data, forward: Forward, integrate: Forward, wanted: frozenset[str], advances: bool = True,
-        straight: bool = False,
+        straight: bool = False, dealt: bool = False,
     ):  # fmt: skip
         check_match(m, d)
         self.model, self.versions, self.wanted, self.advances = m, versions(m, d), wanted, advances
         self._does, self._data, self.start = (forward, integrate), d, None
+        self.order = d.field("order") if dealt else None
         self._rows = [*starting(d, straight)]
         self._lists = reads_lists(m) or any(not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted)
         self._counts = counts(m, self._lists)
@@ -222,11 +225,13 @@ class Plan:
         arrays = {name: Fields.read(d, getattr(Data, name)) for name in names}
         if (self.advances or self._lists) and self.model.constrained:
             arrays["most_needed"] = d.captured_needs() if captured else d.field("most_needed")
+            if self._counts and self.advances and not captured:
+                arrays["load"] = d.field("load")
         return arrays
 
     def _record(self, d: Data, now: Capture) -> frozenset[str]:
         """Let ``now`` take down what is to be done; the names of the fields that are then late."""
-        draft = Draft(d, self._kept, now, self._counts)
+        draft = self._draft(d, now)
         with outside_of_captures():
             with deferred() as launches:
                 self._write_down(d, draft)
@@ -234,20 +239,59 @@ class Plan:
             prepare(launches[::-1])  # the last stages first: the solver takes longest to compile
         for launch in launches:
             launch.run()
-        return late
+        return late.difference(self._kept)
+
+    def _draft(self, d: Data, now: Capture) -> Draft:
+        """Where lanes have worlds in the data's order, all that is kept is given back to the worlds at the end."""
+        starts = [start.name for _, start in self._rows]
+        kept = self._kept if self.order is None else {name: self._kept[name] for name in starts}
+        return Draft(d, kept, now, self._counts)
 
     def _write_down(self, d: Data, draft: Draft) -> None:
         forward, integrate = self._does
-        state = [row for row, _ in self._rows if row.role == "state"]
+        order, state = self.order, [row for row, _ in self._rows if row.role == "state"]
         origins = {row: draft._arrays.pop(start.name) for row, start in self._rows}
         if self.advances:
             move_fields([*origins], d.read, origins.get)
-        draft._arrays.update({row.name: origin for row, origin in origins.items() if row.role == "control"})
-        move_fields(state, origins.get, draft.read)
+        if order is None:
+            draft._arrays.update({row.name: origin for row, origin in origins.items() if row.role == "control"})
+            move_fields(state, origins.get, draft.read)
+        else:
+            for row, origin in origins.items():
+                take(origin, order, draft.read(row))
+            if "most_needed" in self._kept:
+                wp.launch(clear, dim=d.nworld, inputs=[draft.field("most_needed")])
         forward(self.model, draft)
         integrate(self.model, draft)
-        if self.advances:
+        if self.advances and order is None:
             move_fields(state, draft.read, d.read)
+        elif self.advances:
+            for row in state:
+                give(draft.read(row), order, d.read(row))
+        self._give_back(d, draft)
+
+    def _give_back(self, d: Data, draft: Draft) -> None:
+        """Keep how much there was to do, and, where lanes have worlds in the data's order, what is wanted."""
+        counted = "load" in self._kept
+        if counted:
+            found = [draft.field(next(iter(self._counts))), draft.field("slot_count"), draft.field("load")]
+            wp.launch(weigh, dim=d.nworld, inputs=found)
+        if self.order is None:
+            return
+        if counted:
+            give(draft.field("load"), self.order, self._kept["load"])
+            wp.launch(give_most, dim=d.nworld, inputs=[
+                draft.field("most_needed"), self.order, self._kept["most_needed"],
+            ])  # fmt: skip
+        for name in sorted(self.wanted):
+            row = getattr(Data, name)
+            found, into = (in_planes(d, row, array, d.nworld) for array in (draft.read(row), self._kept[name]))
+            give(found, self.order, into)
+
+    @property
+    def load(self) -> wp.array | None:
+        """What each world had to do in the last step, if that was counted."""
+        return self._kept.get("load")
 
     def holds(self, m: Model, d: Data) -> bool:
         """Whether model, data and settings are still those of the plan."""
@@ -332,7 +376,7 @@ class StraightPlan:
         self.inputs = bind(self.kernel, m, d, nstep=1)
         self.places = {name: k for k, name in enumerate(parameters(self.kernel))}
         self.model, self.versions, self.nworld = m, versions(m, d), d.nworld
-        self.late, self.start = DERIVED | {WARM}, None
+        self.late, self.start, self.load = DERIVED | {WARM}, None, None
 
     def holds(self, m: Model, d: Data) -> bool:
         """Whether the model and what the code depends on are still those of the plan."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from time import perf_counter
 from typing import Any
 
 import treadle as wp
 from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
 from treadle.mujoco.data import WARM, Data
+from treadle.mujoco.dealing import EVERY, LEAST
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.plan import Plan, StraightPlan, count_run, outside_of_captures, put_back, starting
@@ -51,15 +53,29 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
             return
     d._steps += 1
     while True:
+        begin = perf_counter()
         plan.run(nstep)
+        d._dealer.took((perf_counter() - begin) / nstep)
         d._model, d._late = m, plan.late
         short = plan.short_of(d)
         if not short:
+            if d._steps % EVERY == 0 and d.nworld >= LEAST:
+                _deal(m, d, plan)
             return
         put_back(d, plan.start)
         for symbol, size in short.items():
             d.grow(symbol, size)
         plan = _prepared(m, d, nstep)
+
+
+def _deal(m: Model, d: Data, plan: Any) -> None:
+    """Let worlds share gangs with those that have as much to do, where that matters."""
+    if plan.load is None or m.varied or m.opt.varied:  # rows of the model that differ lie in the order of worlds
+        return
+    before = d._dealer.dealt
+    d._dealer.look(plan.load.numpy(), d.field("order").numpy())
+    if d._dealer.dealt != before:
+        d._plan, d._other = d._other, plan
 
 
 def _straight(m: Model) -> bool:
@@ -88,7 +104,8 @@ def _prepared(m: Model, d: Data, nstep: int) -> Any:
             late = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted)).late
         _captured(m, d, late)
     elif d._plan is None or not d._plan.holds(m, d):
-        d._plan = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted))
+        dealt = d._dealer.dealt and not (m.varied or m.opt.varied)
+        d._plan = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted), dealt=dealt)
         return d._plan
     else:
         return d._plan

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-LEVELS = 4
+LEVELS = 5
 CELLS = 2 ** (LEVELS - 1)  # along each edge of the cube
 Lists = tuple[np.ndarray, np.ndarray]  # of each entry the cell, and the vertex
 

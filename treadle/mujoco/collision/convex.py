@@ -41,6 +41,146 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
     digits = 1e-12 if double else 1e-6  # of a length, what the polytope leaves to rounding
     coarse = 1e-7 if double else 1e-5  # of a length, how near to a curved surface the polytope is when polishing begins
 
+    @wp.struct
+    class Walk:
+        scale: real  # about the size of both solids
+        cutoff: real  # a distance beyond which they do not meet
+        tolerance: real
+        slack: real
+        fine: real
+        enough: real
+        curved: bool
+        stage: int
+        turn: int
+        n: int  # points that there are
+        faces: int
+        face: int
+        corner: int
+        tries: int
+        depth: real
+        low: real
+        high: real
+        v: vec3
+        d: vec3  # where the next support point is asked for
+        i: int
+        j: int
+        k: int
+        dist: real
+        normal: vec3
+        point: vec3
+        candidate: int
+        asked: int
+        rounds: int
+
+    @wp.func(inline=True)
+    def start(a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real):
+        """The beginning of a walk; ``scale`` is about the size of both solids, ``cutoff`` a distance beyond which they
+        do not meet."""
+        s = Walk()
+        s.scale, s.cutoff, s.tolerance = scale, cutoff, tolerance
+        s.slack = real(digits) * scale
+        s.fine = wp.max(tolerance, s.slack + s.slack)
+        s.enough = s.fine
+        s.curved = False
+        if bends:
+            s.curved = a.kind == ELLIPSOID or a.kind == CYLINDER or b.kind == ELLIPSOID or b.kind == CYLINDER
+        if s.curved:
+            s.enough = wp.max(s.fine, real(coarse) * scale)
+        s.stage, s.face = int(APPROACH), int(-1)
+        s.low, s.high = real(-NEVER), real(NEVER)
+        s.v, s.point, s.dist = a.pos - b.pos, a.pos, real(NEVER)
+        s.candidate, s.asked = int(END), int(TRY)
+        s.d = vec3(real(1.0), real(0.0), real(0.0))
+        if wp.length_sq(s.v) > s.slack * s.slack:
+            s.d = -s.v
+        return s
+
+    @wp.func(inline=True)
+    def advance(
+        s: Walk, a: Solid, b: Solid, turns: int,
+        hull_vert: vectors, hull_celladr: ints, hull_cell: ints, prism: vectors, x: vectors, xa: vectors,
+        number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
+        seen: ints, freed: ints, bent: vectors,
+    ):  # fmt: skip
+        """One turn of a walk whose stage is below `APART`."""
+        s.turn += wp.where(s.stage == POLISH, 0, 1)
+        ya, ka = support(a, s.d, hull_vert, hull_celladr, hull_cell, prism)
+        yb, kb = support(b, -s.d, hull_vert, hull_celladr, hull_cell, prism)
+        y = ya - yb
+        fresh = False
+        if bends and s.stage == POLISH:
+            s.candidate, s.asked, s.rounds, s.d = settle(s.candidate, s.asked, s.rounds, y, ya, s.scale, bent)
+            if s.candidate == END:
+                s.stage = DONE
+                least, most = bent[FOUND][0], s.slack + s.enough - s.dist
+                final = s.faces == 0 or s.enough <= s.fine or s.n == POINTS or s.turn >= turns
+                if s.faces > 0 and final:
+                    most = wp.max(most, s.high)
+                answer = bent[FOUND][1] > real(0.0)
+                # Of solids that are apart no least h but one is negative.
+                if s.faces == 0 and answer and least < real(0.0):
+                    most = least
+                if least <= most and (final or answer):
+                    exact, line = bent[POINT], bent[LINE]
+                    if bent[FOUND][2] == real(0.0):
+                        s.point = exact
+                    elif wp.length_sq(line) > real(0.0):  # what was found before lies within the line that touches
+                        s.point = exact + line * wp.dot(line, s.point - exact)
+                    s.normal, s.dist = bent[NORMAL], -least
+                elif not final:
+                    s.stage, s.d, s.enough = RESUME, s.normal, s.fine
+        if s.stage == EXPAND:
+            s.low, s.high = s.depth - s.slack, wp.min(s.high, wp.dot(s.d, y))
+            if s.high - s.depth <= s.enough or s.n == POINTS or s.turn >= turns:
+                s.stage = DEEP
+        if s.stage < NEAR and s.n < POINTS:
+            x[s.n], xa[s.n], number_a[s.n], number_b[s.n] = y, ya, ka, kb
+        if s.stage == APPROACH:
+            s.stage, s.n, s.v, s.point = step(
+                s.n, s.v, s.point, y, s.cutoff, s.slack, s.tolerance, x, xa, number_a, number_b
+            )  # fmt: skip
+            s.d = -s.v
+            fresh = s.stage == EXPAND
+            if s.stage == APPROACH and s.turn >= turns:
+                s.stage = NEAR
+        elif s.stage == FILL:
+            s.n, s.tries, s.stage = look.take(s.n, s.tries, s.slack, x)
+            fresh = s.stage == EXPAND
+        if fresh:
+            s.faces = begin(x, normals, dists, corners)
+        if s.stage == EXPAND:
+            if not fresh or s.n == 4:
+                last = wp.where(fresh, 3, s.n)
+                s.faces = expand(
+                    last, s.face, s.faces, s.low, s.high + s.slack, s.slack, x, normals, dists, corners, into, out_of,
+                    seen, freed,
+                )  # fmt: skip
+                s.n = last + 1
+            s.face = nearest(s.faces, dists, corners)
+            if s.face >= 0:
+                s.d, s.depth, s.corner = normals[s.face], dists[s.face], corners[s.face]
+            else:
+                s.stage = DEEP
+        if s.stage == FILL:
+            s.d = look.ahead(s.n, s.tries, x)
+        if s.stage == DEEP:
+            s.i, s.j, s.k = s.corner & 63, (s.corner >> 6) & 63, (s.corner >> 12) & 63
+            s.normal, s.dist = s.d, -s.depth
+            part = weights(s.d * s.depth, x[s.i], x[s.j], x[s.k])
+            s.point = xa[s.i] * part[0] + xa[s.j] * part[1] + xa[s.k] * part[2]
+        if s.stage == NEAR:
+            s.j, s.k = wp.where(s.n > 1, 1, 0), wp.where(s.n > 2, 2, 0)
+            s.dist = wp.length(s.v)
+            s.normal = -s.v / wp.max(s.dist, real(TINY))
+        if s.stage == NEAR or s.stage == DEEP:
+            s.stage = DONE
+            if bends and s.curved:
+                s.candidate, s.d = refine(a, b, x, xa, s.i, s.j, s.k, s.normal, bent)
+                s.stage, s.asked, s.rounds = POLISH, int(TRY), int(0)
+        if s.stage == RESUME:
+            s.stage = EXPAND
+        return s
+
     @wp.func(inline=True)
     def between(
         a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int,
@@ -48,107 +188,16 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
         number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
         seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
-        """How two solids without their radii lie to each other, ``scale`` being about their size.
+        """A whole walk: whether the solids are nearer than ``cutoff``; distance, normal, point."""
+        s = start(a, b, scale, cutoff, tolerance)
+        while s.stage < APART:
+            s = advance(
+                s, a, b, turns, hull_vert, hull_celladr, hull_cell, prism, x, xa, number_a, number_b, normals, dists,
+                corners, into, out_of, seen, freed, bent,
+            )  # fmt: skip
+        return s.stage == DONE, s.dist, s.normal, s.point
 
-        Gives ``(found, dist, normal, point, i, j, k)``: whether they are nearer than ``cutoff``; the distance, negative
-        for a depth; the normal from a to b; the point of a; and the numbers in ``number_a`` and ``number_b`` of the
-        support points that span the face, edge or vertex where they meet. The arrays after the hull's are scratch.
-        """
-        slack = real(digits) * scale
-        fine = wp.max(tolerance, slack + slack)
-        enough = fine
-        curved = False
-        if bends:
-            curved = a.kind == ELLIPSOID or a.kind == CYLINDER or b.kind == ELLIPSOID or b.kind == CYLINDER
-        if curved:
-            enough = wp.max(fine, real(coarse) * scale)
-        stage, n, faces, face, corner, tries, turn = int(APPROACH), int(0), int(0), int(-1), int(0), int(0), int(0)
-        depth = real(0.0)
-        i, j, k = int(0), int(0), int(0)
-        low, high = real(-NEVER), real(NEVER)
-        v, point, dist, normal = a.pos - b.pos, a.pos, real(NEVER), vec3()
-        candidate, asked, rounds = int(END), int(TRY), int(0)
-        d = vec3(real(1.0), real(0.0), real(0.0))
-        if wp.length_sq(v) > slack * slack:
-            d = -v
-        while stage < APART:
-            turn += wp.where(stage == POLISH, 0, 1)
-            ya, ka = support(a, d, hull_vert, hull_celladr, hull_cell, prism)
-            yb, kb = support(b, -d, hull_vert, hull_celladr, hull_cell, prism)
-            y = ya - yb
-            fresh = False
-            if bends and stage == POLISH:
-                candidate, asked, rounds, d = settle(candidate, asked, rounds, y, ya, scale, bent)
-                if candidate == END:
-                    stage = DONE
-                    least, most = bent[FOUND][0], slack + enough - dist
-                    final = faces == 0 or enough <= fine or n == POINTS or turn >= turns
-                    if faces > 0 and final:
-                        most = wp.max(most, high)
-                    answer = bent[FOUND][1] > real(0.0)
-                    # Of solids that are apart no least h but one is negative.
-                    if faces == 0 and answer and least < real(0.0):
-                        most = least
-                    if least <= most and (final or answer):
-                        exact, line = bent[POINT], bent[LINE]
-                        if bent[FOUND][2] == real(0.0):
-                            point = exact
-                        elif wp.length_sq(line) > real(0.0):  # what was found before lies within the line that touches
-                            point = exact + line * wp.dot(line, point - exact)
-                        normal, dist = bent[NORMAL], -least
-                    elif not final:
-                        stage, d, enough = RESUME, normal, fine
-            if stage == EXPAND:
-                low, high = depth - slack, wp.min(high, wp.dot(d, y))
-                if high - depth <= enough or n == POINTS or turn >= turns:
-                    stage = DEEP
-            if stage < NEAR and n < POINTS:
-                x[n], xa[n], number_a[n], number_b[n] = y, ya, ka, kb
-            if stage == APPROACH:
-                stage, n, v, point = step(n, v, point, y, cutoff, slack, tolerance, x, xa, number_a, number_b)
-                d = -v
-                fresh = stage == EXPAND
-                if stage == APPROACH and turn >= turns:
-                    stage = NEAR
-            elif stage == FILL:
-                n, tries, stage = look.take(n, tries, slack, x)
-                fresh = stage == EXPAND
-            if fresh:
-                faces = begin(x, normals, dists, corners)
-            if stage == EXPAND:
-                if not fresh or n == 4:
-                    last = wp.where(fresh, 3, n)
-                    faces = expand(
-                        last, face, faces, low, high + slack, slack, x, normals, dists, corners, into, out_of, seen,
-                        freed,
-                    )  # fmt: skip
-                    n = last + 1
-                face = nearest(faces, dists, corners)
-                if face >= 0:
-                    d, depth, corner = normals[face], dists[face], corners[face]
-                else:
-                    stage = DEEP
-            if stage == FILL:
-                d = look.ahead(n, tries, x)
-            if stage == DEEP:
-                i, j, k = corner & 63, (corner >> 6) & 63, (corner >> 12) & 63
-                normal, dist = d, -depth
-                part = weights(d * depth, x[i], x[j], x[k])
-                point = xa[i] * part[0] + xa[j] * part[1] + xa[k] * part[2]
-            if stage == NEAR:
-                j, k = wp.where(n > 1, 1, 0), wp.where(n > 2, 2, 0)
-                dist = wp.length(v)
-                normal = -v / wp.max(dist, real(TINY))
-            if stage == NEAR or stage == DEEP:
-                stage = DONE
-                if bends and curved:
-                    candidate, d = refine(a, b, x, xa, i, j, k, normal, bent)
-                    stage, asked, rounds = POLISH, int(TRY), int(0)
-            if stage == RESUME:
-                stage = EXPAND
-        return stage == DONE, dist, normal, point, i, j, k
-
-    return SimpleNamespace(between=between)
+    return SimpleNamespace(Walk=Walk, start=start, advance=advance, between=between)
 
 
 def _approach(real: Any) -> wp.Function:

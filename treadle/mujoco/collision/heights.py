@@ -108,7 +108,7 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
                             HFIELD, vec3(), vec3(), mat33(one, zero, zero, zero, one, zero, zero, zero, one), 0, 6, 0
                         )  # fmt: skip
                         b.pos = pos - middle
-                        touches, dist, normal, point, u, v, l = between(
+                        touches, dist, normal, point = between(
                             a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_celladr,
                             hull_cell, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
                             freed, bent,

@@ -22,7 +22,8 @@ class Hulls:
     ``vert`` (n, 3); the polygons that meet in vertex i are ``map[mapadr[i] : mapadr[i + 1]]``; polygon p has the normal
     ``polynormal[p]`` and, counterclockwise as seen from outside, vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``.
     Around each hull lies a cube of ``6 CELLS²`` cells, those of geom g from ``cells[g]`` on; what can be farthest in
-    the directions through cell c are the vertices ``cell[celladr[c] : celladr[c + 1]]`` (`cells.candidates`).
+    the directions through cell c are the vertices ``cell[celladr[c] : celladr[c + 1]]`` (`cells.candidates`), counted
+    through all hulls.
     ``middle`` and ``half`` are the box around a geom's hull.
     """
 
@@ -92,7 +93,7 @@ class _Parts:
         self.vert.append(points[kept])
         starts = np.concatenate([[0], np.cumsum(neighbours[0])])
         cell, vertex = candidates(points[kept].astype(float), starts, neighbours[1])
-        self.cells.append((np.bincount(cell, minlength=6 * CELLS**2), vertex))
+        self.cells.append((np.bincount(cell, minlength=6 * CELLS**2), begin + vertex))
         faces = slice(mjm.mesh_polyadr[mesh], mjm.mesh_polyadr[mesh] + mjm.mesh_polynum[mesh])
         lengths = mjm.mesh_polyvertnum[faces]
         corners = mjm.mesh_polyvert[_ranges(mjm.mesh_polyvertadr[faces], lengths)]

@@ -39,15 +39,17 @@ def polytopes(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def put(
-        i: int, j: int, k: int, at: int, low: real, high: real, x: vectors, normals: vectors, dists: reals,
-        corners: ints,
+        i: int, j: int, k: int, last: vec3, at: int, low: real, high: real, x: vectors, normals: vectors,
+        dists: reals, corners: ints,
     ):  # fmt: skip
-        normal = wp.cross(x[j] - x[i], x[k] - x[i])
+        """Face number ``at`` of points i, j and k, the last of which lies at ``last``."""
+        start = x[i]
+        normal = wp.cross(x[j] - start, last - start)
         size = wp.length(normal)
         dist = real(NEVER)
         if size > real(1e-30):
             normal = normal / size
-            dist = wp.dot(normal, x[i])
+            dist = wp.dot(normal, start)
         normals[at] = normal
         dists[at] = dist
         corners[at] = i + 64 * j + 4096 * k + wp.where(dist < low or dist > high, PAST, 0)
@@ -56,7 +58,7 @@ def polytopes(real: Any) -> SimpleNamespace:
     def begin(x: vectors, normals: vectors, dists: reals, corners: ints):
         """The first three points as a flat polytope of two faces."""
         for k in range(2):
-            put(0, 1 + k, 2 - k, k, real(-NEVER), real(NEVER), x, normals, dists, corners)
+            put(0, 1 + k, 2 - k, x[2 - k], k, real(-NEVER), real(NEVER), x, normals, dists, corners)
         return 2
 
     @wp.func(inline=True)
@@ -110,20 +112,24 @@ def polytopes(real: Any) -> SimpleNamespace:
                     gone += 1
                     seen[i] = -1
                     more = True
-        made = int(0)
+        made = int(0)  # edges of the border, in a list: all lanes make their faces of it together
         for a in range(new):
             border = out_of[a] & ~into[a]
             while border != wp.uint64(0):
                 b = int(wp.bit_count((border & (~border + wp.uint64(1))) - wp.uint64(1)))
                 border &= border - wp.uint64(1)
-                at = count
-                if made < gone:
-                    at = freed[made]
-                else:
-                    count += 1
-                if at < FACES:
-                    put(a, b, new, at, low, high, x, normals, dists, corners)
+                if made < FACES:
+                    seen[made] = a + 64 * b
                 made += 1
+        last = x[new]
+        for e in range(wp.min(made, FACES)):
+            edge, at = seen[e], count
+            if e < gone:
+                at = freed[e]
+            else:
+                count += 1
+            if at < FACES:
+                put(edge & 63, edge >> 6, new, last, at, low, high, x, normals, dists, corners)
         return wp.min(count, FACES)
 
     @wp.func(inline=True)

@@ -18,8 +18,6 @@ from treadle.mujoco.collision.shapes import NEVER, TINY
 
 ints = wp.array(dtype=int)
 
-SCANNED = 24  # up to so many vertices all of a hull are looked at, above it the candidates of a direction (`cells`)
-
 
 @cache
 def solids(real: Any) -> SimpleNamespace:
@@ -43,10 +41,10 @@ def solids(real: Any) -> SimpleNamespace:
         cells: int
 
     @wp.func(inline=True)
-    def scan(d: vec3, first: int, count: int, hull_vert: vectors):
-        best, top = int(0), wp.dot(hull_vert[first], d)
+    def scan(d: vec3, count: int, points: vectors):
+        best, top = int(0), wp.dot(points[0], d)
         for k in range(1, count):
-            height = wp.dot(hull_vert[first + k], d)
+            height = wp.dot(points[k], d)
             if height > top:
                 top, best = height, k
         return best
@@ -67,7 +65,7 @@ def solids(real: Any) -> SimpleNamespace:
         return ((2 * k + wp.where(along > real(0.0), 1, 0)) * CELLS + u) * CELLS + v
 
     @wp.func(inline=True)
-    def look_up(d: vec3, first: int, cells: int, hull_vert: vectors, hull_celladr: ints, hull_cell: ints):
+    def look_up(d: vec3, cells: int, hull_vert: vectors, hull_celladr: ints, hull_cell: ints):
         """The number of the vertex of a hull that is farthest along ``d``; the cells of lanes one after the other."""
         best = int(0)
         left = cells + cell_of(d)
@@ -75,8 +73,8 @@ def solids(real: Any) -> SimpleNamespace:
             cell = wp.max_lane(left)
             top, number = real(-NEVER), int(0)
             for k in range(hull_celladr[cell], hull_celladr[cell + 1]):
-                vertex = hull_cell[k]
-                height = wp.dot(hull_vert[first + vertex], d)
+                vertex = wp.max(hull_cell[k], 0)
+                height = wp.dot(hull_vert[vertex], d)
                 if height > top:
                     top, number = height, vertex
             if left == cell:
@@ -111,13 +109,10 @@ def solids(real: Any) -> SimpleNamespace:
             number = wp.where(x[0] > real(0.0), 1, 0) + wp.where(x[1] > real(0.0), 2, 0)
             number += wp.where(x[2] > real(0.0), 4, 0)
         elif s.kind == MESH:
-            if s.count <= SCANNED:
-                number = scan(local, s.first, s.count, hull_vert)
-            else:
-                number = look_up(local, s.first, s.cells, hull_vert, hull_celladr, hull_cell)
-            x = hull_vert[s.first + number]
+            vertex = look_up(local, s.cells, hull_vert, hull_celladr, hull_cell)
+            x, number = hull_vert[vertex], vertex - s.first
         elif s.kind == HFIELD:
-            number = scan(local, 0, 6, prism)
+            number = scan(local, 6, prism)
             x = prism[number]
         return s.pos + s.mat * x, number
 
