@@ -95,3 +95,66 @@ def test_depths_are_never_more_than_mujoco_found():
         for c in mjd.contact:
             ours = dist[w, : count[w]][geoms[w, : count[w]] == c.geom[0]]
             assert len(ours) == 1 and ours[0] >= c.dist - 1e-6
+
+
+BALL_AT_HULL = """
+<mujoco>
+  <option ccd_tolerance="1e-13" ccd_iterations="200"/>
+  <asset><mesh name="m" vertex="{vertices}"/></asset>
+  <worldbody>
+    <body mocap="true"><geom name="a" type="mesh" mesh="m" contype="0"/></body>
+    <body mocap="true"><geom name="b" size=".005" contype="0"/></body>
+  </worldbody>
+  <contact><pair geom1="a" geom2="b"/></contact>
+</mujoco>
+"""
+
+
+def test_normals_of_thin_faces_keep_the_digits_of_single_precision():
+    rng = np.random.default_rng(0)
+    hull = rng.normal(size=(200, 3))
+    hull *= np.array([0.1, 0.03, 0.2]) / np.linalg.norm(hull, axis=1, keepdims=True)
+    mjm = mujoco.MjModel.from_xml_string(BALL_AT_HULL.format(vertices=" ".join(f"{x:.5f}" for x in hull.ravel())))
+    states = []
+    for _ in range(256):  # the ball is a millimetre away from three corners that are close together
+        mjd = mujoco.MjData(mjm)
+        mjd.mocap_quat[0] = poses.quaternion(rng)
+        mjd.mocap_pos[0] = rng.uniform(-1, 1, 3)
+        mujoco.mj_kinematics(mjm, mjd)
+        x = hull[np.argsort(hull @ rng.normal(size=3))[-3:]]
+        out = np.cross(x[1] - x[0], x[2] - x[0])
+        out *= np.sign(out @ x[0]) / np.linalg.norm(out)
+        turn = np.zeros(9)
+        mujoco.mju_quat2Mat(turn, mjd.mocap_quat[0])
+        mjd.mocap_pos[1] = mjd.mocap_pos[0] + turn.reshape(3, 3) @ (rng.dirichlet([1, 1, 1]) @ x + 0.001 * out)
+        mujoco.mj_forward(mjm, mjd)
+        states.append(mjd)
+    _, d = poses.put(mjm, states, wp.float32)
+    assert d.ncon.numpy().tolist() == [mjd.ncon for mjd in states] and d.ncon.numpy().sum() > 200
+    touching = [
+        (d.contact_frame.numpy()[w, 0, 0], mjd.contact.frame[0, :3]) for w, mjd in enumerate(states) if mjd.ncon
+    ]
+    assert max(np.abs(ours - theirs).max() for ours, theirs in touching) < 5e-5
+
+
+SIDE_BY_SIDE = """
+<mujoco>
+  <worldbody>
+    <body pos=".07 0 .03"><freejoint/><geom type="cylinder" size=".05 .05"/></body>
+    <body><freejoint/><geom type="cylinder" size=".05 .1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64])
+def test_cylinders_side_by_side_touch_in_the_plane_of_their_axes(dtype):
+    mjm = mujoco.MjModel.from_xml_string(SIDE_BY_SIDE)
+    mjd = mujoco.MjData(mjm)
+    mujoco.mj_forward(mjm, mjd)
+    _, d = poses.put(mjm, [mjd], dtype)
+    digits = 1e-12 if dtype is wp.float64 else 1e-6
+    assert d.ncon.numpy().tolist() == [1]
+    assert np.abs(d.contact_frame.numpy()[0, 0, 0] - [-1, 0, 0]).max() < digits
+    x, y, z = d.contact_pos.numpy()[0, 0]
+    assert abs(x - 0.035) < 1e-6 and abs(y) < digits and -0.02 <= z <= 0.08
