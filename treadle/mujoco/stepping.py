@@ -9,6 +9,7 @@ from typing import Any
 import treadle as wp
 from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
+from treadle.mujoco.contents import contents
 from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.dealing import EVERY, LEAST
 from treadle.mujoco.fields import Field
@@ -73,7 +74,8 @@ def _deal(m: Model, d: Data, plan: Any) -> None:
     if plan.load is None or m.varied or m.opt.varied:  # rows of the model that differ lie in the order of worlds
         return
     before = d._dealer.dealt
-    d._dealer.look(plan.load.numpy(), d.field("order").numpy())
+    with contents(d.field("order")) as order:
+        d._dealer.look(plan.load.numpy(), order)
     if d._dealer.dealt != before:
         d._plan, d._other = d._other, plan
 
