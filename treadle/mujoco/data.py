@@ -133,7 +133,7 @@ class Data(Fields):
     near_dist = scratch("real", "nworld nnear", "distance")
     near_pos = scratch("vec3", "nworld nnear", "the middle between the nearest points")
     near_normal = scratch("vec3", "nworld nnear", "direction from the first geom to the second")
-    near_tangent = scratch("vec3", "nworld nnear", "not used")
+    near_tangent = scratch("vec3", "nworld nnear", "what `collision.convex_kernel` notes there on its way")
     contact_efc_address = derived("make_constraint", "int", "nworld nconmax", "first row of constraints, -1 if none")
 
     # constraints: results of `constraint` and `solver`

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import treadle as wp
-from treadle.mujoco.algebra import COMPONENTS
+from treadle.mujoco.algebra import COMPONENTS, index
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.planes import plane_bytes
 from treadle.runtime.array import build
@@ -39,7 +39,7 @@ ints = wp.array(dtype=int)
 def take_numbers(values: wp.array(dtype=Any), order: ints, into: wp.array(dtype=Any)):
     """Copy one number of each world to its lane."""
     k = wp.tid()
-    into[k] = values[wp.max(order[k], 0)]
+    into[k] = values[index(order[k])]
 
 
 @wp.kernel
@@ -47,14 +47,14 @@ def take_rows(values: wp.array2d(dtype=Any), order: ints, into: wp.array2d(dtype
     """Copy a row of each world to its lane."""
     k = wp.tid()
     for i in range(values.shape[1]):
-        into[k, i] = values[wp.max(order[k], 0), i]
+        into[k, i] = values[index(order[k]), i]
 
 
 @wp.kernel
 def give_numbers(values: wp.array(dtype=Any), order: ints, into: wp.array(dtype=Any)):
     """Copy one number of each lane to its world."""
     k = wp.tid()
-    into[wp.max(order[k], 0)] = values[k]
+    into[index(order[k])] = values[k]
 
 
 @wp.kernel
@@ -62,7 +62,7 @@ def give_rows(values: wp.array2d(dtype=Any), order: ints, into: wp.array2d(dtype
     """Copy a row of each lane to its world."""
     k = wp.tid()
     for i in range(values.shape[1]):
-        into[wp.max(order[k], 0), i] = values[k, i]
+        into[index(order[k]), i] = values[k, i]
 
 
 @wp.kernel
@@ -70,7 +70,7 @@ def give_most(values: wp.array2d(dtype=int), order: ints, into: wp.array2d(dtype
     """Remember the largest numbers of each world."""
     k = wp.tid()
     for i in range(values.shape[1]):
-        w = wp.max(order[k], 0)
+        w = index(order[k])
         into[w, i] = wp.max(into[w, i], values[k, i])
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import row, types
+from treadle.mujoco.algebra import index, row, types
 from treadle.mujoco.collision.broad import broad
 from treadle.mujoco.collision.contacts import listing
 from treadle.mujoco.collision.convex import APART, DONE, convex
@@ -103,10 +103,10 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
         s.stage = APART
         while left >= 0 or s.stage < APART:
             if s.stage >= APART:
-                p = wp.max(left, 0)
+                p = index(left)
                 left = -1 - slot_count[w, p]
                 slot_count[w, p] = 0
-                g1, g2 = wp.max(pairs_geom1[p], 0), wp.max(pairs_geom2[p], 0)
+                g1, g2 = index(pairs_geom1[p]), index(pairs_geom2[p])
                 reach = reach_of(
                     w, g1, g2, pairs_explicit[p], overridden, opt_o_margin, geom_margin, pair_margin, geom_gap,
                     pair_gap,
@@ -124,16 +124,16 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
             if s.stage == DONE and s.dist - swell < reach:
                 slot_count[w, p] = -1 - touching
                 touching = p
-                slot, u, v, l = wp.max(pairs_slot[p], 0), s.i, s.j, s.k
+                slot, u, v, l = index(pairs_slot[p]), s.i, s.j, s.k
                 slot_dist[w, slot] = s.dist - swell
                 slot_pos[w, slot], slot_normal[w, slot] = s.point, s.normal
                 slot_tangent[w, slot] = vec3(real(number_a[u]), real(number_a[v]), real(number_a[l]))
                 slot_tangent[w, slot + 1] = vec3(real(number_b[u]), real(number_b[v]), real(number_b[l]))
 
         while touching >= 0:
-            p = wp.max(touching, 0)
+            p = index(touching)
             touching = -1 - slot_count[w, p]
-            g1, g2, slot = wp.max(pairs_geom1[p], 0), wp.max(pairs_geom2[p], 0), wp.max(pairs_slot[p], 0)
+            g1, g2, slot = index(pairs_geom1[p]), index(pairs_geom2[p]), index(pairs_slot[p])
             pos = geom_xpos[w, g1]
             a = solid(w, g1, vec3(), geom_type, geom_size, geom_xmat, hull_first, hull_count, hull_cells)
             b = solid(

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import types
+from treadle.mujoco.algebra import index, types
 from treadle.mujoco.collision.cells import CELLS
 from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, SPHERE
 from treadle.mujoco.collision.shapes import NEVER, TINY
@@ -73,7 +73,7 @@ def solids(real: Any) -> SimpleNamespace:
             cell = wp.max_lane(left)
             top, number = real(-NEVER), int(0)
             for k in range(hull_celladr[cell], hull_celladr[cell + 1]):
-                vertex = wp.max(hull_cell[k], 0)
+                vertex = index(hull_cell[k])
                 height = wp.dot(hull_vert[vertex], d)
                 if height > top:
                     top, number = height, vertex
