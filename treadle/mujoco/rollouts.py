@@ -102,6 +102,7 @@ def set_controls(d: Data, values: Any) -> None:
     """Write ``values``, ``(nworld, nu)`` numbers of any library, or ``(nu,)`` for all worlds, to ``d.ctrl``.
 
     Raises:
+        TypeError: they are no numbers.
         ValueError: the shape does not fit.
     """
     numbers, nu = _numbers(values), d.sizes["nu"]
