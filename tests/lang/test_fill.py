@@ -52,6 +52,27 @@ def test_full_gangs_are_for_their_grids_alone():
     assert program.takes((width,)) and not program.takes((width + 1,))
 
 
+def test_gangs_of_several_vectors_are_not_taken_for_full_ones():
+    @wp.kernel
+    def draw(drawn: wp.array(dtype=float), rounds: wp.array(dtype=int)):
+        i = wp.tid()
+        state = wp.rand_init(5, i)
+        total = float(0.0)
+        for _ in range(rounds[i]):
+            total += wp.randf(state)
+        if i % 2 == 0:
+            total += wp.randf(state)
+        drawn[i] = total + wp.randf(state)
+
+    count = native_width()
+    drawn = wp.zeros(8 * count, dtype=float)
+    wp.launch(draw, dim=count, inputs=[drawn, wp.full(8 * count, 3, dtype=int)])
+    (overload,) = draw.overloads.values()
+    meta = overload.variant((count,)).program.entry.meta
+    assert meta["once"] and (meta["width"] > count or count == 1) and not meta["full"]
+    assert (drawn.numpy()[:count] > 0).all() and not drawn.numpy()[count:].any()
+
+
 def test_small_bodies_are_for_any_grid():
     for count in (64, 3, 1):
         x = wp.ones(count, dtype=float)

@@ -95,6 +95,8 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     # Amounts add up in any order; where a later round draws as well, its gangs are those of the real run.
     widths = [gang_width(f, target.width, registers, planned.alone and k > 0) for k, f in enumerate(planned.counting)]
     parts = [Part(f, w) for f, w in zip(planned.counting, widths, strict=True)]
+    if max([width, *widths]) > target.width:  # a grid that fills gangs of the target's width need not fill these
+        options = replace(options, full=False)
     emitted = machine(target, max([width, *[p.width for p in parts]]))
     text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned, parts)
     counting = sum([weight(p.func, p.width, planned.lanewise) for p in parts])
