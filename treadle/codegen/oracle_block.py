@@ -17,6 +17,8 @@ from ..ir.node import Op
 
 __all__ = ["SharedBlock"]
 
+SEVERAL = -1  # in place of the number of a thread
+
 
 class _Ended(BaseException):
     """Another thread failed."""
@@ -94,7 +96,10 @@ class SharedBlock:
         """
         for byte in range(address, address + nbytes):
             other, before = self._touched.setdefault(byte, (lane, how))
-            if other != lane and not how == before != "store":
-                raise InternalError(f"a {how} of thread {lane} meets a {before} of thread {other}", op.span)
-            if how == "store" or before == "load":
+            if other != lane:
+                if not how == before != "store":
+                    whose = "several threads" if other == SEVERAL else f"thread {other}"
+                    raise InternalError(f"a {how} of thread {lane} meets a {before} of {whose}", op.span)
+                self._touched[byte] = (SEVERAL, how)
+            elif how == "store" or before == "load":
                 self._touched[byte] = (lane, how)

@@ -39,7 +39,7 @@ from ..types.promotion import adapts
 from ..types.spelling import spell
 from ..types.values import class_of
 from .host import host_type
-from .module import Module, check_options, check_vectors, get_module, module_of
+from .module import Module, check_gang, check_options, get_module, module_of
 from .struct import convert, fits
 
 KERNELS: weakref.WeakSet[Kernel] = weakref.WeakSet()  # all alive, so that a changed setting can make them forget
@@ -405,7 +405,8 @@ def kernel(
     options = {name: value for name, value in given.items() if value is not None}
     _check_name(name)
     _check_entry(entry_point_abi, enable_backward)
-    check_vectors(gang_vectors)
+    check_gang("gang_width", gang_width)
+    check_gang("gang_vectors", gang_vectors)
     if module_options is not None:
         if module != "unique":
             raise KernelValueError(

@@ -36,6 +36,7 @@ ACCEPTED: dict[str, Any] = {
     "strip_hash": False, "line_directives": None, "enable_assertions": None,
     "deterministic_max_records": None, "deterministic_debug": None,
 }  # fmt: skip
+GANGS = {"gang_width": (1, 2, 4, 8, 16, 32, 64), "gang_vectors": (1, 2, 4)}  # what these options may be
 _COUNTS = ("max_unroll", "block_dim", "gang_width", "deterministic_max_records")
 _RESOLVED = ("mode", "max_unroll", "enable_backward", "deterministic", "deterministic_max_records",
              "deterministic_debug", "optimization_level", "verify_fp", "gang_width")  # by wp.config  # fmt: skip
@@ -59,16 +60,16 @@ def check_options(options: Any) -> None:
                 raise LaunchTypeError(f"module option {name!r} must be an int, not {value!r}")
             if value < 0:
                 raise KernelValueError(f"module option {name!r} must not be negative, not {value}")
-        if name == "gang_vectors":
-            check_vectors(value)
+        check_gang(name, value)
         if name == "deterministic" and value is not None and not isinstance(value, DeterministicMode):
             raise KernelValueError(f"module option 'deterministic' must be a DeterministicMode, not {value!r}")
 
 
-def check_vectors(count: Any) -> None:
-    """Raise a KernelValueError if a gang cannot have so many vectors."""
-    if count not in (None, 1, 2, 4):
-        raise KernelValueError(f"gang_vectors is 1, 2 or 4, not {count!r}")
+def check_gang(name: str, value: Any) -> None:
+    """Raise a KernelValueError if an option of a name says what no gang can be."""
+    valid = GANGS.get(name)
+    if valid is not None and value is not None and value not in valid:
+        raise KernelValueError(f"{name} is one of {', '.join(map(str, valid))}, not {value!r}")
 
 
 class Module:

@@ -28,7 +28,7 @@ from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
 from treadle.mujoco.contents import contents
 from treadle.mujoco.data import ROOM, WARM, Data, start_of
-from treadle.mujoco.dealing import clear, give, give_most, in_planes, take, weigh
+from treadle.mujoco.dealing import LEAST, clear, give, give_most, in_planes, take, weigh
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import plane_bytes
@@ -37,6 +37,7 @@ from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
 from treadle.runtime import capture
 from treadle.runtime.capture import Capture
+from treadle.runtime.device import get_device
 from treadle.runtime.transients import Transients, transient
 
 DERIVED = frozenset([row.name for row in Data.rows() if row.role == "derived" and row.stage in STAGES])
@@ -225,7 +226,7 @@ class Plan:
         arrays = {name: Fields.read(d, getattr(Data, name)) for name in names}
         if (self.advances or self._lists) and self.model.constrained:
             arrays["most_needed"] = d.captured_needs() if captured else d.field("most_needed")
-            if self._counts and self.advances and not captured:
+            if self._counts and self.advances and not captured and dealable(self.model, d):
                 arrays["load"] = d.field("load")
         return arrays
 
@@ -338,6 +339,12 @@ def counts(m: Model, lists: bool) -> dict[str, int]:
     """Fields in which steps find what room they need (`ROOM`); ``lists``: if they read lists of contacts and rows."""
     found = {"found_count" if lists else "live_need": 0} if m.collision.methods else {}
     return {**found, "nrow": 1} if lists else found
+
+
+def dealable(m: Model, d: Data) -> bool:
+    """Whether worlds may be dealt: there are enough, none has numbers of the model of its own, whose rows lie in the
+    order of worlds, and it is here that steps take their time."""
+    return d.nworld >= LEAST and not (m.varied or m.opt.varied) and get_device().queue is None
 
 
 def versions(m: Model, d: Data) -> tuple[Any, ...]:

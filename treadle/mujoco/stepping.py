@@ -11,10 +11,10 @@ from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
 from treadle.mujoco.contents import contents
 from treadle.mujoco.data import WARM, Data
-from treadle.mujoco.dealing import EVERY, LEAST
+from treadle.mujoco.dealing import EVERY
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
-from treadle.mujoco.plan import Plan, StraightPlan, count_run, outside_of_captures, put_back, starting
+from treadle.mujoco.plan import Plan, StraightPlan, count_run, dealable, outside_of_captures, put_back, starting
 from treadle.mujoco.stages import STAGES, check_kinds, run_stage
 from treadle.runtime import capture
 
@@ -60,8 +60,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         d._model, d._late = m, plan.late
         short = plan.short_of(d)
         if not short:
-            if d._steps % EVERY == 0 and d.nworld >= LEAST:
-                _deal(m, d, plan)
+            if d._steps % EVERY == 0 and plan.load is not None:
+                _deal(d, plan)
             return
         put_back(d, plan.start)
         for symbol, size in short.items():
@@ -69,10 +69,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         plan = _prepared(m, d, nstep)
 
 
-def _deal(m: Model, d: Data, plan: Any) -> None:
+def _deal(d: Data, plan: Any) -> None:
     """Let worlds share gangs with those that have as much to do, where that matters."""
-    if plan.load is None or m.varied or m.opt.varied:  # rows of the model that differ lie in the order of worlds
-        return
     before = d._dealer.dealt
     with contents(d.field("order")) as order:
         d._dealer.look(plan.load.numpy(), order)
@@ -106,7 +104,7 @@ def _prepared(m: Model, d: Data, nstep: int) -> Any:
             late = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted)).late
         _captured(m, d, late)
     elif d._plan is None or not d._plan.holds(m, d):
-        dealt = d._dealer.dealt and not (m.varied or m.opt.varied)
+        dealt = d._dealer.dealt and dealable(m, d)
         d._plan = Plan(m, d, forward, INTEGRATORS[m.opt.integrator], frozenset(d._wanted), dealt=dealt)
         return d._plan
     else:
@@ -135,6 +133,7 @@ def compute(d: Data, row: Field | None) -> None:
     if row is not None:
         if 0 < d._steps - d._asked.get(row.name, -LATELY) < LATELY and not _straight(m):
             d._wanted.add(row.name)
+            d._other = None
             d._plan = None
         d._asked[row.name] = d._steps
         step, count = d._computed
