@@ -50,7 +50,8 @@ def assemble_too(name: str, arch: int, ptx: bytes) -> None:
 def rejected() -> list[str]:
     """Assemble all texts; what ``ptxas`` says of those it does not accept."""
     with tempfile.TemporaryDirectory() as folder:
-        jobs = [(*made, Path(folder, str(k))) for k, made in enumerate(texts.values())]
+        longest_first = sorted(texts.values(), key=lambda made: -len(made[2]))  # so that none is waited for at the end
+        jobs = [(*made, Path(folder, str(k))) for k, made in enumerate(longest_first)]
 
         def assemble(job: tuple) -> str:
             name, arch, text, path = job
