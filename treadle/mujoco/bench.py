@@ -101,12 +101,12 @@ class Race:
         noise = self.rng.uniform(-1, 1, (self.nworld, self.mjm.nu))
         return self.middle + self.half * noise if self.diverse else self.base + NOISE * self.half * noise
 
-    def poses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where worlds start: ``qpos`` and ``qvel``."""
+    def poses(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where so many worlds start: ``qpos`` and ``qvel``."""
         mjm, mjd = self.mjm, mujoco.MjData(self.mjm)
         if mjm.nkey:
             mujoco.mj_resetDataKeyframe(mjm, mjd, 0)
-        qpos, qvel = np.tile(mjd.qpos, (self.nworld, 1)), np.tile(mjd.qvel, (self.nworld, 1))
+        qpos, qvel = np.tile(mjd.qpos, (count, 1)), np.tile(mjd.qvel, (count, 1))
         for pose in qpos if self.diverse else ():
             _place(mjm, pose, self.rng)
         return qpos, qvel
@@ -114,24 +114,22 @@ class Race:
     def settle(self, progress: Progress) -> None:
         """Bring all worlds to where rounds start, by our own engine."""
         d, late = self.d, self.rng.integers(SETTLE - LATE, SETTLE, self.nworld)
-        self._put(*self.poses(), np.ones(self.nworld, bool))
+        self._begin(np.ones(self.nworld, bool))
         for k in range(SETTLE):
             if self.diverse and (late == k).any():
-                self._put(*self.poses(), late == k)
+                self._begin(late == k)
             d.ctrl.assign(self.controls())
             step(self.m, d)
             progress("settling", (k + 1) / SETTLE)
         d.check()
         self.start = {name: getattr(d, name).numpy().copy() for name in _START}
 
-    def _put(self, qpos: np.ndarray, qvel: np.ndarray, which: np.ndarray) -> None:
-        d = self.d
-        for name, values in (("qpos", qpos), ("qvel", qvel)):
-            with contents(getattr(d, name)) as found:
-                found[which] = values[which]
-        for name in ("act", "qacc_warmstart"):
-            with contents(getattr(d, name)) as found:
-                found[which] = 0.0
+    def _begin(self, which: np.ndarray) -> None:
+        """Put worlds to where they start."""
+        values = dict(zip(("qpos", "qvel"), self.poses(int(which.sum()))), act=0.0, qacc_warmstart=0.0)
+        for name, numbers in values.items():
+            with contents(getattr(self.d, name)) as found:
+                found[which] = numbers
 
     def restore(self) -> None:
         """Put our worlds to where rounds start."""
