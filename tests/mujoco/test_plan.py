@@ -54,6 +54,7 @@ DERIVED = [row.name for row in mjw.Data.rows() if row.role == "derived" and row.
 def test_plans_have_the_bits_of_stages(integrator, monkeypatch):
     monkeypatch.setattr(chains, "BROAD", 1)
     monkeypatch.setattr(chains, "FEWEST", 1)
+    monkeypatch.setattr(plans, "LEAST", 1)
     mjm = constrained.senses()
     mjm.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
     m = mjw.put_model(mjm)
