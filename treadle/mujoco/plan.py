@@ -207,9 +207,9 @@ class Plan:
         self._lists = reads_lists(m) or any(not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted)
         self._counts = counts(m, self._lists)
         self._given = {row.name: d.read(row) for row, start in self._rows if advances or start is row}
-        captured = capture.active
+        inside = capture.active
         with outside_of_captures():
-            self._kept = self._real_arrays(d, captured)
+            self._kept = self._real_arrays(d, inside)
         self._most = None
         now = capture.here() if capture.active else None
         if now is not None:

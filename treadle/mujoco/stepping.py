@@ -9,7 +9,6 @@ from typing import Any
 import treadle as wp
 from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
-from treadle.mujoco.contents import contents
 from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.dealing import EVERY
 from treadle.mujoco.fields import Field
@@ -72,8 +71,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
 def _deal(d: Data, plan: Any) -> None:
     """Let worlds share gangs with those that have as much to do, where that matters."""
     before = d._dealer.dealt
-    with contents(d.field("order")) as order:
-        d._dealer.look(plan.load.numpy(), order)
+    d._dealer.look(plan.load.numpy(), d.field("order").numpy())
     if d._dealer.dealt != before:
         d._plan, d._other = d._other, plan
 
