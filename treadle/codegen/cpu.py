@@ -168,7 +168,8 @@ def _rounds(op: Op, known: dict[Value, int]) -> int:
     return len(range(*bounds)) if None not in bounds and bounds[2] else _ROUNDS
 
 
-LARGE = 1000  # lines of text from which on a kernel is long straight code, which LLVM polishes in vain
+LARGE = 1000  # lines of text from which on a kernel is long, and LLVM polishes it in vain
+STRAIGHT = 250  # lines of text for each loop, from which on long code is straight, and loops take little of its time
 
 
 def optimise(module, machine, inline: bool = False, combine: bool = True) -> None:
@@ -196,22 +197,24 @@ def optimise(module, machine, inline: bool = False, combine: bool = True) -> Non
 
 def compile_text(text: str, target: Target) -> bytes:
     """Object bytes of LLVM text."""
-    module, machine, large = _optimised(text, target)
-    return emitted(machine.emit_object, module, plain=large, pointers=not large)
+    module, machine, effort = _optimised(text, target)
+    return emitted(machine.emit_object, module, **effort)
 
 
 def assembly(text: str, target: Target) -> str:
     """Assembly of LLVM text, for those who want to read it."""
-    module, machine, large = _optimised(text, target)
-    return emitted(machine.emit_assembly, module, plain=large, pointers=not large)
+    module, machine, effort = _optimised(text, target)
+    return emitted(machine.emit_assembly, module, **effort)
 
 
-def _optimised(text: str, target: Target) -> tuple[Any, Any, bool]:
-    """The module, what generates its code, and whether it is large."""
+def _optimised(text: str, target: Target) -> tuple[Any, Any, dict[str, bool]]:
+    """The module, what generates its code, and how hard that shall try (`llvm.emitted`)."""
     module, machine = parse(text), target_machine(target.triple, target.cpu, target.features)
-    large = text.count("\n") > LARGE
-    optimise(module, machine, combine=not large)
-    return module, machine, large
+    lines = text.count("\n")
+    large = lines > LARGE
+    straight = large and lines > STRAIGHT * text.count("\nloop")
+    optimise(module, machine, combine=not straight)
+    return module, machine, {"plain": large, "pointers": not straight}
 
 
 __all__ = [
