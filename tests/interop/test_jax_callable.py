@@ -1,6 +1,8 @@
 """Functions that launch kernels as functions of JAX."""
 
 import doctest
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -320,14 +322,48 @@ def test_arrays_of_treadle_that_are_written_are_state(clear):
 
 
 def test_calls_that_write_to_state_are_alone():
-    from concurrent.futures import ThreadPoolExecutor
-
     f = jax.jit(wp.jax_callable(with_state))
     jax.block_until_ready(f(X))
     calls_made.zero_()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda k: jax.block_until_ready(f(X)), range(400)))
     assert calls_made.list() == [400]
+
+
+def counted(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    """Reads its state on the host, lets others run, and writes what it read, plus 1."""
+    before = calls_made.list()[0]
+    time.sleep(1e-3)
+    y.assign(x.numpy() + before)
+    calls_made.fill_(before + 1)
+
+
+@pytest.mark.parametrize("mode", [Mode.NONE, Mode.JAX])  # the second falls back to the first
+def test_calls_of_functions_that_are_not_captured_are_alone(mode):
+    f = wp.jax_callable(counted, graph_mode=mode)
+    g, h = jax.jit(lambda x: f(x)[0]), jax.jit(wp.jax_callable(with_state))
+    calls_made.zero_()
+    jax.block_until_ready(g(X))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: jax.block_until_ready([g, h][k % 2](X)), range(24)))
+    assert calls_made.list() == [25]
+    rows = jax.jit(jax.vmap(g))(jnp.zeros((6, 5)))  # one after the other
+    assert rows[:, 0].tolist() == [*range(25, 31)]
+    calls_made.zero_()
+    assert calls_made.list() == [0] and jax.jit(lambda x: g(x) + g(x))(jnp.zeros(5)).tolist() == [1.0] * 5
+
+
+def test_a_function_that_is_called_may_call_others():
+    inner = jax.jit(wp.jax_callable(with_state))
+
+    def outer(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        y.assign(np.asarray(inner(jnp.ones(5))[0]))
+
+    f = jax.jit(wp.jax_callable(outer, graph_mode=Mode.NONE))
+    calls_made.zero_()
+    for _ in range(3):
+        jax.block_until_ready(f(X))
+    assert calls_made.list() == [3]
 
 
 def test_examples():

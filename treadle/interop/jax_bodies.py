@@ -59,7 +59,7 @@ class Body:
     @property
     def effect(self) -> bool:
         """Whether two calls are more than one."""
-        return self.wanted or any(task.outside for task in self._tasks.values())
+        return self.wanted or any(task.alone for task in self._tasks.values())
 
     def forget(self) -> None:
         """Drop the graphs."""
@@ -252,6 +252,11 @@ class Task:
         self._failures: dict[int, BaseException] = {}
         self._called = _Function(self._call)
 
+    @property
+    def alone(self) -> bool:
+        """Whether its calls come one after the other: it may write to what other calls read or write."""
+        return self.outside or self.plain
+
     def lowered(self, buffers: Buffers, kept: int) -> Lowered:
         """A target that does it on these buffers."""
         work = self._work()
@@ -259,7 +264,7 @@ class Task:
         code = getattr(func, "__code__", None)
         words = [func.__module__ or "", self.body.key, repr(self.key), repr(code and digest(code.co_code)), self.facts,
                  repr([(s.name, s.role, s.shape, str(s.dtype), packed_value(s)) for s in self.body.slots])]  # fmt: skip
-        target = register_work(words, buffers, self.weight, self.outside)
+        target = register_work(words, buffers, self.weight, self.alone)
         target.does(work)
         self.targets.append(target)
         return Lowered(target.name, tuple(buffers.results), kept, buffers.aliases)
@@ -276,14 +281,14 @@ class Task:
         """Drop the graph; the next call captures it again."""
         self.graph = None
         for target in self.targets:
-            target.does(Work(_address(self._called), 0, self, self._told))
+            target.does(Work(_address(self._called), 0, self, self._told, self.alone))
 
     def _work(self) -> Work:
         """What native code is to call."""
         if self.graph is None and not self.plain:
             self._capture()
         if self.graph is None:
-            return Work(_address(self._called), 0, self, self._told)
+            return Work(_address(self._called), 0, self, self._told, self.alone)
         graph, native = self.graph
         return Work(native.address, native.context, (graph, native.keepalive),
                     lambda status, words: str(graph.error(status, words, native.keepalive)), self.outside)  # fmt: skip
@@ -335,14 +340,13 @@ class Task:
     # ---- calls from native code
 
     def _call(self, context: int, buffers: Any, words: int) -> int:
-        """Do the work in Python, or capture it again and do that."""
+        """Do the work in Python; or capture it again, and say that there is other work now."""
         try:
             if not self.plain:
                 work = self._work()
-                if self.graph is not None:
-                    for target in self.targets:
-                        target.does(work)
-                    return AGAIN
+                for target in self.targets:
+                    target.does(work)
+                return AGAIN
             arrays = []
             for k, use in enumerate(self.uses()):  # arrays that own their memory, as the function may keep them
                 there = _array(self.slots[k], buffers[k]) if use != "unused" else None

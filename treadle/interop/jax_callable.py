@@ -55,8 +55,8 @@ def jax_callable(
     tangents along with its launches and copies, each as a graph of its own.
 
     Arrays of treadle that ``func`` reaches in other ways than by its arguments are state: read, and written, when a
-    call runs. A function that writes to some has no derivatives, and its calls never run at the same time, unless it
-    is called instead of captured: then it is a function of Python's, and minds its state itself.
+    call runs. A function that writes to some has no derivatives, and its calls never run at the same time as others of
+    this kind, nor as those of functions that are called instead of captured: of them nothing is known.
 
     Args:
         func: a function with annotations like a kernel's, whose last arguments are results. Arguments that are no

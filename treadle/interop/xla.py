@@ -21,6 +21,7 @@ from ..runtime.array_views import product
 from ..runtime.launch import WORTH_WORKERS, Program, table
 from ..types.records import (
     FAULT,
+    GATE,
     LAUNCH,
     LOG,
     MAX_DIMS,
@@ -32,7 +33,6 @@ from ..types.records import (
     TARGET,
     WORK,
     Memory,
-    words,
 )
 from .extras import jax
 
@@ -167,6 +167,8 @@ class Target:
         pair = Memory(WORK)
         pair["function"], pair["context"] = work.address, work.context
         pair["gate"] = _gate().address if work.alone else 0
+        if work.alone and self.batch is not None:
+            self.batch["order"] = 1
         before, self.work = self.work, (work, pair)
         self.record["work"] = pair.address
         if before is not None:
@@ -203,8 +205,8 @@ class Target:
 
 @cache
 def _gate() -> Memory:
-    """The word that work which must be alone takes and gives back."""
-    return Memory(words("taken"))
+    """What work that must be alone goes through."""
+    return Memory(GATE)
 
 
 def _free(address: int) -> None:

@@ -214,13 +214,14 @@ SPREAD = words(
 # cleared before. `launch`: what a kernel is told of it. All is repeated for each of the `count` elements of a batch, of
 # size0 × size1 × …, by `batch`, a program whose threads are the elements; null where there is none. `report`: the
 # function that says in words what happened, which is told the target's `number`. `busy`: calls under way. Where the
-# function answers AGAIN, there is other work now, which is to be done instead. Work with a `gate`, a word that is 0 or
-# 1, is done by one thread at a time.
+# function answers AGAIN, there is other work now, which is to be done instead. Work with a `gate` is done by one thread
+# at a time, its `owner`; `taken`, an i32, is 0, 1, or 2 if somebody waits.
 TARGET = words(
     "env drive program args nbytes moves nmoves zeros nzeros launch batch count size0 size1 size2 size3 report number "
     "work busy"
 )
 WORK = words("function context gate")
+GATE = words("taken owner")
 AGAIN = 1 << 24
 MAX_LEVELS, MAX_MOVES = 4, 128
 

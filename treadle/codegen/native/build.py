@@ -84,7 +84,7 @@ def graph_binary() -> Binary:
 
 def ffi_binary(layout: Mapping[str, int]) -> Binary:
     """A handler of XLA's foreign function interface."""
-    return build(ffi(layout), FFI_SYMBOLS, 2)
+    return build(ffi(layout, triple()), FFI_SYMBOLS, 2)
 
 
 def launcher_binary() -> Binary:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...types.records import AGAIN, CLEARED, FAULT, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET, WORK
+from ...types.records import AGAIN, CLEARED, ENV, FAULT, GATE, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET, WORK
+from .system import pause, waiting
 from .text import Code
 
 ARGS_BYTES = 4096  # arguments are laid out on the stack
@@ -21,13 +22,22 @@ _BATCH = {"target": 0, "buffers": 8, "launch": 16, "words": 24}
 _WORDS = 8 * 16  # bytes in which a function says what happened
 
 
-def ffi(layout: Mapping[str, int]) -> str:
+_PATIENCE = 200  # rounds of waiting before a thread sleeps; most work that must be alone takes microseconds
+_FREE, _TAKEN, _AWAITED = 0, 1, 2  # what the word of a gate says
+
+
+def ffi(layout: Mapping[str, int], triple: str) -> str:
     """LLVM text of ``ptr @treadle_ffi(frame)``, an ``XLA_FFI_Handler``, and of ``@treadle_batch``, the entry of the
     program that repeats the work for each element of a batch."""
+    spin, declaration = pause(triple)
     return (
         "@treadle_target = global ptr null\n"
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+        + declaration
+        + waiting(triple)
+        + _enter(spin)
+        + _leave()
         + _once()
         + _batch()
         + _execute(layout)
@@ -114,6 +124,43 @@ def _execute(layout: Mapping[str, int]) -> str:
     return c.text()
 
 
+def _enter(spin: str) -> str:
+    """``i1 @enter(target, gate)``: wait until nobody else is behind the gate; false where this thread is there already:
+    a function that Python runs may call others."""
+    c = Code("enter", "i1", [("ptr", "target"), ("ptr", "gate")], "internal")
+    env = c.load("ptr", "%target", TARGET["env"])
+    pool, here = c.load("ptr", env, ENV["pool"]), c.call("i64", c.load("ptr", env, ENV["thread_ident"]))
+    with c.if_(c.op("icmp eq", "i64", c.atomic_load("i64", "%gate", GATE["owner"], "monotonic"), here)):
+        c.ret("false")
+    word, spun, wanted = c.at("%gate", GATE["taken"]), c.var("i32", 0), c.var("i32", _TAKEN)
+    with c.loop() as loop:
+        pair = c.value(f"cmpxchg ptr {word}, i32 {_FREE}, i32 {wanted.get()} seq_cst seq_cst")
+        loop.leave_if(c.value(f"extractvalue {{ i32, i1 }} {pair}, 1"))
+        count = c.op("add", "i32", spun.get(), 1)
+        spun.set(count)
+        c.line(spin)
+        loop.again_if(c.op("icmp slt", "i32", count, _PATIENCE))
+        # Who has slept does not know whether others still do, so it leaves word of that when it gets in.
+        wanted.set(_AWAITED)
+        before = c.atomic("xchg", "i32", _AWAITED, "%gate", GATE["taken"])
+        loop.leave_if(c.op("icmp eq", "i32", before, _FREE))
+        c.call("void", "@sleep_on", ("ptr", pool), ("ptr", word), ("i32", _AWAITED))
+    c.atomic_store("i64", here, "%gate", GATE["owner"], "monotonic")
+    c.ret("true")
+    return c.text()
+
+
+def _leave() -> str:
+    """``@leave(target, gate)``: let the next one in."""
+    c = Code("leave", "void", [("ptr", "target"), ("ptr", "gate")], "internal")
+    c.atomic_store("i64", 0, "%gate", GATE["owner"], "monotonic")
+    before = c.atomic("xchg", "i32", _FREE, "%gate", GATE["taken"])
+    with c.if_(c.op("icmp eq", "i32", before, _AWAITED)):
+        pool = c.load("ptr", c.load("ptr", "%target", TARGET["env"]), ENV["pool"])
+        c.call("void", "@wake", ("ptr", pool), ("ptr", c.at("%gate", GATE["taken"])), ("i32", 1))
+    return c.text()
+
+
 def _once() -> str:
     """``i32 @once(target, buffers, launch, words)``: the work on some buffers."""
     params = [("ptr", "target"), ("ptr", "buffers"), ("ptr", "launch"), ("ptr", "words")]
@@ -124,13 +171,13 @@ def _once() -> str:
             c.atomic("add", "i64", 1, "%target", TARGET["busy"])
             work = c.value(f"load atomic ptr, ptr {c.at('%target', TARGET['work'])} seq_cst, align 8")
             context, gate = c.load("ptr", work, WORK["context"]), c.load("ptr", work, WORK["gate"])
-            gated = c.op("icmp ne", "ptr", gate, "null")
-            with c.if_(gated), c.loop() as waiting:
-                waiting.leave_if(c.op("icmp eq", "i64", c.atomic("xchg", "i64", 1, gate, 0), 0))
+            entered = c.var("i1", "false")
+            with c.if_(c.op("icmp ne", "ptr", gate, "null")):
+                entered.set(c.call("i1", "@enter", ("ptr", "%target"), ("ptr", gate)))
             listed = (("ptr", context), ("ptr", "%buffers"), ("ptr", "%words"))
             status = c.call("i32", c.load("ptr", work, WORK["function"]), *listed)
-            with c.if_(gated):
-                c.atomic_store("i64", 0, gate, 0)
+            with c.if_(entered.get()):
+                c.call("void", "@leave", ("ptr", "%target"), ("ptr", gate))
             c.atomic("sub", "i64", 1, "%target", TARGET["busy"])
             again.again_if(c.op("icmp eq", "i32", status, AGAIN))
             c.ret(status)
