@@ -24,8 +24,9 @@ def test_what_is_farthest_in_a_direction_is_in_the_list_of_its_cell():
         points, lengths = hulls.vert[hulls.first[g] :][: hulls.count[g]], []
         for d in (*rng.normal(size=(500, 3)), *np.eye(3), *-np.eye(3)):
             cell = hulls.cells[g] + cell_of(d)
-            listed = hulls.cell[hulls.celladr[cell] : hulls.celladr[cell + 1]]
-            assert (hulls.vert[listed] @ d).max() >= (points @ d).max() - 1e-14
+            listed = hulls.far[hulls.celladr[cell] : hulls.celladr[cell + 1]]
+            assert np.array_equal(listed[:, :3], points[listed[:, 3].astype(int)])
+            assert (listed[:, :3] @ d).max() >= (points @ d).max() - 1e-14
             lengths.append(len(listed))
         assert 1 <= np.mean(lengths) < most
         assert np.allclose(hulls.middle[g] + hulls.half[g], points.max(axis=0))

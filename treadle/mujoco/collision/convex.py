@@ -33,7 +33,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
     t, s, p, q = types(real), solids(real), polytopes(real), polish(real)
     vec3 = t.vec3
     Solid, support = s.Solid, s.support
-    reals, vectors = wp.array(dtype=real), wp.array(dtype=vec3)
+    reals, vectors, vec4s = wp.array(dtype=real), wp.array(dtype=vec3), wp.array(dtype=t.vec4)
     step, look = _approach(real), _fill(real)
     begin, expand, nearest, weights = p.begin, p.expand, p.nearest, p.weights
     refine, settle = q.start, q.round
@@ -98,14 +98,14 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
     @wp.func(inline=True)
     def advance(
         s: Walk, a: Solid, b: Solid, turns: int,
-        hull_vert: vectors, hull_celladr: ints, hull_cell: ints, prism: vectors, x: vectors, xa: vectors,
+        hull_celladr: ints, hull_far: vec4s, prism: vectors, x: vectors, xa: vectors,
         number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
         seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
         """One turn of a walk whose stage is below `APART`."""
         s.turn += wp.where(s.stage == POLISH, 0, 1)
-        ya, ka = support(a, s.d, hull_vert, hull_celladr, hull_cell, prism)
-        yb, kb = support(b, -s.d, hull_vert, hull_celladr, hull_cell, prism)
+        ya, ka = support(a, s.d, hull_celladr, hull_far, prism)
+        yb, kb = support(b, -s.d, hull_celladr, hull_far, prism)
         y = ya - yb
         fresh = False
         if bends and s.stage == POLISH:
@@ -184,7 +184,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
     @wp.func(inline=True)
     def between(
         a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int,
-        hull_vert: vectors, hull_celladr: ints, hull_cell: ints, prism: vectors, x: vectors, xa: vectors,
+        hull_celladr: ints, hull_far: vec4s, prism: vectors, x: vectors, xa: vectors,
         number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
         seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
@@ -192,7 +192,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
         s = start(a, b, scale, cutoff, tolerance)
         while s.stage < APART:
             s = advance(
-                s, a, b, turns, hull_vert, hull_celladr, hull_cell, prism, x, xa, number_a, number_b, normals, dists,
+                s, a, b, turns, hull_celladr, hull_far, prism, x, xa, number_a, number_b, normals, dists,
                 corners, into, out_of, seen, freed, bent,
             )  # fmt: skip
         return s.stage == DONE, s.dist, s.normal, s.point

@@ -64,7 +64,7 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_middle: points, hull_half: points,
-        hull_vert: points, hull_celladr: ints, hull_cell: ints,
+        hull_vert: points, hull_celladr: ints, hull_far: wp.array(dtype=t.vec4),
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
@@ -118,7 +118,7 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
                 bounds = geom_rbound[row(w, geom_rbound), g1] + geom_rbound[row(w, geom_rbound), g2]
                 s = start(a, b, bounds, reach + swell, tolerance)
             s = advance(
-                s, a, b, turns, hull_vert, hull_celladr, hull_cell, hull_vert, x, xa, number_a, number_b, normals,
+                s, a, b, turns, hull_celladr, hull_far, hull_vert, x, xa, number_a, number_b, normals,
                 dists, corner, into, out_of, seen, freed, bent,
             )  # fmt: skip
             if s.stage == DONE and s.dist - swell < reach:

@@ -27,7 +27,7 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
     """The kernel that finds the contacts of all height fields, with curved surfaces or not."""
     t, f, s = types(real), listing(real), solids(real)
     vec3, vec4, mat33 = t.vec3, t.vec4, t.mat33
-    reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
+    reals, vectors = wp.array2d(dtype=real), wp.array2d(dtype=vec3)
     pair_at, put, reach_of = f.pair_at, f.put, f.reach_of
     Solid, support, radius, between = s.Solid, s.support, s.radius, convex(real, bends).between
 
@@ -38,7 +38,8 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
         opt_o_margin: wp.array(dtype=real), geom_type: ints, geom_dataid: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
+        hull_first: ints, hull_count: ints, hull_cells: ints, hull_celladr: ints,
+        hull_far: wp.array(dtype=vec4),
         hfield_size: wp.array(dtype=vec4), hfield_nrow: ints, hfield_ncol: ints, hfield_adr: ints,
         hfield_data: wp.array(dtype=real),
         slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
@@ -76,7 +77,7 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
                     k = side // 2
                     d = vec3()
                     d[k] = wp.where(side % 2 == 0, real(-1.0), real(1.0))
-                    far, number = support(b, d, hull_vert, hull_celladr, hull_cell, prism)
+                    far, number = support(b, d, hull_celladr, hull_far, prism)
                     if side % 2 == 0:
                         low[k] = far[k] - swell - reach
                     else:
@@ -109,8 +110,8 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
                         )  # fmt: skip
                         b.pos = pos - middle
                         touches, dist, normal, point = between(
-                            a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_vert, hull_celladr,
-                            hull_cell, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
+                            a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_celladr,
+                            hull_far, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
                             freed, bent,
                         )  # fmt: skip
                         dist -= swell

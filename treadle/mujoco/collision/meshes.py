@@ -22,8 +22,8 @@ class Hulls:
     ``vert`` (n, 3); the polygons that meet in vertex i are ``map[mapadr[i] : mapadr[i + 1]]``; polygon p has the normal
     ``polynormal[p]`` and, counterclockwise as seen from outside, vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``.
     Around each hull lies a cube of ``6 CELLS²`` cells, those of geom g from ``cells[g]`` on; what can be farthest in
-    the directions through cell c are the vertices ``cell[celladr[c] : celladr[c + 1]]`` (`cells.candidates`), counted
-    through all hulls.
+    the directions through cell c are ``far[celladr[c] : celladr[c + 1]]`` (`cells.candidates`), each a vertex and its
+    number: so a look at a list is one at memory in its order.
     ``middle`` and ``half`` are the box around a geom's hull.
     """
 
@@ -34,7 +34,7 @@ class Hulls:
     half: np.ndarray
     vert: np.ndarray
     celladr: np.ndarray
-    cell: np.ndarray
+    far: np.ndarray
     mapadr: np.ndarray
     map: np.ndarray
     polynormal: np.ndarray
@@ -93,7 +93,8 @@ class _Parts:
         self.vert.append(points[kept])
         starts = np.concatenate([[0], np.cumsum(neighbours[0])])
         cell, vertex = candidates(points[kept].astype(float), starts, neighbours[1])
-        self.cells.append((np.bincount(cell, minlength=6 * CELLS**2), begin + vertex))
+        far = np.concatenate([points[kept][vertex], vertex[:, None]], axis=1)
+        self.cells.append((np.bincount(cell, minlength=6 * CELLS**2), far))
         faces = slice(mjm.mesh_polyadr[mesh], mjm.mesh_polyadr[mesh] + mjm.mesh_polynum[mesh])
         lengths = mjm.mesh_polyvertnum[faces]
         corners = mjm.mesh_polyvert[_ranges(mjm.mesh_polyvertadr[faces], lengths)]
@@ -113,8 +114,10 @@ class _Parts:
         """The tables of `Hulls` that are not by geom, none of them empty."""
         vert = np.concatenate(self.vert) if self.vert else np.zeros((1, 3))
         normals = np.concatenate([*self.normals, np.zeros((1, 3))])
-        cells, maps, polygons = (_ragged(lists) for lists in (self.cells, self.maps, self.polygons))
-        return (vert, *cells, *maps, normals, *polygons)
+        (maps, map_), (polygons, corners) = (_ragged(lists) for lists in (self.maps, self.polygons))
+        far = np.concatenate([*(part[1] for part in self.cells), np.zeros((1, 4))])
+        ends = _ends([part[0] for part in self.cells])
+        return vert, ends, far, maps, map_, normals, polygons, corners
 
 
 def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -141,8 +144,12 @@ def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.repeat(starts - before, lengths) + np.arange(int(np.sum(lengths)))
 
 
+def _ends(lengths: list[np.ndarray]) -> np.ndarray:
+    """Where each list begins, and the last one ends."""
+    return np.cumsum(np.concatenate([np.zeros(1, np.int32), *lengths])).astype(np.int32)
+
+
 def _ragged(lists: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Where each list begins (and the last one ends), and all of them one after the other."""
-    lengths = np.concatenate([np.zeros(1, np.int32), *(part[0] for part in lists)])
     flat = np.concatenate([*(part[1] for part in lists), np.zeros(1, np.int32)])
-    return np.cumsum(lengths).astype(np.int32), flat.astype(np.int32)
+    return _ends([part[0] for part in lists]), flat.astype(np.int32)

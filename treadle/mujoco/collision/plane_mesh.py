@@ -83,7 +83,8 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
         pairs_slot: ints, overridden: int, opt_o_margin: wp.array(dtype=real), geom_type: ints,
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
-        hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints, hull_cell: ints,
+        hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints,
+        hull_far: wp.array(dtype=t.vec4),
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
@@ -106,7 +107,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
                 for k in range(MOST):
                     depths[k] = real(NEVER)
                     way[k] = n
-                x, vertex = support(mesh, -n, hull_vert, hull_celladr, hull_cell, hull_vert)
+                x, vertex = support(mesh, -n, hull_celladr, hull_far, hull_vert)
                 dist = wp.dot(n, x - origin)
                 if near and dist <= reach:
                     depths[0], spots[0] = dist, x - n * (real(0.5) * dist)

@@ -91,9 +91,9 @@ def polytopes(real: Any) -> SimpleNamespace:
         for v in range(new):
             into[v] = wp.uint64(0)
             out_of[v] = wp.uint64(0)
-        visible, gone = int(0), int(0)
+        visible, gone, last = int(0), int(0), x[new]
         for f in range(count):
-            if f != first and wp.dot(normals[f], x[new]) - dists[f] > slack:
+            if f != first and wp.dot(normals[f], last) - dists[f] > slack:
                 seen[visible] = f
                 visible += 1
         if first < 0:
@@ -121,7 +121,6 @@ def polytopes(real: Any) -> SimpleNamespace:
                 if made < FACES:
                     seen[made] = a + 64 * b
                 made += 1
-        last = x[new]
         for e in range(wp.min(made, FACES)):
             edge, at = seen[e], count
             if e < gone:

@@ -123,7 +123,11 @@ def with_plane(real: Any) -> SimpleNamespace:
 
 @cache
 def among_round(real: Any) -> SimpleNamespace:
-    """Narrow functions ``sphere_sphere sphere_capsule sphere_cylinder sphere_box capsule_capsule``."""
+    """Narrow functions ``sphere_sphere sphere_capsule sphere_cylinder sphere_box capsule_capsule``.
+
+    Nearest points are counted from the first geom: far from the origin places in single precision are coarse, but not
+    the ways between them, on which normals hang.
+    """
     t, s = types(real), shapes(real)
     vec2, vec3, mat33 = t.vec2, t.vec3, t.mat33
     column, spheres, along_segment, onto_plane = s.column, s.spheres, s.along_segment, s.onto_plane
@@ -138,8 +142,9 @@ def among_round(real: Any) -> SimpleNamespace:
 
     @wp.func
     def sphere_capsule(pos1: vec3, mat1: mat33, size1: vec3, pos2: vec3, mat2: mat33, size2: vec3, reach: real):
-        near = along_segment(pos2, column(mat2, 2), size2[1], pos1)
-        dist, x, n = spheres(pos1, size1[0], near, size2[0])
+        near = along_segment(pos2 - pos1, column(mat2, 2), size2[1], vec3())
+        dist, x, n = spheres(vec3(), size1[0], near, size2[0])
+        x = x + pos1
         return d1(dist), r1(x[0], x[1], x[2]), r1(n[0], n[1], n[2]), vec3()
 
     @wp.func
@@ -157,12 +162,13 @@ def among_round(real: Any) -> SimpleNamespace:
             side = not cap
         # The sphere meets another of radius r about a point of the axis or the rim, or the plane of a cap.
         up = wp.where(along > real(0.0), axis, -axis)
-        rim = pos2 + up * half + out * (radius / wp.max(away, real(TINY)))
-        centre = wp.where(side, pos2 + axis * along, rim)
-        dist, x, n = spheres(pos1, size1[0], centre, wp.where(side, radius, real(0.0)))
+        rim = up * half + out * (radius / wp.max(away, real(TINY))) - line
+        centre = wp.where(side, -out, rim)
+        dist, x, n = spheres(vec3(), size1[0], centre, wp.where(side, radius, real(0.0)))
         if cap:
-            dist, x = onto_plane(up, pos2 + up * half, pos1, size1[0])
+            dist, x = onto_plane(up, up * half - line, vec3(), size1[0])
             n = -up
+        x = x + pos1
         return d1(dist), r1(x[0], x[1], x[2]), r1(n[0], n[1], n[2]), vec3()
 
     @wp.func
@@ -183,7 +189,7 @@ def among_round(real: Any) -> SimpleNamespace:
     def capsule_capsule(pos1: vec3, mat1: mat33, size1: vec3, pos2: vec3, mat2: mat33, size2: vec3, reach: real):
         """The nearest points of the two segments; of parallel ones both ends of their overlap."""
         u, v = column(mat1, 2) * (real(2.0) * size1[1]), column(mat2, 2) * (real(2.0) * size2[1])
-        a, c = pos1 - real(0.5) * u, pos2 - real(0.5) * v
+        a, c = real(-0.5) * u, (pos2 - pos1) - real(0.5) * v
         gap = a - c
         uu, vv, uv = wp.dot(u, u), wp.dot(v, v), wp.dot(u, v)
         vg, ug = wp.dot(v, gap), wp.dot(u, gap)
@@ -202,6 +208,7 @@ def among_round(real: Any) -> SimpleNamespace:
             dist, x, n = spheres(a + u * at[0], size1[0], c + v * at[1], size2[0])
             at = settle(real(1.0), (uv + vg) / vv, start, end)
             far, y, m = spheres(a + u * at[0], size1[0], c + v * at[1], size2[0])
+        x, y = x + pos1, y + pos1
         return (
             d2(dist, far),
             r2(x[0], x[1], x[2], y[0], y[1], y[2]),

@@ -14,7 +14,7 @@ import treadle as wp
 from treadle.mujoco.algebra import index, types
 from treadle.mujoco.collision.cells import CELLS
 from treadle.mujoco.collision.pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, SPHERE
-from treadle.mujoco.collision.shapes import NEVER, TINY
+from treadle.mujoco.collision.shapes import TINY
 
 ints = wp.array(dtype=int)
 
@@ -27,8 +27,8 @@ def solids(real: Any) -> SimpleNamespace:
     for a gang. ``first`` and ``count`` are the vertices of a mesh's hull, ``cells`` is the first of its cells.
     """
     t = types(real)
-    vec3, mat33 = t.vec3, t.mat33
-    vectors = wp.array(dtype=vec3)
+    vec3, vec4, mat33 = t.vec3, t.vec4, t.mat33
+    vectors, vec4s = wp.array(dtype=vec3), wp.array(dtype=vec4)
 
     @wp.struct
     class Solid:
@@ -65,24 +65,35 @@ def solids(real: Any) -> SimpleNamespace:
         return ((2 * k + wp.where(along > real(0.0), 1, 0)) * CELLS + u) * CELLS + v
 
     @wp.func(inline=True)
-    def look_up(d: vec3, cells: int, hull_vert: vectors, hull_celladr: ints, hull_cell: ints):
-        """The number of the vertex of a hull that is farthest along ``d``; the cells of lanes one after the other."""
-        best = int(0)
-        left = cells + cell_of(d)
-        while wp.any_lane(left >= 0):
-            cell = wp.max_lane(left)
-            top, number = real(-NEVER), int(0)
-            for k in range(hull_celladr[cell], hull_celladr[cell + 1]):
-                vertex = index(hull_cell[k])
-                height = wp.dot(hull_vert[vertex], d)
-                if height > top:
-                    top, number = height, vertex
-            if left == cell:
-                best, left = number, -1
-        return best
+    def point_of(v: vec4):
+        return vec3(v[0], v[1], v[2])
 
     @wp.func(inline=True)
-    def support(s: Solid, d: vec3, hull_vert: vectors, hull_celladr: ints, hull_cell: ints, prism: vectors):
+    def look_up(d: vec3, cells: int, hull_celladr: ints, hull_far: vec4s):
+        """The vertex of a hull that is farthest along ``d``, and its number.
+
+        The first of each lane's list comes for all lanes at once, as memory is slow to answer; what more there is in
+        lists, of one cell after the other.
+        """
+        left = cells + cell_of(d)
+        best = index(hull_celladr[left])
+        top = wp.dot(point_of(hull_far[best]), d)
+        if hull_celladr[left + 1] - best == 1:
+            left = int(-1)
+        while wp.any_lane(left >= 0):
+            cell = wp.max_lane(left)
+            highest, place = top, best
+            for k in range(index(hull_celladr[cell]) + 1, hull_celladr[cell + 1]):
+                height = wp.dot(point_of(hull_far[k]), d)
+                if height > highest:
+                    highest, place = height, k
+            if left == cell:
+                best, left = place, -1
+        found = hull_far[best]
+        return point_of(found), int(found[3])
+
+    @wp.func(inline=True)
+    def support(s: Solid, d: vec3, hull_celladr: ints, hull_far: vec4s, prism: vectors):
         """The point of a solid that is farthest along ``d``, and its number: a vertex, an end or a corner's signs.
 
         ``prism`` has the six corners of a part of a height field.
@@ -109,8 +120,7 @@ def solids(real: Any) -> SimpleNamespace:
             number = wp.where(x[0] > real(0.0), 1, 0) + wp.where(x[1] > real(0.0), 2, 0)
             number += wp.where(x[2] > real(0.0), 4, 0)
         elif s.kind == MESH:
-            vertex = look_up(local, s.cells, hull_vert, hull_celladr, hull_cell)
-            x, number = hull_vert[vertex], vertex - s.first
+            x, number = look_up(local, s.cells, hull_celladr, hull_far)
         elif s.kind == HFIELD:
             number = scan(local, 6, prism)
             x = prism[number]
