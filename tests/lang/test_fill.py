@@ -40,7 +40,7 @@ def test_bits_do_not_depend_on_how_gangs_are_filled():
     whole = settled(64)
     for count in (1, 2, 3, 8, 9, 16, 63, 64, 61, 2, 8):  # again and again: the native launcher knows all of them
         assert (settled(count) == whole[:count]).all(), count
-    assert fills(settle) == ["", "few", "full"]
+    assert fills(settle) == ["", "few", "full", "one"]
 
 
 def test_full_gangs_are_for_their_grids_alone():

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
     from .kernel import Kernel
 
 BLOCK = 256  # threads of a GPU's block where nothing else is asked for
+_ONE_BY_ONE = ("few", "one")  # how gangs are filled whose threads go one by one
 FRAMES = 10_000  # Python frames while compiling
 ROOMS = ("types", "ir", "builtins", "frontend", "passes", "codegen", "lang")  # where the compiler is written
 
@@ -52,8 +53,9 @@ class Options(NamedTuple):
     ``tangents``: for forward mode, of the kernel or its adjoint, the paths of what has tangents; None without it.
     ``block``: threads in a block. ``races``: look for races between threads, which run in order. ``fill``: what is
     known of the gangs' lanes, where that makes better code: all are needed ("full"), or hardly any ("few"), so that
-    threads go one by one. ``relaxed``: floats that threads add up may be added in any order. ``arch``: the GPU that it
-    is for, by its compute capability times ten; 0 is this machine's CPU; ``special``: what only its target knows."""
+    threads go one by one, or there is but one thread ("one"). ``relaxed``: floats that threads add up may be added in
+    any order. ``arch``: the GPU that it is for, by its compute capability times ten; 0 is this machine's CPU;
+    ``special``: what only its target knows."""
 
     max_unroll: int
     checked: bool
@@ -75,7 +77,7 @@ class Options(NamedTuple):
     @property
     def lanes(self) -> int:
         """How many threads a gang has at most."""
-        return 1 if self.fill == "few" else self.width
+        return 1 if self.fill in _ONE_BY_ONE else self.width
 
     @property
     def gradient(self) -> int:
@@ -140,9 +142,9 @@ class Translation(NamedTuple):
             made = nvptx.draft(func, self.target, wanted)
             made.meta["once"] = False
             return made
-        full = options.fill == "full"
+        full, alone = options.fill == "full", options.fill == "one"
         return cpu.draft(func, self.target, cpu.Options(options.rows, options.checked, order, options.races, full,
-                                                             options.relaxed))  # fmt: skip
+                                                             alone, options.relaxed))  # fmt: skip
 
 
 def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Translation:
@@ -342,8 +344,8 @@ class Variant:
         if rank > 1 and options.grid > 1:
             low, high = (options.width, high) if options.rows else (low, options.width - 1)
         grid = options.grid if rank else 0
-        if options.fill == "few" and binary.meta["once"]:
-            high = few(options.width)
+        if options.fill in _ONE_BY_ONE and binary.meta["once"]:
+            high = 1 if options.fill == "one" else few(options.width)
         if options.tangents is not None:  # parameters for tangents follow the others
             names += [f"tangent of {name}" for name, t in zip(names, types) if has_tangent(t)]
             types += tuple([t for t in types if has_tangent(t)])
@@ -441,7 +443,9 @@ class Overload:
         if width > 1 and dims[-1] % width == 0:
             return "full"
         chosen = self._kernel.option("gang_width") or config.gang_width
-        return "few" if len(dims) == 1 and dims[0] <= few(width) and not chosen else ""
+        if len(dims) > 1 or dims[0] > few(width) or chosen:
+            return ""
+        return "one" if dims[0] == 1 else "few"
 
     def adjoint(
         self, dims: tuple[int, ...], active: tuple[str, ...], aliased: tuple[str, ...] = (), shared: bool = False

@@ -18,6 +18,7 @@ from treadle.mujoco.collision.pairs import Pairs
 from treadle.mujoco.collision.tables import Tables
 from treadle.mujoco.constraint.bonds import Bonds
 from treadle.mujoco.fields import Field, Fields, constant
+from treadle.mujoco.shown import Shown
 from treadle.mujoco.structure import (
     Structure,
     actuator_columns,
@@ -70,7 +71,7 @@ class Option(Fields):
         for name in Option.NUMBERS:
             setattr(self, name, int(getattr(opt, name)))
         self.uses = {name for name in Option.EXTRAS if getattr(opt, name)}
-        self._shown: dict[str, bytes] = {}  # what the fields that somebody has seen held when they were looked at last
+        self._shown = Shown()
         for row in Option.rows():
             self.fill(row, getattr(opt, row.name))
 
@@ -92,16 +93,14 @@ class Option(Fields):
         """The array of a field, for the user, who may write to it: a step then looks at it."""
         self._take_note(row)
         found = self.read(row)
-        self._shown.setdefault(row.name, found.numpy().tobytes())
+        self._shown.note(row.name, found)
         return found
 
-    def intact(self) -> None:
-        """Raise a ValueError if an option has been given a value that means nothing."""
-        for name, content in self._shown.items():
-            values = self._arrays[name].numpy()
-            if values.tobytes() != content:
-                refuse.check_value(name, values)
-                self._shown[name] = values.tobytes()
+    def intact(self, far: bool) -> None:
+        """Raise a ValueError if an option has been given a value that means nothing; ``far`` as for `Shown.changed`."""
+        for name in self._shown.changed(far):
+            refuse.check_value(name, self._arrays[name].numpy())
+            self._shown.renew(name, self._arrays[name])
 
     def assign(self, row: Field, value: wp.array) -> None:
         """Put an array of the user's in a field's place."""
@@ -112,6 +111,7 @@ class Option(Fields):
     def replaced(self, row: Field, value: wp.array) -> None:
         """Take note of an array of the user's."""
         self._take_note(row)
+        self._shown.renew(row.name, value)
         super().replaced(row, value)
 
 
@@ -381,7 +381,7 @@ class Model(Fields):
         self.floats = bool(floating(mjm).any())
         self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
-        self._shown: dict[str, bytes] = {}  # tables of structure that somebody has seen, with their content
+        self._shown = Shown()  # tables of structure
         own = {**actuator_columns(mjm), **frames(mjm)}
         own["body_isdofancestor"] = dof_ancestors(mjm)
         own["tendon_type"] = tendon_types(mjm)
@@ -439,8 +439,8 @@ class Model(Fields):
         """The array of a field. Whoever asks for anchors or axes may move them: code then does not rely on them."""
         self._take_note(row)
         found = self.read(row)
-        if row.kind == "int" and row is not Model.eq_active0 and row.name not in self._shown:
-            self._shown[row.name] = found.numpy().tobytes()
+        if row.kind == "int" and row is not Model.eq_active0:
+            self._shown.note(row.name, found)
         return found
 
     def assign(self, row: Field, value: Any) -> None:
@@ -453,17 +453,19 @@ class Model(Fields):
             raise ValueError(_FIXED.format(row.name))
         super().assign(row, value)
 
-    def intact(self) -> None:
+    def intact(self, far: bool = True) -> None:
         """Raise if a table of the model's structure has been written to, or an option means nothing.
+
+        Args:
+            far: look at memory of GPUs, too, which takes a while.
 
         Raises:
             ValueError: the message names it.
         """
-        if (self._shown or self.opt._shown) and not wp.get_device().is_capturing:
-            self.opt.intact()
-            for name, content in self._shown.items():
-                if self._arrays[name].numpy().tobytes() != content:
-                    raise ValueError(_FIXED.format(name))
+        if (self._shown.some or self.opt._shown.some) and not wp.get_device().is_capturing:
+            self.opt.intact(far)
+            for name in self._shown.changed(far):
+                raise ValueError(_FIXED.format(name))
 
     def replaced(self, row: Field, value: wp.array) -> None:
         """Take note of an array of the user's."""

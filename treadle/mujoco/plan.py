@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import gt
 from typing import Any
 
 import mujoco
@@ -210,7 +209,7 @@ class Plan:
         inside = capture.active
         with outside_of_captures():
             self._kept = self._real_arrays(d, inside)
-        self._most = None
+        self.load = self._kept.get("load")  # what each world had to do in the last step, if that is counted
         now = capture.here() if capture.active else None
         if now is not None:
             self._graph = None
@@ -219,7 +218,10 @@ class Plan:
             with wp.ScopedCapture() as captured:
                 self.late = self._record(d, capture.here())
             self._graph = captured.graph
-            self._most = self._kept["most_needed"].numpy().T if "most_needed" in self._kept else None
+        self._most = self._kept.get("most_needed") if now is None else None
+        self._rooms = [d.sizes[symbol] for symbol in ROOM]
+        self._near = self._most is not None and get_device().queue is None
+        self._needed = self._most.numpy() if self._near else None  # in memory of the host always what is there now
 
     def _real_arrays(self, d: Data, captured: bool) -> dict[str, wp.array]:
         names = [start.name for _, start in self._rows] + sorted(self.wanted)
@@ -289,11 +291,6 @@ class Plan:
             found, into = (in_planes(d, row, array, d.nworld) for array in (draft.read(row), self._kept[name]))
             give(found, self.order, into)
 
-    @property
-    def load(self) -> wp.array | None:
-        """What each world had to do in the last step, if that was counted."""
-        return self._kept.get("load")
-
     def holds(self, m: Model, d: Data) -> bool:
         """Whether model, data and settings are still those of the plan."""
         return m is self.model and versions(m, d) == self.versions and self._graph is not None
@@ -316,14 +313,13 @@ class Plan:
 
     def short_of(self, d: Data) -> dict[str, int]:
         """What the steps needed more room for than there is, and how much."""
-        most = self._most
-        if most is None:
-            return {}
-        needed = most.ravel().tolist() if d.nworld == 1 else most.max(axis=1).tolist()
-        rooms = [d.sizes[symbol] for symbol in ROOM]
-        if not any(map(gt, needed, rooms)):
+        if self._most is None:
             return _ENOUGH
-        most[...] = 0
+        found, rooms = self._needed if self._near else self._most.numpy(), self._rooms
+        needed = found[0].tolist() if len(found) == 1 else [int(column.max()) for column in found.T]
+        if needed[0] <= rooms[0] and needed[1] <= rooms[1]:
+            return _ENOUGH
+        self._most.zero_()
         return {symbol: n for symbol, n, room in zip(ROOM, needed, rooms, strict=True) if n > room}
 
 
@@ -349,8 +345,8 @@ def dealable(m: Model, d: Data) -> bool:
 
 def versions(m: Model, d: Data) -> tuple[Any, ...]:
     """What a plan depends on besides model and data."""
-    m.intact()
-    return id(m), m.version, m.opt.version, d.version, _settings[0]
+    m.intact(far=False)
+    return m.version, m.opt.version, d.version, _settings[0]
 
 
 def _settings_changed(value: Any) -> None:

@@ -23,11 +23,14 @@ LINE = 64
 
 def transient(now: Capture | None, shape: tuple[int, ...], dtype: Any, components: int, plane: int = 0) -> array:
     """An array of memory that is not there (:meth:`Capture.transient`), in planes of ``plane`` bytes: one for each of
-    the ``components`` of an element, in each place of all dimensions but the first.
+    the ``components`` of an element, in each place of all dimensions but the first. A single thread has whole elements
+    instead, so that the array lies as any other does.
 
     Without a capture it is only for launches that do not run.
     """
     made = element(dtype)
+    if shape[0] == 1:
+        components, plane = 1, made.size
     itemsize = made.size // components
     plane = plane or shape[0] * itemsize
     steps = [plane * components * product(shape[k + 1 :]) for k in range(1, len(shape))]

@@ -63,6 +63,8 @@ def axes(e: Emitter, ndim: int, thread: str, row: str | None = None, column: str
     """``tid`` on each grid axis, from the linear index of lane 0, or from its ``row`` (all axes but the last) and
     ``column``."""
     single = e.width == 1
+    if e.unit.options.alone:  # known numbers, so that nothing is added to an address for them
+        return [e.fixed(i32, 0)] * max(ndim, 1)
     if ndim <= 1:
         return [_axis(e, thread, 0 if single else 1)]
     numbers: list[str] = [""] * ndim

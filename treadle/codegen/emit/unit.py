@@ -41,13 +41,14 @@ class Machine:
 class Options:
     """``rows``: gangs along the last grid axis. ``checked``: test every index. ``order``: free, counted or ordered.
     ``races``: look for races between threads, in checked kernels whose order is ordered. ``full``: every gang has all
-    its lanes. ``relaxed``: floats may be added up in any order."""
+    its lanes. ``alone``: there is but one thread. ``relaxed``: floats may be added up in any order."""
 
     rows: bool = False
     checked: bool = False
     order: str = "free"
     races: bool = False
     full: bool = False
+    alone: bool = False
     relaxed: bool = False
 
 

@@ -30,9 +30,10 @@ PGS, NEWTON = int(mujoco.mjtSolver.mjSOL_PGS), int(mujoco.mjtSolver.mjSOL_NEWTON
 
 
 @cache
-def solver_kernel(real: Any, method: int, slips: bool, plain: bool) -> wp.Kernel:
-    """The kernel for one precision and one method (mjtSolver); ``slips``: as long as nobody asks for no slip;
-    ``plain``: of models without equality constraints and tendons, whose code is half as long."""
+def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool) -> wp.Kernel:
+    """The kernel for one precision, one method (mjtSolver) and one kind of friction cones (mjtCone); ``slips``: as long
+    as nobody asks for no slip; ``plain``: of models without equality constraints and tendons, whose code is half as
+    long."""
     t = types(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     matrix, cube, vectors, pairs2, fives = (
@@ -54,7 +55,7 @@ def solver_kernel(real: Any, method: int, slips: bool, plain: bool) -> wp.Kernel
     def solve(
         most: int, opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real),
         opt_iterations: int, opt_ls_iterations: int, opt_noslip_iterations: int,
-        opt_noslip_tolerance: wp.array(dtype=real), opt_disableflags: int, opt_cone: int,
+        opt_noslip_tolerance: wp.array(dtype=real), opt_disableflags: int,
         opt_timestep: wp.array(dtype=real), opt_impratio: wp.array(dtype=real), meaninertia: real,
         M_rownnz: ints, M_rowadr: ints, M_colind: ints, bond_first: ints, bond_kind: ints, bond_id: ints,
         bond_part: ints, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_couples: ints, bond_dof: ints,
@@ -123,7 +124,7 @@ def solver_kernel(real: Any, method: int, slips: bool, plain: bool) -> wp.Kernel
             qpos, live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
         )  # fmt: skip
         at, needed = contacts(
-            w, at, most, flags, opt_cone, overridden, timestep, impratio, pairs_geom1, pairs_geom2, pairs_explicit,
+            w, at, most, flags, cone, overridden, timestep, impratio, pairs_geom1, pairs_geom2, pairs_explicit,
             pairs_slot, pair_first, pair_most, bond_dim, bond_num, bond_adr, bond_dof, bond_sign, geom_bodyid,
             body_rootid, body_invweight0, opt_o_margin, opt_o_solref, opt_o_solimp, opt_o_friction, geom_condim,
             geom_priority, geom_solmix, geom_solref, geom_solimp, geom_friction, geom_margin, pair_dim, pair_solref,
@@ -131,7 +132,7 @@ def solver_kernel(real: Any, method: int, slips: bool, plain: bool) -> wp.Kernel
             slot_normal, slot_tangent, subtree_com, cdof, live_bond, live_state, live_J, live_C, row_D, row_mu,
             row_damp, row_b,
         )  # fmt: skip
-        nv, rows, elliptic = M_rownnz.shape[0], at[ROWS], opt_cone == CONE_ELLIPTIC
+        nv, rows, elliptic = M_rownnz.shape[0], at[ROWS], cone == CONE_ELLIPTIC
         live_need[w] = needed
         finish(
             w, at[LIVE], live_bond, bond_dim, bond_num, bond_adr, bond_dof, live_J, qvel, qacc_smooth, row_D, row_damp,

@@ -27,7 +27,7 @@ def solve(m: Model, d: Data, **other: Any) -> None:
     given = {**m.collision.arrays(), **m.bonds.arrays(), **other}
     given.update(overridden=m.opt.enableflags & OVERRIDE, most=most)
     plain = m.neq == 0 and m.ntendon == 0
-    launch(solver_kernel(d.real, m.opt.solver, slips, plain), m, d, **given)
+    launch(solver_kernel(d.real, m.opt.solver, m.opt.cone, slips, plain), m, d, **given)
     if m.opt.solver != PGS and slips:
         kernel = inverse_dynamics.kernels(d.real)["inv_constraint"]
         launch(kernel, m, d, **other, qfrc_constraint=d.field("solver_grad"))
