@@ -53,6 +53,7 @@ def machine(target: Target, width: int) -> Machine:
         gathers=wide,
         scatters=wide,
         mask_registers=wide,
+        masked_loads=wide or "+avx2" in target.features,
         slow_masked_stores=not wide and target.cpu.startswith(("znver", "bdver")),
         attributes=attributes,
     )

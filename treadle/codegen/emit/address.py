@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ...types.core import Scalar, i64
+from ...types.core import Scalar, i32, i64
 from .scalar import Lower
 from .text import PTR, vector
 from .values import ViewX, X
@@ -16,10 +16,28 @@ if TYPE_CHECKING:
 DEEPEST = 4  # sums within sums that are made anew
 
 
+class Index(NamedTuple):
+    """Pointers as ``start + numbers · stride``, with a vector of int32."""
+
+    start: str
+    numbers: str
+    stride: int
+
+    def pointers(self, e: Emitter) -> list[str]:
+        """The pointer of each lane, from its own number: the ways out of vector registers are few, and numbers, which
+        several arrays may have in common, take half as many as pointers."""
+        kind, found, singles = vector("i32", e.width), [], e.singles.get(self.numbers)
+        for lane in range(e.width):
+            number = singles[lane] if singles else e.t.ins(f"extractelement {kind} {self.numbers}, i64 {lane}")
+            offset = e.t.ins(f"mul i64 {e.t.ins(f'sext i32 {number} to i64')}, {self.stride}")
+            found.append(e.t.ins(f"getelementptr i8, ptr {self.start}, i64 {offset}"))
+        return found
+
+
 class Address:
     """A byte offset under construction, as the sum ``const + Σ scalars + lane·step + Σ vectors``."""
 
-    __slots__ = ("const", "e", "scalars", "step", "vectors")
+    __slots__ = ("const", "e", "products", "scalars", "step", "vectors")
 
     def __init__(self, e: Emitter):
         self.e = e
@@ -27,12 +45,13 @@ class Address:
         self.scalars: list[str] = []
         self.step = 0  # bytes from one lane to the next
         self.vectors: list[str] = []
+        self.products: list[tuple[X, int]] = []  # of some of the vectors: an int32 and what it is multiplied by
 
     def copy(self) -> Address:
         """The same sum, to be continued in another way."""
         other = Address(self.e)
         other.const, other.step = self.const, self.step
-        other.scalars, other.vectors = list(self.scalars), list(self.vectors)
+        other.scalars, other.vectors, other.products = list(self.scalars), list(self.vectors), list(self.products)
         return other
 
     # --- terms
@@ -56,6 +75,8 @@ class Address:
         elif stride.step is None or index.step is None or (index.step and index.type.name == "u32"):
             # (A contiguous u32 whose first lanes lie below 0 would start at 2³².)
             self.vectors.append(self._lanewise(index, stride))
+            if index.type is i32 and stride.const is not None:
+                self.products.append((index, stride.const))
         else:
             if index.const != 0:
                 self.scalars.append(self._scalar_product(self._long(index), stride))
@@ -135,6 +156,13 @@ class Address:
         if self.step or self.vectors:
             base = e.t.ins(f"getelementptr i8, {many} {base}, {vector('i64', e.width)} {self.lanes()}")
         return base
+
+    def index(self, data: X) -> Index | None:
+        """The one int32 from which all pointers follow, if it is so simple."""
+        if len(self.vectors) != 1 or len(self.products) != 1 or self.step or data.step != 0 or data.text is None:
+            return None
+        index, stride = self.products[0]
+        return Index(self.start(data), self.e.wide(index), stride)
 
     def pointer(self, data: X) -> X:
         """``data`` moved by the sum: an address, or an offset in a thread's own array."""

@@ -22,6 +22,8 @@ from .values import ViewX, X
 from .wide import indices
 
 if TYPE_CHECKING:
+    from .held import Kept
+    from .leaving import Leaving
     from .unit import Unit
 
 
@@ -47,6 +49,9 @@ class Emitter:
         self.abort_label: str | None = None
         self.full: dict[str, str] = {}  # by a gang's own mask: the condition that it has every lane
         self.entries: dict[tuple[str, int], list[X | ViewX]] = {}  # by site of the tape: what was put there first
+        self.leaving: Leaving | None = None  # in full gangs that leave what is unusual to gangs of one
+        self.singles: dict[str, list[str]] = {}  # by vector: the same numbers, one by one
+        self.kept: dict[int, Kept] = {}  # by number of a held update: what is known of it
         self.born: dict[str, str | None] = {}  # by a thread's own array: the mask under which it was made
         self._launch: dict[tuple[int, str], str] = {}
         self._dummy: tuple[str, int] | None = None
@@ -307,6 +312,8 @@ def _bitcast(e: Emitter, op: Op) -> None:
 
 def _select(e: Emitter, op: Op) -> None:
     result = op.results[0]
+    if e.leaving is not None and e.leaving.counts(e, op):
+        return
     if result.type is STR:  # "True" or "False", to be printed
         e.env[result] = e.number(op.args[0])
         return

@@ -7,21 +7,37 @@ at a dummy, which costs less than to ask.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...ir.node import Op
+from ...types.core import Scalar
 from . import buffer, rows
 from .lanewise import Pointers
 from .scalar import from_memory
 from .text import memory as memory_type
-from .text import vector
+from .text import register, vector
 from .values import X
+from .wide import indices
 
 if TYPE_CHECKING:
+    from .address import Index
     from .atomics import Plan
     from .emitter import Emitter
 
 UNROLLED = 64  # updates that are applied without a loop over lanes
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is known of an update that every lane makes: its ``pointers``, and what they are made of. ``repeats``: a bit
+    for each lane that meets the element of the lane before, if nothing changed that since. ``last``: what the lane
+    before left there."""
+
+    pointers: list[str]
+    index: Index | None
+    repeats: str | None = None
+    last: str = ""
 
 
 def sites(e: Emitter, how: str) -> list[tuple[tuple[Op, ...], Plan]]:
@@ -48,6 +64,8 @@ def _size(e: Emitter, ops: tuple[Op, ...]) -> int:
 
 def note(e: Emitter, ops: tuple[Op, ...], pointers: Pointers, values: list[X], plan: Plan) -> None:
     """Write down an update outside loops."""
+    if plan.sure and plan.slots < 0 and e.mask is None:
+        e.kept[plan.number] = Kept(pointers.each(0), pointers.index)
     _write(e, ops, _place(e, ops, plan), pointers, values)
 
 
@@ -69,29 +87,70 @@ def _write(e: Emitter, ops: tuple[Op, ...], at: str, pointers: Pointers, values:
 
 def begin_gang(e: Emitter) -> None:
     """Sites that may not run have nothing to do."""
+    e.kept.clear()
     for ops, plan in sites(e, "noted"):
         if not plan.sure:
             e.t.do(f"store {vector('ptr', e.width)} {_dummies(e, ops)}, ptr {_place(e, ops, plan)}, align 8")
 
 
-def _apply(e: Emitter, ops: tuple[Op, ...], at: str, lane: int | str) -> None:
+def _apply(e: Emitter, ops: tuple[Op, ...], at: str, lane: int | str, kept: Kept | None = None) -> None:
     """Do the update that was written at ``at``, for one lane."""
     from .atomics import change
 
     t, w, kind = e.t, e.width, ops[0].results[0].type
-    slot = _at(e, at, lane, 8)
-    pointer = t.ins(f"load ptr, ptr {slot}, align 8")
+    known = None if kept is None else kept.pointers[lane]
+    pointer = t.ins(f"load ptr, ptr {_at(e, at, lane, 8)}, align 8") if known is None else known
     values = t.ins(f"getelementptr i8, ptr {at}, i64 {8 * w}")
     if rows.whole(e, len(ops)):
         row = t.ins(f"getelementptr i8, ptr {values}, i64 {rows.row_offset(e, lane, kind.size)}")
         value = t.ins(f"load {vector(memory_type(kind), len(ops))}, ptr {row}, align {kind.size}")
-        rows.change_row(e, ops[0], pointer, value, len(ops))
+        again = kept is not None and kept.repeats is not None and lane != 0
+        old = _repeated(e, kept, lane, pointer, len(ops), kind) if again else None
+        new = rows.change_row(e, ops[0], pointer, value, len(ops), old)
+        if kept is not None:
+            kept.last = new
         return
     for k, op in enumerate(ops):
         column = t.ins(f"getelementptr i8, ptr {values}, i64 {k * w * kind.size}") if k else values
         own = _at(e, column, lane, kind.size)
         value = from_memory(e, t.ins(f"load {memory_type(kind)}, ptr {own}, align {kind.size}"), kind, True)
         change(e, op, kind, t.ins(f"getelementptr i8, ptr {pointer}, i64 {k * kind.size}") if k else pointer, [value])
+
+
+def _find_repeats(e: Emitter, noted: list[tuple[tuple[Op, ...], Plan]]) -> None:
+    """Springs and faces come sorted, so that neighbours often add to one element: what one left need not go through
+    memory to the next, which takes several times as long as the sum."""
+    many, shifted = vector("i32", e.width), indices([0, *range(e.width - 1)])
+    for n, (ops, plan) in enumerate(noted):
+        kept = e.kept.get(plan.number)
+        alike = {k: e.kept.get(p.number) for k, (_, p) in enumerate(noted) if p.item == plan.item}
+        if kept is None or kept.index is None or not rows.whole(e, len(ops)):
+            continue
+        if any([o is None or o.index is None or o.index[::2] != kept.index[::2] for o in alike.values()]):
+            continue
+        own = kept.index.numbers
+
+        def before(numbers: str) -> str:
+            return e.t.ins(f"shufflevector {many} {numbers}, {many} poison, {shifted}")
+
+        mask = e.t.ins(f"icmp eq {many} {own}, {before(own)}")
+        for k, other in alike.items():
+            if k != n:  # what was updated between the two: by this lane, and by the lane before
+                theirs = other.index.numbers if k < n else before(other.index.numbers)
+                mask = e.t.ins(f"and {e.bits} {mask}, {e.t.ins(f'icmp ne {many} {own}, {theirs}')}")
+        kept.repeats = e.t.ins(f"bitcast {e.bits} {mask} to i{e.width}")
+
+
+def _repeated(e: Emitter, kept: Kept, lane: int, pointer: str, count: int, t: Scalar) -> str:
+    """What stands at ``pointer``: what the lane before left, or what memory holds."""
+    fresh, go, before, known = e.t.label("fresh"), e.t.label("repeated"), e.t.block, e.t.known
+    bit = e.t.ins(f"and i{e.width} {kept.repeats}, {1 << lane}")
+    e.t.branch(e.t.ins(f"icmp ne i{e.width} {bit}, 0"), go, fresh)
+    e.t.start(fresh, known)
+    loaded = rows.load_row(e, pointer, count, t)
+    e.t.jump(go)
+    e.t.start(go, known)
+    return e.t.ins(f"phi {vector(register(t), count)} [ {kept.last}, %{before} ], [ {loaded}, %{fresh} ]")
 
 
 def _at(e: Emitter, at: str, lane: int | str, size: int) -> str:
@@ -104,9 +163,10 @@ def end_gang(e: Emitter) -> None:
     """Apply what the gang held."""
     noted, listed = sites(e, "noted"), sites(e, "listed")
     if noted and len(noted) * e.width <= UNROLLED:
+        _find_repeats(e, noted)
         for lane in range(e.width):
             for ops, plan in noted:
-                _apply(e, ops, _place(e, ops, plan), lane)
+                _apply(e, ops, _place(e, ops, plan), lane, e.kept.get(plan.number))
     elif noted:
         _apply_noted(e, noted)
     if listed:

@@ -11,6 +11,7 @@ from ...types.core import Scalar, Struct, View, f64, i32, i64
 from ...types.layout import children, leaves, pack
 from ...types.records import LAUNCH
 from . import counted, faults, held, streams, tape, views
+from .leaving import leaving
 from .scalar import Lower, from_memory
 from .text import Text, memory
 from .values import ViewX, X
@@ -194,7 +195,9 @@ def _gangs(e: Emitter, func: Func, begin: str, end: str, place_of) -> None:
     t.do(f"{following} = add i64 {place}, {w}")
     t.branch(t.ins(f"icmp ule i64 {following}, {end}"), gang, rest)
     t.start(gang)
+    e.leaving = leaving(e, func, t.label("leave"))
     _gang(e, func, place_of(place), None)
+    left, e.leaving = e.leaving, None
     phi.append(f"  {place} = phi i64 [ {begin}, %{before} ], [ {following}, %{t.block} ]")
     t.jump(loop)
     t.start(rest)
@@ -204,8 +207,18 @@ def _gangs(e: Emitter, func: Func, begin: str, end: str, place_of) -> None:
         _gang(e, func, place_of(place), _lanes_below(e, place, end))
         t.jump(done)
         t.start(done)
-    else:
+    elif left is None:
         _one_by_one(e, func, place, end, place_of, done)
+    else:  # the same loop serves gangs that were left, and comes back
+        t.branch(t.ins(f"icmp ult i64 {place}, {end}"), last, done)
+        t.start(left.label)
+        t.jump(last)
+        t.start(last)
+        limit = t.ins(f"phi i64 [ {end}, %{rest} ], [ {following}, %{left.label} ]")
+        _one_by_one(e, func, place, limit, place_of, t.label("back"))
+        phi[-1] += f", [ {limit}, %{t.block} ]"
+        t.jump(loop)
+        t.start(done)
 
 
 def _one_by_one(e: Emitter, func: Func, begin: str, end: str, place_of, done: str) -> None:

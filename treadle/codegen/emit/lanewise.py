@@ -15,6 +15,7 @@ from .values import X
 from .wide import indices, short
 
 if TYPE_CHECKING:
+    from .address import Index
     from .emitter import Emitter
 
 
@@ -31,10 +32,11 @@ class Item(NamedTuple):
 
 
 class Pointers:
-    """Where the lanes of an access point. ``vector``: all pointers, or None if ``start`` and a byte ``step`` say it."""
+    """Where the lanes of an access point. ``vector``: all pointers, or None if ``start`` and a byte ``step`` say it.
+    ``index``: what they are made of, if that is simple."""
 
-    def __init__(self, e: Emitter, vector: str | None, start: str = "", step: int = 0):
-        self.e, self._vector, self.start, self.step = e, vector, start, step
+    def __init__(self, e: Emitter, vector: str | None, start: str = "", step: int = 0, index: Index | None = None):
+        self.e, self._vector, self.start, self.step, self.index = e, vector, start, step, index
 
     def vector(self) -> str:
         e = self.e
@@ -48,7 +50,8 @@ class Pointers:
         """The pointer of each lane; of lanes that do not run, one to ``reach`` bytes of dummy."""
         e = self.e
         if self._vector is not None:
-            return each_pointer(e, self._vector, reach)
+            alone = self.index is not None and e.mask is None
+            return self.index.pointers(e) if alone else each_pointer(e, self._vector, reach)
         found = [
             self.start if lane == 0 else e.t.ins(f"getelementptr i8, ptr {self.start}, i64 {lane * self.step}")
             for lane in range(e.width)
@@ -143,6 +146,11 @@ def _load_row(e: Emitter, pointers: list[str], items: list[Item]) -> list[str]:
     rows = []
     for pointer in pointers:
         at = pointer if not offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        if n == 3 and items[0].size == 4 and e.unit.target.masked_loads:  # else two loads, put together
+            name, three = f"@llvm.masked.load.v4{short(kind)}.p0", "<4 x i1> <i1 true, i1 true, i1 true, i1 false>"
+            e.t.declare(f"declare <4 x {kind}> {name}(ptr, i32, <4 x i1>, <4 x {kind}>)")
+            rows.append(e.t.ins(f"call <4 x {kind}> {name}(ptr {at}, i32 4, {three}, <4 x {kind}> zeroinitializer)"))
+            continue
         row = e.t.ins(f"load {vector(kind, n)}, ptr {at}, align {items[0].size}")
         if n < 4:
             part = vector(kind, n)

@@ -155,7 +155,7 @@ class Access:
         data = self.view.data
         if data.step == 0 and data.text is not None and not at.vectors:
             return Pointers(self.e, None, at.start(data), at.step)
-        return Pointers(self.e, at.pointers(data))
+        return Pointers(self.e, at.pointers(data), index=at.index(data))
 
     def load_own(self) -> list[X]:
         """A vector as it lies; lanes that do not run read their own memory, which harms nobody."""
@@ -297,6 +297,9 @@ def access(e: Emitter, op: Op) -> tuple[Access, ViewX]:
 
 def _load(e: Emitter, op: Op) -> None:
     element, view = access(e, op)
+    if e.leaving is not None and op.results[0] in e.leaving.indices and element.shape == "wide":
+        e.settle(op.results[0], e.leaving.load(e, element))
+        return
     xs = iter(element.load())
     for r, leaf in zip(op.results, leaves(view.type.elem), strict=True):
         if isinstance(leaf.type, View):

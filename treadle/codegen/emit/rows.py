@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...ir.effects import Effects
 from ...ir.node import Block, Func, Op, Value
 from ...ir.walk import ops_of
-from ...types.core import f32, f64, i32, i64, u32, u64
+from ...types.core import Scalar, f32, f64, i32, i64, u32, u64
 from ...types.layout import offsets
 from .lanewise import turned
 from .scalar import to_memory
@@ -129,10 +129,17 @@ def row_of(e: Emitter, four: list[str], lane: int, t, count: int) -> str:
     return e.t.ins(f"shufflevector {many} {four[lane % 4]}, {many} poison, {picks}")
 
 
-def change_row(e: Emitter, op: Op, pointer: str, row: str, count: int) -> None:
-    """Add ``row`` to, or take it from, ``count`` scalars at ``pointer``."""
+def load_row(e: Emitter, pointer: str, count: int, t: Scalar) -> str:
+    """``count`` scalars at ``pointer``."""
+    return e.t.ins(f"load {vector(register(t), count)}, ptr {pointer}, align {t.size}")
+
+
+def change_row(e: Emitter, op: Op, pointer: str, row: str, count: int, old: str | None = None) -> str:
+    """Add ``row`` to, or take it from, ``count`` scalars at ``pointer``, which are ``old`` if that is known; the
+    result."""
     t = op.results[0].type
     kind = vector(register(t), count)
-    old = e.t.ins(f"load {kind}, ptr {pointer}, align {t.size}")
-    new = e.t.ins(f"{'f' if t.is_float else ''}{op.attrs['op']} {kind} {old}, {row}")
+    before = load_row(e, pointer, count, t) if old is None else old
+    new = e.t.ins(f"{'f' if t.is_float else ''}{op.attrs['op']} {kind} {before}, {row}")
     e.t.do(f"store {kind} {new}, ptr {pointer}, align {t.size}")
+    return new

@@ -65,6 +65,7 @@ def _half(value: float) -> bytes:
 # Instructions whose repetition is worth looking for; of arithmetic the IR's own passes have shared what is common.
 _SHARED = (
     "getelementptr", "mul i64", "add i64", "sext", "zext", "trunc", "bitcast", "icmp", "and ", "xor ", "shufflevector",
+    "extractelement",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ class Machine:
 
     ``lanes``: 32-bit lanes of one register; a gang of ``width`` may take several.
     ``gathers``, ``scatters``: whether its own are worth using. ``mask_registers``: masks have registers of their own.
+    ``masked_loads``: loads with a mask are as quick as others.
     ``slow_masked_stores``: they cost more than a store for each lane. ``handlers``: what writes each op, where that is
     not as for a CPU.
     """
@@ -32,6 +33,7 @@ class Machine:
     gathers: bool = False
     scatters: bool = False
     mask_registers: bool = False
+    masked_loads: bool = False
     slow_masked_stores: bool = False
     attributes: str = "nounwind"
     handlers: Mapping[str, Callable[..., None]] | None = None
