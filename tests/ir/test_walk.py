@@ -1,16 +1,30 @@
 """Walking and rebuilding."""
 
+import gc
+import weakref
+
 from tests.random_ir import program
 from treadle.ir import Block, Op, Value
 from treadle.ir.read import read
-from treadle.ir.walk import callees, captured, functions_of, ops_of, with_args, with_functions, with_ops, with_regions
+from treadle.ir.walk import (
+    callees,
+    captured,
+    functions_of,
+    names_of,
+    once,
+    ops_of,
+    with_args,
+    with_functions,
+    with_ops,
+    with_regions,
+)
 from treadle.types.core import b1, i32
 
 
 def test_ops_come_outer_before_inner_in_order():
     text = (
         'kernel @0 "k" (%0: bool) {\n if %0 {\n %1: i32 = const value=1\n if %0 {\n %2: i32 = const value=2\n'
-        ' yield\n } {\n'
+        " yield\n } {\n"
         " %3: i32 = const value=3\n yield\n }\n %4: i32 = const value=4\n yield\n } {\n"
         " %5: i32 = const value=5\n yield\n }\n"
         " %6: i32 = const value=6\n yield\n}"
@@ -74,3 +88,42 @@ def test_captured_values_come_from_outside():
     outside, inside, param = Value(i32), Value(i32), Value(i32)
     body = Block((param,), (Op("add", (outside, param), (inside,)),), (inside,))
     assert captured(Op("while", (outside,), (), {}, (body,))) == {outside}
+
+
+class Answer:
+    """Something that goes away."""
+
+
+def test_what_is_found_of_a_function_is_found_once_and_goes_with_it():
+    asked = []
+
+    @once
+    def about(func, number=0):
+        asked.append(number)
+        return Answer()
+
+    func = program(0)
+    first = about(func)
+    assert about(func) is first and about(func, 1) is about(func, 1) and asked == [0, 1]
+    left = weakref.ref(first)
+    gc.disable()
+    try:
+        del func, first
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def test_a_function_that_is_its_own_answer_does_not_keep_itself():
+    @once
+    def same(func):
+        return func
+
+    func = program(0)
+    assert same(func) is func and same(func) is func
+    assert func not in func.known.values()
+
+
+def test_names_of_a_function_are_those_of_all_its_ops():
+    func = program(1)
+    assert names_of(func) == {op.name for op in ops_of(func.body)}

@@ -428,7 +428,7 @@ def resolve(name: str, args: list[Arg], kwargs: dict[str, Arg], context: Object)
         try:
             match = record.match(args, kwargs, context)
         except Mismatch as failure:
-            failures.append((record, failure))
+            failures.append((record, failure.with_traceback(None)))  # which would keep the parser, and what it made
             continue
         if by_type and key is not None:
             _matches[key] = match

@@ -65,6 +65,7 @@ class Func:
     ``kind`` is "kernel" or "function". ``signature`` keeps the parameter types as the user declared them (before
     composites were taken apart), which fixes how arguments are packed. ``names`` are the parameters' names.
     ``facts``: plain data passes leave for later ones (grid rank "ndim", "checked" …); part of the printed text.
+    ``known`` is for `ir.walk.once` alone.
     """
 
     name: str
@@ -75,3 +76,4 @@ class Func:
     names: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     span: Span = NOWHERE
+    known: dict[Any, Any] | None = field(default=None, init=False, repr=False)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..types.core import Scalar
 from .node import Block, Func, Op, Value
+
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
 
 
 def is_float(v: Value) -> bool:
@@ -70,6 +75,33 @@ def uses_of(block: Block) -> Counter[Value]:
         for region in op.regions:
             read += region.yields
     return Counter(read)
+
+
+_ITSELF: Any = object()
+
+
+def once(find: Callable[Concatenate[Func, Asked], Found]) -> Callable[Concatenate[Func, Asked], Found]:
+    """``find``, whose answers about a function are kept with it: as long as that lives, and no longer."""
+
+    @wraps(find)
+    def answer(func: Func, *asked: Asked.args) -> Found:
+        known = func.known
+        if known is None:
+            known = func.known = {}
+        key = (find, *asked) if asked else find
+        if key not in known:
+            found = find(func, *asked)
+            known[key] = _ITSELF if found is func else found  # a function that kept itself would not go
+        found = known[key]
+        return func if found is _ITSELF else found
+
+    return answer
+
+
+@once
+def names_of(func: Func) -> frozenset[str]:
+    """The names of all ops in ``func``."""
+    return frozenset([op.name for op in ops_of(func.body)])
 
 
 # Attributes of a call that are functions: what stands for its derivative or its second run, and the callee.

@@ -268,15 +268,15 @@ class Making:
         self._binary = found or in_cache(kernel, types, options)
         self._name = kernel.key
         if self._binary is None:
-            with collector_off(), compiling(self._name):
-                made = translate(kernel, types, options)
-                self._translate(short_key(kernel, types, made.options), made, begin)
+            with collector_off(), compiling(self._name):  # which finds no program left when it is on again
+                self._translate(kernel, types, options, begin)
         self.meta = self._draft.meta if self._binary is None else self._binary.meta
 
-    def _translate(self, short: str | None, made: Translation, begin: bool) -> None:
+    def _translate(self, kernel: Kernel, types: tuple[Type, ...], options: Options, begin: bool) -> None:
         from ..codegen.workers import Job
 
-        self._keys = short, made.key, made.kept
+        made = translate(kernel, types, options)
+        self._keys = short_key(kernel, types, made.options), made.key, made.kept
         known = disk.load(made.key)
         if known is not None:
             self._binary = _keep(*self._keys, known)

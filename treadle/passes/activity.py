@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from ..ir.node import Block, Func, Op, Value
 from ..ir.ops import CUTS
-from ..ir.walk import is_float
+from ..ir.walk import is_float, once
 from ..types.core import View
 
 __all__ = ["ADDRESS", "LOADED", "Activity", "Marks", "Root", "activity", "gradient_of"]
@@ -61,7 +60,7 @@ class Activity:
         return [k for op in self.taken.get(site, ())[:1] for k, r in enumerate(op.results) if self.carries(r)]
 
 
-@lru_cache(maxsize=1024)
+@once
 def activity(func: Func, marks: Marks) -> Activity:
     """The activity of ``func`` for parameters of these ``marks``, through the functions that it calls."""
     return _Walk(func, marks).run()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from ..ir import ops
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_body, with_ops, with_regions
+from ..ir.walk import once, ops_of, with_body, with_ops, with_regions
 from ..types.core import View
 
 __all__ = ["share_common", "writes"]
@@ -106,7 +105,7 @@ def _structure(op: Op, inside: dict[Value, int]) -> tuple | None:
     return op.name, args, tuple([r.type for r in op.results]), _attributes(op.attrs), tuple(regions)
 
 
-@lru_cache(maxsize=1024)
+@once
 def computes(func: Func) -> bool:
     """Whether ``func`` is a function of numbers: it touches no memory but its own arrays, and nothing else."""
     if any(isinstance(p.type, View) for p in func.params):

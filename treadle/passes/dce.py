@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ..ir import ops
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_body, with_ops, with_regions
+from ..ir.walk import once, ops_of, with_body, with_ops, with_regions
 
 __all__ = ["has_effect", "remove_dead"]
 
@@ -17,7 +15,7 @@ def remove_dead(func: Func) -> Func:
     return with_body(func, _Sweeper(func.body).block(func.body))
 
 
-@lru_cache(maxsize=1024)
+@once
 def has_effect(func: Func) -> bool:
     """Whether a call of ``func`` does more than give back values."""
     return any(_effect(op) for op in ops_of(func.body))

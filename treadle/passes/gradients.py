@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from ..base.errors import KernelGradientError
 from ..ir.builder import Builder
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import ops_of, with_body, with_ops, with_regions
+from ..ir.walk import once, ops_of, with_body, with_ops, with_regions
 from ..types.core import Scalar, Type, View, b1
 from ..types.layout import has_floats
 
@@ -54,7 +53,7 @@ def _gradient(b: Builder, op: Op) -> list[Value]:
     return [_filled(b, a, made) for a in op.args if has_floats(a.type)]
 
 
-@lru_cache(maxsize=256)
+@once
 def _adjoint(func: Func, again: bool) -> Func:
     """The adjoint of ``func`` on scalars and views; ``again``: it will be differentiated as well."""
     from .adjoint import reverse_function

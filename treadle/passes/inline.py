@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import count
 
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import RULES, ops_of, with_body, with_functions, with_ops, with_regions
+from ..ir.walk import RULES, once, ops_of, with_body, with_functions, with_ops, with_regions
 from .rewrite import Rewriter, rewrite_all
 
 __all__ = ["copied", "drop_rules", "inline_small", "size"]
@@ -45,7 +44,7 @@ def _plain(rw: Rewriter, op: Op) -> None:
         rw.op = Op("call", op.args, op.results, attrs, op.regions, op.span)
 
 
-@lru_cache(maxsize=1024)
+@once
 def normalised(func: Func) -> Func:
     """``func`` after the passes that every function sees before it is inlined."""
     from .pipeline import NORMALIZE, run
@@ -53,13 +52,13 @@ def normalised(func: Func) -> Func:
     return run(NORMALIZE, func)
 
 
-@lru_cache(maxsize=1024)
+@once
 def size(func: Func) -> int:
     """How many ops ``func`` has, those of the regions counted too."""
     return sum(1 for _ in ops_of(func.body))
 
 
-@lru_cache(maxsize=1024)
+@once
 def _sites(func: Func) -> tuple[int, ...]:
     """The numbers of the sites of stack and log in ``func``."""
     return tuple(sorted({op.attrs["site"] for op in ops_of(func.body) if op.attrs and "site" in op.attrs}))

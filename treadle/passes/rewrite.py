@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
-from ..ir.walk import with_body, with_functions, with_ops, with_regions
+from ..ir.walk import names_of, with_body, with_functions, with_ops, with_regions
 from ..types.core import Type
 
 __all__ = ["Rewriter", "Rule", "rewrite", "rewrite_all"]
@@ -100,22 +100,30 @@ def rewrite(
     func: Func, rules: Mapping[str, Rule], before: Mapping[str, Rule] | None = None, kind: type[Rewriter] = Rewriter
 ) -> Func:
     """``func`` with ``rules`` (by op name) applied once, in order of execution."""
+    if names_of(func).isdisjoint({*rules, *(before or ())}):
+        return func
     return with_body(func, kind(rules, before).block(func.body))
 
 
 def rewrite_all(func: Func, rules: Mapping[str, Rule]) -> Func:
     """``func``, and every function that it calls, with ``rules`` applied; those that nothing changes stay the same."""
-    made: dict[Func, Func] = {}
+    return _Everywhere(rules).changed(func)
 
-    def changed(f: Func) -> Func:
-        if f not in made:
-            made[f] = rewrite(f, {**rules, "call": call})
-        return made[f]
 
-    def call(rw: Rewriter, op: Op) -> None:
-        rule = rules.get("call")
+class _Everywhere:
+    """A class, as functions that know each other would keep all that they made until the collector finds them."""
+
+    def __init__(self, rules: Mapping[str, Rule]):
+        self.rules = rules
+        self.made: dict[Func, Func] = {}
+
+    def changed(self, func: Func) -> Func:
+        if func not in self.made:
+            self.made[func] = rewrite(func, {**self.rules, "call": self.call})
+        return self.made[func]
+
+    def call(self, rw: Rewriter, op: Op) -> None:
+        rule = self.rules.get("call")
         if rule is not None:
             rule(rw, op)
-        rw.op = with_functions(rw.op, changed)
-
-    return changed(func)
+        rw.op = with_functions(rw.op, self.changed)

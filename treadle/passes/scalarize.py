@@ -9,13 +9,13 @@ all this has been given an own array by ``place_large`` before.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from itertools import product
 from math import prod
 
 from ..base.errors import InternalError
 from ..ir.node import NO_ATTRS, Block, Func, Op, Value
-from ..ir.walk import FUNCTIONS, ops_of, with_args
+from ..ir.walk import FUNCTIONS, once, ops_of, with_args
 from ..types.core import Matrix, Scalar, Struct, Type, Vector, View, b1, fixed, i32, view
 from ..types.layout import children, leaves
 
@@ -30,7 +30,7 @@ def scalarize(func: Func) -> Func:
     return _Scalarizer(func).run()
 
 
-@lru_cache(maxsize=1024)
+@once
 def lowered(func: Func) -> Func:
     """``func`` after all passes that come before code generation."""
     from .pipeline import LOWER, run
@@ -353,7 +353,7 @@ class _Scalarizer:
         self.rebuilt(Op("call", op.args, op.results, attrs, (), op.span))
 
 
-@lru_cache(maxsize=1024)
+@once
 def _of_numbers(rule: Func, given: int) -> Func:
     """A lowered rule for a derivative: its parameters after the first ``given`` are adjoints or tangents, and so is
     what it yields. Of a struct those lose the parts that are no floats."""

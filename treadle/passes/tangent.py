@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import lru_cache
 
 from ..base.errors import KernelGradientError
 from ..base.span import NOWHERE, Span
@@ -21,7 +20,7 @@ from ..ir.builder import Builder
 from ..ir.effects import leaf_paths
 from ..ir.node import Block, Func, Op, Value
 from ..ir.ops import CUTS
-from ..ir.walk import is_float, uses_of
+from ..ir.walk import is_float, once, uses_of
 from ..types.core import View, b1
 from ..types.layout import has_tangent, leaves
 from .activity import ADDRESS, LOADED, Marks, activity
@@ -78,7 +77,7 @@ def _among(path: str, active: Collection[str]) -> int:
     return int(any(path == a or path.startswith(f"{a}.") for a in active))
 
 
-@lru_cache(maxsize=1024)
+@once
 def _function(func: Func, marks: Marks) -> Func:
     """``func`` with the tangents of the parameters that carry some after them, those of its results after these."""
     walk = _Forward(func, marks)

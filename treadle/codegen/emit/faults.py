@@ -62,6 +62,9 @@ done:
 # --- who may fail -------------------------------------------------------------------------------------------------
 
 
+_MAY_FAIL = frozenset(("check", "call", "load", "store", "atomic"))
+
+
 def may_fail(unit: Unit, op: Op) -> bool:
     """Whether lanes may die in ``op``: it contains a check. In a program with a tape the whole gang ends there."""
     return _contains_check(unit, op) and not unit.taped
@@ -69,6 +72,8 @@ def may_fail(unit: Unit, op: Op) -> bool:
 
 def _contains_check(unit: Unit, op: Op) -> bool:
     """Whether ``op`` may record a fault."""
+    if op.name not in _MAY_FAIL and not op.regions:
+        return False
     found = unit.failing.get(id(op))
     if found is None:
         found = unit.failing[id(op)] = _fails(unit, op)

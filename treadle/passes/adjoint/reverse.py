@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import count
 
 from ...builtins.adjoint import Rules, contributions
 from ...ir.builder import Builder
 from ...ir.effects import effects, leaf_paths
 from ...ir.node import Block, Func, Op, Value
-from ...ir.walk import captured, is_float, ops_of
+from ...ir.walk import captured, is_float, once, ops_of
 from ...types.core import Type, View, b1, i64
 from ..fma import leave_products
 from ..inline import drop_rules
@@ -384,7 +383,7 @@ class Reverser:
             self.add(a, part if rule.facts.get("builtin") else self.guard(op, adjoints, part))
 
 
-@lru_cache(maxsize=1024)
+@once
 def _function(func: Func, again: bool) -> Func:
     """The adjoint of a called function, made once."""
     from ..scalarize import lowered
