@@ -7,7 +7,7 @@ Without rounding the engines agree; with it, what iterates stops elsewhere, so b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 import treadle as wp
-from treadle.mujoco import decided
+from treadle.mujoco import decided, rounding
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model, put_model
@@ -259,13 +259,35 @@ def beyond(lines: Iterable[Line], bound: float) -> list[Line]:
 _SOLVED = ("qacc", "qfrc_constraint", "qacc_warmstart")  # what the solver finds
 
 
-def bound(line: Line, dtype: Any) -> float | None:
-    """The error that a line may have; None where single precision is not compared: of constraints and of the solver."""
+# Within a stage numbers are rounded several times, not once: how many times what `rounding.costs` says that may cost.
+ROUNDINGS = 4
+
+
+def bound(line: Line, dtype: Any, cost: float = 0.0) -> float | None:
+    """The error that a line may have; None where single precision is not compared: of constraints and of the solver.
+
+    ``cost`` is what rounding to single precision costs its field at least (`rounding.costs`).
+    """
     if dtype is wp.float64:
         return 1e-6 if line.stage in (*ITERATED, "step") or line.field in _SOLVED else 1e-9
     if line.field in _SOLVED or (line.stage in ITERATED and line.stage != "collision"):
         return None
-    return 1e-3 if line.stage == "step" else 1e-4
+    return max(1e-3 if line.stage == "step" else 1e-4, ROUNDINGS * cost)
+
+
+def judge(
+    mjm: mujoco.MjModel, lines: Iterable[Line], dtype: Any, states: Callable[[], list[mujoco.MjData]]
+) -> list[tuple[Line, float | None]]:
+    """Lines with their bounds; where single precision is beyond them, with those that rounding leaves.
+
+    Args:
+        states: makes anew the states from which both engines started.
+    """
+    judged = [(line, bound(line, dtype)) for line in lines]
+    if dtype is wp.float64 or all(limit is None or line.error <= limit for line, limit in judged):
+        return judged
+    costs = rounding.costs(mjm, states, lambda ours, theirs: error(ours, theirs, FLOOR[dtype]))
+    return [(line, bound(line, dtype, costs.get((line.stage, line.field), 0.0))) for line, _ in judged]
 
 
 def sharpen(mjm: mujoco.MjModel) -> None:
@@ -293,14 +315,15 @@ def report(path: str, count: int = 5, seed: int = 0) -> tuple[str, bool]:
         decisions: list[int] = []
         lines = compare(mjm, random_states(mjm, count, seed), dtype, decisions)
         lines += compare_steps(mjm, random_states(mjm, count, seed), dtype)
-        judged = [(line, bound(line, dtype)) for line in lines]
+        judged = judge(mjm, lines, dtype, lambda: random_states(mjm, count, seed))
         text.append(f"{dtype.__name__}, {count} states")
         if any(decisions):
             why = "MuJoCo's contacts less exact" if dtype is wp.float64 else "other contacts as deep, to rounding"
             text.append(f"  of {sum(decisions)} pairs of geoms a third computation found {why}")
         for stage in dict.fromkeys(line.stage for line, limit in judged if limit is not None):
             worst, limit = max(((x, b) for x, b in judged if x.stage == stage and b is not None), key=_by_bound)
-            text.append(f"  {worst}" + ("" if worst.error <= limit else f"  beyond {limit:.0e}"))
+            raised = "" if worst.error <= bound(worst, dtype) else f"  of {limit:.0e} that rounding alone may cause"
+            text.append(f"  {worst}" + (raised if worst.error <= limit else f"  beyond {limit:.0e}"))
         bad = [line for line, limit in judged if limit is not None and not line.error <= limit]
         if bad:
             text.append(f"  the first beyond its bound: {bad[0].field} of {bad[0].stage}, {bad[0].error:.1e}")
