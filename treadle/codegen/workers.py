@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -27,7 +26,7 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 WORTH = 4  # texts from which on starting processes (about 0.3 s) pays
 BACKLOG = 500_000  # characters that wait for a helper, from which on one more process pays
 
-_jobs: deque[Job] = deque()  # begun, and taken by nobody yet
+_jobs: list[Job] = []  # begun, and taken by nobody yet
 _lock = threading.Lock()
 _helpers: list[threading.Thread] = []  # who compile them; the first one does so in this process
 
@@ -96,7 +95,8 @@ def _help(by: Callable[[str, Target], bytes] = compile_text) -> None:
                 _jobs.clear()
                 _helpers.remove(threading.current_thread())
                 return
-            job = _jobs.popleft()
+            job = max(_jobs, key=lambda waiting: len(waiting._text))  # nobody shall be left alone with a long one
+            _jobs.remove(job)
         if job._take():
             job._compile(by)
 

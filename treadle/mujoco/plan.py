@@ -239,7 +239,8 @@ class Plan:
             with deferred() as launches:
                 self._write_down(d, draft)
             launches, late = draft.serving(launches)
-            prepare(launches[::-1])  # the last stages first: the solver takes longest to compile
+            # Those with many arguments first, of which the solver has most: their programs take longest to compile.
+            prepare(sorted(launches, key=lambda launch: -len(launch.args)))
         for launch in launches:
             launch.run()
         return late.difference(self._kept)
