@@ -8,10 +8,6 @@ import textwrap
 
 import pytest
 
-from treadle.base.config import config
-from treadle.codegen import cpu
-from treadle.lang import compile as compiler
-
 PROGRAM = """
 import treadle as wp
 from treadle.lang import compile as compiler
@@ -95,25 +91,3 @@ def test_two_processes_at_once(tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert {p.communicate(timeout=60)[0].strip() for p in both} <= {"[7.0, 11.0] built", "[7.0, 11.0] kept"}
     assert all(p.returncode == 0 for p in both)
-
-
-@pytest.fixture
-def asked(monkeypatch, tmp_path):
-    """How often LLVM is asked for the processor, with a cache of one's own."""
-    found = []
-    real = cpu.host_target
-    monkeypatch.setattr(cpu, "host_target", lambda *a: found.append(1) or real(*a))
-    before, config.kernel_cache_dir = config.kernel_cache_dir, str(tmp_path)
-    yield found
-    config.kernel_cache_dir = before
-    compiler.host.cache_clear()
-
-
-def test_the_processor_is_remembered_for_its_machine_alone(asked, monkeypatch):
-    answers = []
-    for here in ("one", "one", "another", "one", "", ""):
-        monkeypatch.setattr(compiler, "machine", lambda here=here: here)
-        compiler.host.cache_clear()
-        answers.append(compiler.host(None))
-    assert len(asked) == 4  # one, another, and each time where the system does not say
-    assert len({*answers}) == 1 and compiler.host(4) == answers[0]._replace(width=4)

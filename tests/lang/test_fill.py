@@ -3,7 +3,7 @@
 import numpy as np
 
 import treadle as wp
-from treadle.lang.compile import native_width
+from treadle.lang.targets import native_width
 
 
 @wp.kernel

@@ -1,8 +1,12 @@
 """What a kernel may store to, told by its source."""
 
+import gc
+import weakref
+
 import pytest
 
 import treadle as wp
+from treadle.frontend.source import Source
 from treadle.lang.stores import leads, stores
 
 floats, table = wp.array(dtype=float), wp.array2d(dtype=float)
@@ -128,3 +132,15 @@ def test_what_is_said_holds_what_the_compiler_finds():
 
 def test_where_results_lead():
     assert leads(line.source).returned == {"of"} and not leads(read.source).returned
+
+
+def test_what_is_known_of_a_source_goes_with_it():
+    def late(a: floats):
+        a[0] = 1.0
+
+    source = Source(late)
+    assert leads(source).stored == {"a"} and leads(source) is leads(source)
+    left = weakref.ref(source)
+    del source
+    gc.collect()
+    assert left() is None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import LaunchTypeError
 from ..lang.kernel import bind_one
-from ..lang.reverse import copy_struct
+from ..lang.shadows import copy_struct
 from ..runtime.array import array
 from ..runtime.elements import Element, element_of
 from ..runtime.packing import packer

@@ -10,7 +10,8 @@ from ..runtime.array import allocate_with, array
 from .contents import copied, put_value
 from .launch import bound, ready
 from .plan import Plan, Site, plan_of
-from .reverse import Pass, Reverse, with_field
+from .reverse import Pass, Reverse
+from .shadows import with_field
 from .tape import changing
 
 

@@ -6,13 +6,8 @@ gang width, with or without checks, for wide or any grids.
 
 from __future__ import annotations
 
-import gc
-import os
-import sys
 import threading
 import weakref
-from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.binary import Binary
@@ -20,17 +15,15 @@ from ..base.config import DeterministicMode, config
 from ..base.digest import digest
 from ..base.errors import KernelTypeError, TreadleError
 from ..base.target import Target
-from ..codegen.llvm import llvm_version
 from ..runtime import cache as disk
-from ..runtime.device import get_device
 from ..runtime.launch import Program
-from ..runtime.system import machine
 from ..types.core import Type
 from ..types.layout import has_tangent
 from ..types.records import MAX_THREADS
 from .manifest import Unknown, code_digest, holds, node_of, types_text
 from .natives import install
 from .patience import compiling
+from .targets import collector_off, compiler_version, gpu, host, host_device, native_width
 from .told import axes, own_index, own_places, places, places_of
 
 if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
@@ -39,8 +32,6 @@ if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
 
 BLOCK = 256  # threads of a GPU's block where nothing else is asked for
 _ONE_BY_ONE = ("few", "one")  # how gangs are filled whose threads go one by one
-FRAMES = 10_000  # Python frames while compiling
-ROOMS = ("types", "ir", "builtins", "frontend", "passes", "codegen", "lang")  # where the compiler is written
 
 _lock = threading.RLock()
 
@@ -529,79 +520,6 @@ def _of_tiles(func: Func) -> Any:
     return next((op for op in ops if any([isinstance(r.type, Tile) for r in op.results])), None)
 
 
-@cache
-def native_width() -> int:
-    """The gang width that suits this processor."""
-    return host(None).width
-
-
 def target_of(options: Options) -> Target:
     """What a variant is compiled for."""
-    return _gpu(options.arch) if options.arch else host(options.lanes)
-
-
-@cache
-def _gpu(arch: int) -> Target:
-    from ..codegen.nvptx import target
-
-    return target(arch)
-
-
-def host_device() -> Any:
-    """The current device if it works on the host's memory, else the CPU."""
-    found = get_device()
-    return get_device("cpu") if found.key else found
-
-
-@cache
-def host(width: int | None) -> Target:
-    """This machine as a target of gangs of ``width`` (None: of the width that suits it).
-
-    LLVM tells, which takes long to load; so its answer is remembered for as long as the machine is the same.
-    """
-    if width is not None:
-        return host(None)._replace(width=width)
-    here = machine()
-    key = digest(llvm_version(), here, compiler_version())
-    facts = disk.note(key) if here else None
-    if facts is None:
-        from ..codegen.cpu import host_target
-
-        facts = host_target()
-        disk.keep_note(key, facts)
-    return Target(*facts)
-
-
-@cache
-def compiler_version() -> str:
-    """Stands for the compiler in cache keys: the sizes and times of its source files, and LLVM's version."""
-    package = os.path.dirname(os.path.dirname(__file__))
-    return digest(llvm_version(), *(part for room in ROOMS for part in _sources(os.path.join(package, room))))
-
-
-def _sources(folder: str) -> list[str]:
-    """The source files of a folder and of those in it: name, size and time of each."""
-    found = []
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda e: e.name):
-            if entry.name.endswith(".py"):
-                facts = entry.stat()
-                found.append(f"{entry.name} {facts.st_size} {facts.st_mtime_ns}")
-            elif entry.name != "__pycache__" and entry.is_dir():
-                found += _sources(entry.path)
-    return found
-
-
-@contextmanager
-def collector_off():
-    """Python's cycle collector costs a fifth of a compile and finds nothing there. Passes and emitter recurse into
-    branches, so that many nested ones need more frames than Python allows at first."""
-    was_on, frames = gc.isenabled(), sys.getrecursionlimit()
-    gc.disable()
-    sys.setrecursionlimit(max(frames, FRAMES))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(frames)
-        if was_on:
-            gc.enable()
+    return gpu(options.arch) if options.arch else host(options.lanes)

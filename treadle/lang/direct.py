@@ -105,7 +105,7 @@ def _address(func: Func) -> int:
     from ..ir.show import show
     from ..runtime import cache as disk
     from ..runtime.loader import link
-    from .compile import collector_off, compiler_version, host
+    from .targets import collector_off, compiler_version, host
 
     target = host(1)
     key = digest(compiler_version(), revision(), show(func), target.key(), native.SYMBOL)

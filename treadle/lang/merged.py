@@ -18,7 +18,7 @@ from ..runtime.launch import Program
 from ..types.core import Type, View
 from ..types.layout import leaves
 from ..types.records import ARGS_BYTES
-from .compile import host_device
+from .targets import collector_off, host, host_device
 
 MOST_WORK = 8.0  # ns a thread, as the compiler guesses, from which on arithmetic rules and nothing is gained
 PLAIN_FACTS = {"ndim", "order", "adjoint", "winners", "seen"}
@@ -107,7 +107,7 @@ def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], pla
     from ..passes.dce import remove_dead
     from ..passes.inline import copied
     from ..passes.overwritten import drop_overwritten, drop_unread, forward_stored
-    from .compile import Translation, collector_off, host, translate
+    from .compile import Translation, translate
 
     with collector_off():
         values = [[Value(leaf.type, p.name) for leaf in leaves(p.type)] for p in parameters]

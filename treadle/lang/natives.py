@@ -22,6 +22,6 @@ def _room() -> Any:
 
 def _target() -> str:
     from ..codegen.llvm import llvm_version
-    from .compile import host
+    from .targets import host
 
     return f"{llvm_version()} {host(None).key()}"

@@ -23,8 +23,9 @@ def init() -> None:
     from ..runtime.device import get_device
     from ..types.core import f32
     from . import launch  # noqa: F401  what the first launch would otherwise import
-    from .compile import load_compiler, native_width
+    from .compile import load_compiler
     from .natives import install
+    from .targets import native_width
 
     cold = cache.is_empty()
     if config.track_memory:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from functools import lru_cache
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..builtins.names import MODULES, UPDATING
 from ..frontend.source import Source
@@ -55,27 +55,29 @@ def stores(source: Source) -> frozenset[str]:
     return leads(source).stored
 
 
-@lru_cache(maxsize=4096)
-def leads(source: Source) -> Leads:
-    """Where the parameters of a function lead."""
-    if source in _begun:  # overloads that call each other
+def leads(source: Source, callers: tuple[Source, ...] = ()) -> Leads:
+    """Where the parameters of a function lead. ``callers``: functions of which that is being found out."""
+    found = _found.get(source)
+    if found is not None:
+        return found
+    if source in callers:  # overloads that call each other
         every = frozenset([p.name for p in source.parameters()])
         return Leads(every, every)
-    _begun.append(source)
-    try:
-        found = _Finder(source)
-        return Leads(found.parameters_of(found.stored), found.parameters_of(found.returned))
-    finally:
-        _begun.pop()
+    looked = _Finder(source, (*callers, source))
+    found = Leads(looked.parameters_of(looked.stored), looked.parameters_of(looked.returned))
+    _found[source] = found
+    return found
 
 
-_begun: list[Source] = []
+_found: WeakKeyDictionary[Source, Leads] = WeakKeyDictionary()
 
 
 class _Finder:
-    """``aliases``: for each variable, the names to whose memory it may lead."""
+    """``callers``: the function itself, and those on the way to it. ``aliases``: for each variable, the names to whose
+    memory it may lead."""
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, callers: tuple[Source, ...]):
+        self.callers = callers
         self.globals, self.closure = source.globals, source.closure
         types = dict(zip([p.name for p in source.parameters()], source.parameter_types(), strict=True))
         self.parameters = frozenset(types)
@@ -172,7 +174,8 @@ class _Finder:
         found = self.callees.get(text)
         if found is None:
             callee = self._value(node)
-            found = self.callees[text] = _of_function(callee) if isinstance(callee, Function) else _of_builtin(callee)
+            known = _of_function(callee, self.callers) if isinstance(callee, Function) else _of_builtin(callee)
+            found = self.callees[text] = known
         return found
 
     def _value(self, node: ast.expr) -> Any:
@@ -193,11 +196,11 @@ _LOOKS = {
 }  # fmt: skip
 
 
-def _of_function(callee: Function) -> dict[int | str, Lead]:
+def _of_function(callee: Function, callers: tuple[Source, ...]) -> dict[int | str, Lead]:
     """By position and by name."""
     found: dict[int | str, Lead] = {}
     for overload in callee.overloads:
-        source, inside = overload.source, leads(overload.source)
+        source, inside = overload.source, leads(overload.source, callers)
         for k, p in enumerate(source.parameters()):
             stored = _PLACE if p.name in source.references else _MEMORY * (p.name in inside.stored)
             returned = p.name in inside.returned

@@ -20,7 +20,7 @@ from ..types.core import u8
 from ..types.values import class_of
 from .parts import span_of
 from .plan import Plan
-from .reverse import copy_struct
+from .shadows import copy_struct
 
 
 class Story:

@@ -26,7 +26,8 @@ from .contents import copied, put_value
 from .overwrites import warn_of_launch, warn_of_write
 from .plan import Plan, plan_for
 from .recorder import Recorder
-from .reverse import add_back, copy_struct, gradients_of
+from .reverse import add_back
+from .shadows import copy_struct, gradients_of
 from .story import EVERYWHERE, Story, story_for_tape, story_of
 from .undo import grid
 

@@ -64,6 +64,28 @@ def test_calls_that_agree_share_a_form_and_others_have_their_own():
     assert whole[-1].tobytes() == out[-1].tobytes()
 
 
+def test_forms_that_no_call_has_in_the_end_take_no_room(monkeypatch):
+    """What a loop carries from round to round is taken for uniform until it is seen that it varies."""
+    read = reader()
+    monkeypatch.setattr(gangs, "ROOM", 2 * gangs.size(read))
+    k = KernelBuilder((view(f32, 1, (4,)), view(i32, 1, (4,)), i32, view(f32, 1, (4,))))
+    x, where, n, y = k.params
+    i = k.tid()
+    own, _, _ = call(k, read, x, n, i)
+
+    def body(j, total, at):
+        found, _, _ = call(k, read, x, n, at)
+        return [k.op("add", total, found), k.load(where, i)]
+
+    total, _ = k.for_(k.const(0, i32), k.const(3, i32), k.const(1, i32), [own, k.const(0, i32)], body)
+    k.store(y, (i,), total)
+    func = k.func()
+    results = [result for result, _ in heads(func, full=True)]
+    assert "{ <8 x float>, i32, i32 }" in results and "{ <8 x float>, i32, <8 x i32> }" in results
+    out = same_on_all_widths(func, N, make)
+    agrees_with_oracle(func, N, make, out[2])
+
+
 def test_a_function_that_would_be_too_much_code_has_one_form_for_all(monkeypatch):
     monkeypatch.setattr(gangs, "ROOM", 9)  # one form of its five ops, one text
     func = kernel()

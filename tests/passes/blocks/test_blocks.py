@@ -137,25 +137,31 @@ def test_reductions_by_shuffles_of_ragged_runs():
 
 @wp.kernel
 def scattered(x: wp.array(dtype=float), out: wp.array2d(dtype=float)):
-    """Loops of the user's: rounds that meet, that only seem to, and whose places a float tells."""
+    """Loops of the user's: rounds that meet, that only seem to, that meet as bytes wrap around, and whose places a
+    float tells."""
     t, u, v = wp.tile_load(x, shape=36), wp.tile_zeros(shape=36, dtype=float), wp.tile_zeros(shape=36, dtype=float)
+    w = wp.tile_zeros(shape=36, dtype=float)
     for k in range(36):
         u[k // 2] += t[k]
     for k in range(36):
         v[(k * 7) % 36] = t[k] * 2.0
     for k in range(36):
+        w[int(wp.uint8(k) * wp.uint8(8)) // 8] = t[k]
+    for k in range(36):
         t[int(float(k) * 0.75)] += u[k]
     wp.tile_store(out[0], t)
     wp.tile_store(out[1], u)
     wp.tile_store(out[2], v)
+    wp.tile_store(out[3], w)
 
 
 def test_only_rounds_that_do_not_meet_are_divided():
-    pair = programs(scattered, [array(36), array(3, 36)])
-    (out,) = same_bits(pair, lambda: [numbers(36), np.zeros((3, 36), "f4")])[1:]
+    pair = programs(scattered, [array(36), array(4, 36)])
+    (out,) = same_bits(pair, lambda: [numbers(36), np.zeros((4, 36), "f4")])[1:]
     assert np.allclose(out[1][:18], numbers(36).reshape(18, 2).sum(1)) and (out[2] != 0).all()
+    assert (out[3] == np.concatenate([numbers(36)[[32, 33, 34, 35]], numbers(36)[4:32], np.zeros(4)])).all()
     alone = [op for op in ops_of(pair[1].body) if op.name == "if" and names_in(op.regions[0])[:1] == ["for"]]
-    assert len(alone) == 2
+    assert len(alone) == 3
 
 
 @wp.kernel

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 
 from ...ir.node import Block, Func, Op
+from ...ir.walk import names_of, ops_of
 from ...passes.inline import size
 from ...passes.lanes import Given, Lanes, Step, analyse
 
@@ -20,10 +22,11 @@ ROOM = 600  # ops of all forms of a function, or of both texts of a form, where 
 
 @dataclass(slots=True, eq=False)
 class Form:
-    """``func`` for one kind of arguments. ``results``: the lane steps of what it gives back. ``parted``: whether some
+    """``func`` for the arguments ``given``. ``results``: the lane steps of what it gives back. ``parted``: whether some
     calls lie where a gang has split; None before a call was seen. ``names``: of its texts, by whether all lanes run."""
 
     func: Func
+    given: Given
     lanes: Lanes
     results: tuple[Step, ...]
     parted: bool | None = None
@@ -38,7 +41,8 @@ class Gangs:
     """The forms of all functions that ``entries`` call, found before any is written. ``full``: entries have no mask.
 
     What a call gives back depends on its form, and the form of other calls on that. So the analysis is repeated until
-    no common form has become more general on the way.
+    no common form has become more general on the way, and there is room for all forms. It asks for forms that no call
+    has in the end, as long as it does not know better of what loops carry: these count for nothing.
     """
 
     def __init__(self, entries: Iterable[Func], rows: bool, width: int, full: bool):
@@ -54,6 +58,9 @@ class Gangs:
             self.forms.clear()
             for func in entries:
                 self.lanes[func] = analyse(func, rows, None, width, None, self._called)
+            for func, forms in self._used(entries).items():
+                if func not in self.common and len(forms) > 1 and len(forms) * size(func) > ROOM:
+                    self.common[func] = reduce(Given.join, [form.given for form in forms])
         for func in entries:
             self._part(func.body, self.lanes[func], not full)
 
@@ -66,14 +73,27 @@ class Gangs:
 
     def _form(self, func: Func, given: Given) -> Form:
         forms = self.forms.setdefault(func, {})
-        if func in self.common or (given not in forms and forms and (1 + len(forms)) * size(func) > ROOM):
-            for other in [self.common[func]] if func in self.common else list(forms):
-                given = given.join(other)
-            self.common[func] = given
+        if func in self.common:
+            given = self.common[func] = given.join(self.common[func])
         if given not in forms:
             lanes = analyse(func, self.rows, given, self.width, self.ndim, self._called)
-            forms[given] = Form(func, lanes, tuple([lanes.steps[y] for y in func.body.yields]))
+            forms[given] = Form(func, given, lanes, tuple([lanes.steps[y] for y in func.body.yields]))
         return forms[given]
+
+    def _used(self, entries: Iterable[Func]) -> dict[Func, set[Form]]:
+        """The forms of each function that calls have, as far as is known."""
+        used: dict[Func, set[Form]] = {}
+        waiting = [(func, self.lanes[func]) for func in entries]
+        while waiting:
+            func, lanes = waiting.pop()
+            for op in ops_of(func.body) if "call" in names_of(func) else ():
+                if op.name == "call":
+                    form = self.form(op, lanes)
+                    forms = used.setdefault(form.func, set())
+                    if form not in forms:
+                        forms.add(form)
+                        waiting.append((form.func, form.lanes))
+        return used
 
     def _part(self, block: Block, lanes: Lanes, parted: bool) -> None:
         """Note which forms are called where a gang has split. ``parted``: ``block`` lies in such a place."""

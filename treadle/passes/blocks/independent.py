@@ -19,6 +19,7 @@ from ...types.core import Scalar
 from .footprint import UNKNOWN, Program, Root
 
 MOST = 1 << 17  # rounds that are enumerated
+INT = 32  # bits of the integers that indices usually are
 WIDE = 8  # rounds of an inner loop for which it is worth sharing with the loop around it
 
 
@@ -234,12 +235,27 @@ class _Enumeration:
             return {}, int(op.attrs["value"])
         if op is not None and op.name in _ARITHMETIC:
             try:
-                return _ARITHMETIC[op.name](*[self.number(a, points) for a in op.args])
+                return _held(_ARITHMETIC[op.name](*[self.number(a, points) for a in op.args]), op)
             except _Hidden:
                 pass  # it is the same in all rounds, perhaps
         if v in self.inside and not (op is not None and op.name == "shape" and op.args[0] not in self.inside):
             raise _Hidden
         return {v: 1}, 0
+
+
+def _held(found: Number, op: Op) -> Number:
+    """``found``, which is what ``op`` gives: a known number that its type holds. Where a part of it is not known it may
+    wrap around, but then numbers that differ by less than the type counts differ still."""
+    terms, number = found
+    low, high = int(np.min(number, initial=0)), int(np.max(number, initial=0))
+    if terms:
+        fits = high - low < 1 << (INT - 1) and all([v.type.bits >= INT for v in (*op.args, *op.results)])
+    else:
+        bits, signed = op.results[0].type.bits, op.results[0].type.is_signed
+        fits = low >= (-1 << (bits - 1) if signed else 0) and high < 1 << (bits - signed)
+    if not fits:
+        raise _Hidden
+    return found
 
 
 def _sum(sign: int) -> Callable[[Number, Number], Number]:
