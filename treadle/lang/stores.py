@@ -14,8 +14,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ..base.digest import digest
 from ..builtins.names import MODULES, UPDATING
 from ..frontend.source import Source
+from ..runtime import cache as disk
 from ..runtime.array import array
 from ..types.core import Array, Matrix, Scalar, Struct, Type, Vector
 from .function import Function
@@ -52,7 +54,26 @@ def stores(source: Source) -> frozenset[str]:
     >>> sorted(stores(copy.source))
     ['b']
     """
-    return leads(source).stored
+    if source not in _stored:
+        _stored[source] = _noted(source)
+    return _stored[source]
+
+
+def _noted(source: Source) -> frozenset[str]:
+    """The same by a note in the cache, if there is one: a process whose kernels are all kept there does not parse those
+    that it will not run."""
+    from .compile import compiler_version
+    from .identity import Identity
+
+    identity = Identity()
+    key = digest("stores", compiler_version(), identity.of(source))
+    if identity.kept:  # some value stands there by its address
+        return leads(source).stored
+    kept = disk.note(key)
+    if kept is None:
+        kept = sorted(leads(source).stored)
+        disk.keep_note(key, kept)
+    return frozenset(kept)
 
 
 def leads(source: Source, callers: tuple[Source, ...] = ()) -> Leads:
@@ -70,6 +91,7 @@ def leads(source: Source, callers: tuple[Source, ...] = ()) -> Leads:
 
 
 _found: WeakKeyDictionary[Source, Leads] = WeakKeyDictionary()
+_stored: WeakKeyDictionary[Source, frozenset[str]] = WeakKeyDictionary()
 
 
 class _Finder:
