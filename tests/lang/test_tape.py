@@ -595,3 +595,31 @@ def test_a_scope_ends_once():
     tape.record_scope_end()
     with pytest.raises(KernelGradientError, match="ended tape scope, but scope not present"):
         tape.record_scope_end()
+
+
+@wp.kernel(detached=True)
+def find_root(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    guess = float(1.0)
+    for _ in range(20):
+        guess = 0.5 * (guess + x[i] / guess)
+    y[i] = guess
+
+
+@wp.kernel
+def at_root(x: wp.array(dtype=float), y: wp.array(dtype=float), root: wp.array(dtype=float)):
+    i = wp.tid()
+    root[i] = y[i] - (y[i] * y[i] - x[i]) / (2.0 * y[i])
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 1])
+def test_what_a_detached_kernel_writes_is_constant(checkpoint, recwarn):
+    x, y, once, twice = (wp.array(v, dtype=float) for v in ([4.0, 9.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]))
+    x.requires_grad = True
+    with wp.Tape(checkpoint) as tape:
+        for given, root in ((x, once), (once, twice)):  # the square root's square root
+            wp.launch(find_root, 2, [given, y])
+            wp.launch(at_root, 2, [given, y, root])
+    tape.backward(grads={twice: wp.ones(2, dtype=float)})
+    np.testing.assert_allclose(x.grad.numpy(), [0.25 * v**-0.75 for v in (4.0, 9.0)], rtol=1e-5)
+    assert not recwarn and y.grad is None

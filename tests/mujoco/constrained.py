@@ -126,9 +126,12 @@ SENSES = """
 """
 
 
-def everything(cone: str = "pyramidal") -> mujoco.MjModel:
-    """The model `EVERYTHING`."""
-    return mujoco.MjModel.from_xml_string(EVERYTHING.format(cone=cone))
+def everything(cone: str = "pyramidal", bonds: bool = True) -> mujoco.MjModel:
+    """The model `EVERYTHING`; without equalities and tendons if there shall be no ``bonds``."""
+    spec = mujoco.MjSpec.from_string(EVERYTHING.format(cone=cone))
+    for each in [] if bonds else [*spec.equalities, *spec.tendons]:
+        spec.delete(each)
+    return spec.compile()
 
 
 def senses(cone: str = "pyramidal") -> mujoco.MjModel:

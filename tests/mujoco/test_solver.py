@@ -7,6 +7,10 @@ import pytest
 import treadle as wp
 from tests.mujoco import constrained, scenes
 from treadle.mujoco import check, stages
+from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTIONLESS, LIMIT_JOINT
+from treadle.mujoco.solver.disc import disc
+from treadle.mujoco.solver.optimum import responses
+from treadle.mujoco.solver.weights import weighing
 
 SOLVED = ("efc_force", "qacc", "qfrc_constraint")
 REAL = ("so101_pick", "humanoid", "humanoid_mjw", "ant", "half_cheetah", "shadow_hand", "cmu_humanoid", "constraints")
@@ -119,3 +123,119 @@ def test_worlds_do_not_depend_on_their_neighbours():
         getattr(d, name).numpy()[3] = getattr(broken[3], name)
     constrained.forward(m, d)
     np.testing.assert_array_equal(d.qacc.numpy(), alone[order])
+
+
+@wp.kernel
+def weigh(
+    a: wp.array2d(dtype=wp.float64), b: wp.array2d(dtype=wp.float64), by_a: wp.array2d(dtype=wp.float64),
+    by_b: wp.array2d(dtype=wp.float64), total: wp.array(dtype=wp.float64),
+):  # fmt: skip
+    w = wp.tid()
+    for i in range(a.shape[1]):
+        wp.atomic_add(total, 0, by_a[w, i] * a[w, i] + by_b[w, i] * b[w, i])
+
+
+GIVEN, SHAPES = ("qacc_smooth", "M", "cdof", "slot_dist"), ("dof_frictionloss", "geom_friction")
+
+
+def test_gradients_are_those_of_the_optimum():
+    mjm = constrained.sharp(constrained.everything("elliptic", bonds=False))
+    mjm.geom("floor").friction *= 1.5  # two geoms that slide alike have no derivative by either
+    m, d = constrained.put(mjm, constrained.near(mjm, 6))
+    constrained.forward(m, d)
+    rng = np.random.default_rng(0)
+    by = [wp.array(rng.normal(size=(6, m.nv)), dtype=wp.float64) for _ in range(2)]
+    total = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+
+    def judge() -> float:
+        total.zero_()
+        stages.run_stage("solve", m, d)
+        wp.launch(weigh, 6, [d.qacc, d.qfrc_constraint, *by, total])
+        return total.numpy()[0]
+
+    judge()
+    before = d.qacc.numpy().tobytes(), d.qfrc_constraint.numpy().tobytes()
+    arrays = [*map(d.field, GIVEN), *map(m.field, SHAPES)]
+    for a in arrays:
+        a.requires_grad = True
+    with wp.Tape() as tape:
+        judge()
+    assert before == (d.qacc.numpy().tobytes(), d.qfrc_constraint.numpy().tobytes())
+    tape.backward(total)
+    found = [a.grad.numpy().copy() for a in arrays]
+    tape.reset()
+    for a, gradient in zip(arrays, found, strict=True):
+        values = a.numpy()
+        was, way = values.copy(), rng.normal(size=values.shape) * np.abs(values)  # what is 0 is not there
+        slope = (gradient * way).sum()
+        h = min(0.05 / abs(slope), 0.02)  # steps by which the total changes in its sixth digit, so ten are left
+        ends = {}
+        for steps in (-2, -1, 1, 2):
+            values[...] = was + steps * h * way
+            ends[steps] = judge()
+        values[...] = was
+        assert slope == pytest.approx((8 * (ends[1] - ends[-1]) - (ends[2] - ends[-2])) / (12 * h), rel=1e-6)
+
+
+weigh_bonds, respond = weighing(wp.float64), responses(wp.float64)
+MATRIX, INTS, INTS2 = wp.array2d(dtype=wp.float64), wp.array(dtype=int), wp.array2d(dtype=int)
+
+
+@wp.kernel
+def both_forces(
+    listed: INTS2, kind: INTS, dim: INTS, size: INTS, D: MATRIX, mu: MATRIX, jar: MATRIX, C: MATRIX, dC: MATRIX,
+    state: INTS2, found: MATRIX, again: MATRIX,
+):  # fmt: skip
+    w = wp.tid()
+    bonds, elliptic = (kind.shape[0], listed, kind, dim), w % 2 == 1
+    weigh_bonds(w, bonds, elliptic, (D, mu), (size, C, dC), state, jar, found)
+    respond(w, bonds, elliptic, (D, mu), jar, again)
+
+
+def test_what_tapes_differentiate_are_the_forces_that_the_solver_finds():
+    worlds, dims = 64, np.array([3, 1, 1, 1, 3, 4, 6])
+    kinds = [EQUALITY, FRICTION_DOF, LIMIT_JOINT, *[FRICTIONLESS] * 4]
+    sizes, rng = dims * (dims + 1) // 2, np.random.default_rng(0)
+    D, mu, jar = rng.uniform(0.5, 2, (3, worlds, dims.sum()))
+    jar = rng.normal(size=jar.shape) * jar
+    D[:4] *= rng.random(D[:4].shape) < 0.5  # what other lanes of the gang have
+    listed = wp.array(np.tile(np.arange(len(dims)), (worlds, 1)), dtype=int)
+    tables = [wp.array(np.array(x, np.int32), dtype=int) for x in (kinds, dims, sizes)]
+    C, dC = (wp.zeros((worlds, sizes.sum()), dtype=wp.float64) for _ in range(2))
+    given, state = [wp.array(x, dtype=wp.float64) for x in (D, mu, jar)], wp.zeros((worlds, len(dims)), dtype=int)
+    found, again = (wp.zeros(D.shape, dtype=wp.float64) for _ in range(2))
+    wp.launch(both_forces, worlds, [listed, *tables, *given, C, dC, state, found, again])
+    np.testing.assert_allclose(again.numpy(), found.numpy(), rtol=1e-13)
+    edges, cones = ([set(column) for column in state.numpy()[k::2].T] for k in range(2))  # pieces of the cost
+    assert cones[1:5] == [{1, 2, 3}, {1, 2}, {1, 2}, {4, 5, 6}] and len(edges[4]) > 8
+
+
+VEC6, MAT66 = wp.types.vector(length=6, dtype=wp.float64), wp.types.matrix(shape=(6, 6), dtype=wp.float64)
+on_disc = disc(wp.float64)
+
+
+@wp.kernel
+def rest_on(a: MAT66, force: wp.array(dtype=VEC6), residual: wp.array(dtype=VEC6), moved: wp.array(dtype=VEC6)):
+    i = wp.tid()
+    moved[i] = on_disc(a, force[i], residual[i], VEC6(wp.float64(0.8)), 3)
+
+
+def test_friction_on_a_disc_has_a_derivative_where_nothing_pushes():
+    rng, values, way = np.random.default_rng(0), np.zeros((2, 4, 6)), np.zeros((2, 4, 6))
+    values[0, :, 0] = 1, 1, 1, 0
+    values[1, 1:, 1:3] = (0.1, 0.2), (3, -2), (1, 2)  # nothing pushes; sticks; slides; touches nothing
+    given = [wp.array(x, dtype=VEC6, requires_grad=True) for x in values]
+    moved, by = wp.zeros(4, dtype=VEC6, requires_grad=True), rng.normal(size=(4, 6))
+    way[:, :3] = rng.normal(size=(2, 3, 6))
+    a = MAT66(np.diag([1, 2, 3, 1, 1, 1]) + 0.1)
+    with wp.Tape() as tape:
+        wp.launch(rest_on, 4, [a, *given, moved])
+    tape.backward(grads={moved: wp.array(by, dtype=VEC6)})
+    found = np.array([x.grad.numpy() for x in given])
+    assert np.isfinite(found).all()
+    ends = []
+    for h in (1e-6, -1e-6):
+        moved_values = wp.empty(4, dtype=VEC6)
+        wp.launch(rest_on, 4, [a, *[wp.array(x + h * y, dtype=VEC6) for x, y in zip(values, way)], moved_values])
+        ends.append((by * moved_values.numpy()).sum())
+    assert (found * way).sum() == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-8)

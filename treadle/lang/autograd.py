@@ -342,7 +342,8 @@ def _recorded(plan: Plan, dim: Any, args: Sequence[Any]) -> Subject | None:
     written = sorted({site.k for site in plan.writes if isinstance(args[site.k], array)})
     read = [args[site.k] for site in plan.sites if site.loads]
     changed = [args[k] for k in written]
-    if not plan.differentiates() or not all(any(map(_has_gradient, arrays)) for arrays in (read, changed)):
+    known = plan.differentiates() and not plan.detached
+    if not known or not all(any(map(_has_gradient, arrays)) for arrays in (read, changed)):
         return None
     subject = kernel_subject(plan.kernel, dim, args, [])
     subject.outputs, subject.jvp = [args[k] for k in written], None

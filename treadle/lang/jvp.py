@@ -275,6 +275,7 @@ class Doubled:
         if self.plan is None:
             self._hot.update(program.entry.meta["tangents"])
             self.plan = Plan(self, self, program.entry.meta)
+            self.plan.detached = False  # what replaces the first derivative need not have the second one
             sites = {site.name: site for site in self.plan.sites}
             self.plan.pairs = [(site, sites[f"tangent of {name}"]) for name, site in sites.items()
                                if f"tangent of {name}" in sites]  # fmt: skip

@@ -362,6 +362,7 @@ def kernel(
     grid_stride: bool | None = None,
     gang_width: int | None = None,
     gang_vectors: int | None = None,
+    detached: bool | None = None,
 ) -> Any:
     """Make ``f`` a kernel. Nothing is compiled until it is launched.
 
@@ -375,6 +376,9 @@ def kernel(
         gang_width: logical threads a SIMD gang for this kernel (beyond Warp).
         gang_vectors: vectors a gang (beyond Warp), where the grid fills them and nobody chose a width: 2 or 4 where
             threads have in common most of what a kernel does, such as loops over tables and their short loops.
+        detached: what it writes is constant for tapes (beyond Warp): backward passes go past it, as with
+            ``record_tape=False``; but tapes that keep few states run it again. For what is found step by step, and
+            differentiated in another way.
         launch_bounds, cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, grid_stride: for NVIDIA GPUs; without
             effect on a CPU.
         entry_point_abi: "external_constant_params" for a kernel that another program gives its arguments, which
@@ -398,7 +402,7 @@ def kernel(
     around = sys._getframe(1).f_locals  # not the frame, which would keep its callers
     given = {
         "enable_backward": enable_backward, "gang_width": gang_width, "gang_vectors": gang_vectors,
-        "launch_bounds": launch_bounds,
+        "detached": detached, "launch_bounds": launch_bounds,
         "cuda_max_registers": cuda_max_registers, "enable_cuda_smem_spilling": enable_cuda_smem_spilling or None,
         "cluster_dim": cluster_dim, "entry_point_abi": entry_point_abi, "grid_stride": grid_stride,
     }  # fmt: skip

@@ -104,15 +104,16 @@ class Plan:
     vectors, which their owner may change later. ``reads``, ``boxed``: sites whose whole content, or some boxes of it,
     must stay known; ``writes``: sites that are written. ``pairs``: of launches with tangents, the sites of arrays with
     those of their tangents: either has a gradient if the other has. ``holders``: arguments that lead to arrays in
-    memory, which a launch reads; ``unseen``: it may write those, too.
+    memory, which a launch reads; ``unseen``: it may write those, too. ``detached``: results are constant for tapes.
     """
 
-    __slots__ = ("arrays", "asked", "boxed_at", "floats", "floats_at", "found", "holders", "kernel", "native",
-                 "overload", "pairs", "pick", "places", "plain", "prints", "reads_at", "reverses", "sites", "types",
-                 "unseen", "vectors", "writes", "writes_at")  # fmt: skip
+    __slots__ = ("arrays", "asked", "boxed_at", "detached", "floats", "floats_at", "found", "holders", "kernel",
+                 "native", "overload", "pairs", "pick", "places", "plain", "prints", "reads_at", "reverses", "sites",
+                 "types", "unseen", "vectors", "writes", "writes_at")  # fmt: skip
 
     def __init__(self, kernel: Kernel, overload: Overload, meta: dict[str, Any]):
         self.kernel, self.overload, self.types = kernel, overload, overload.types
+        self.detached = bool(kernel.option("detached"))
         self.sites = _sites(kernel, overload.types, meta["touched"])
         structs = [t for t in self.types if isinstance(t, Struct)]
         self.plain, self.native = not structs, all([packs(t) for t in structs])

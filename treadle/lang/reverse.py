@@ -162,6 +162,8 @@ class Hidden:
         """The same of one operation."""
         if type(op) is tuple:
             plan, _, args = op
+            if plan.detached:
+                return
             inputs = [site.of(args) for site in plan.floats if site.loads or site.writes]
             outputs = [site.of(args) for site in plan.floats if site.writes]
         elif isinstance(op, HostWrite) and op.source is not None:
@@ -346,6 +348,8 @@ class Pass:
         """A launch ready to be run backwards; None where nothing depends on it. ``like``: its likeness, where arrays
         have hidden gradients."""
         plan, dim, args = op
+        if plan.detached:
+            return None
         allowed = self.allowed.get(plan)
         if allowed is None:
             allowed = self.allowed[plan] = plan.differentiates()

@@ -335,6 +335,11 @@ def recording() -> bool:
     return _here.tape is not None
 
 
+def carrying() -> bool:
+    """Whether what is launched now carries tangents."""
+    return _here.directions is not None
+
+
 def step_begins() -> None:
     """Tell the tape that records, if there is one, that a step of the program begins: schedules count them."""
     if _here.tape is not None:

@@ -154,7 +154,8 @@ class Log:
                 if runs is not None:
                     self.saved.append(Scattered(len(self.ops), runs, args))
                 return
-        version, count = self.version, len(self.saved)
+        version, count, recorded = self.version, len(self.saved), reading
+        reading = reading and not plan.detached
         if reading:
             self.launch_reads(plan, dim, args)
         if plan.holders:
@@ -165,7 +166,7 @@ class Log:
             if a is None:
                 continue
             memory = a._memory
-            if reading:
+            if recorded:
                 wrote.add(id(memory))
             if self.mixed or id(memory) in cells or memory.__class__ in FOREIGN:
                 self.launch_writes(plan, site, a, dim, args, reading and site.keeps)
@@ -174,7 +175,7 @@ class Log:
                     self.watch(a, low, high)
         settled = version == self.version and not self.pending and not plan.holders
         if settled and (self.mixed or len(self.saved) > count):
-            self.settle(plan, key or (reading, plan.key(dim if type(dim) is int else tuple(dim), args)), count)
+            self.settle(plan, key or (recorded, plan.key(dim if type(dim) is int else tuple(dim), args)), count)
 
     def far(self, plan: Plan, args: Sequence[Any]) -> bool:
         """Whether it is plain that a launch destroys nothing."""

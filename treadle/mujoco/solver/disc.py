@@ -82,7 +82,7 @@ def disc(real: Any) -> wp.Function:
             u = solve(low, q, dim)
             excess = product(u, u, dim) - radius * radius
             slope = real(-2.0) * product(u, solve(low, u, dim), dim)
-            step = -excess / slope
+            step = -excess / wp.where(slope == real(0.0), real(1.0), slope)  # unused there, but it has a derivative
             searching = searching and good and excess >= real(1e-10) and slope != real(0.0) and step >= real(1e-10)
             count = count + 1
         moved[0] = radius

@@ -21,19 +21,22 @@ from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.dual import projecting, slipping, spaces
 from treadle.mujoco.solver.forces import forces
 from treadle.mujoco.solver.hessian import hessian
+from treadle.mujoco.solver.optimum import optimum
 from treadle.mujoco.solver.primal import descending, starting
 from treadle.mujoco.solver.weights import weighing
 
 ints = wp.array(dtype=int)
 ints2 = wp.array2d(dtype=int)
 PGS, NEWTON = int(mujoco.mjtSolver.mjSOL_PGS), int(mujoco.mjtSolver.mjSOL_NEWTON)
+SOLVE, CURVE, FOLLOW = "solve", "curve", "follow"  # what a kernel does with the bonds
 
 
 @cache
-def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool) -> wp.Kernel:
+def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, part: str = SOLVE) -> wp.Kernel:
     """The kernel for one precision, one method (mjtSolver) and one kind of friction cones (mjtCone); ``slips``: as long
     as nobody asks for no slip; ``plain``: of models without equality constraints and tendons, whose code is half as
-    long."""
+    long. ``part``: with CURVE and FOLLOW it does what tapes need besides (`optimum`), where a method of the primal
+    problem has left ``solver_x``."""
     t = types(real)
     vec2, vec3, vec5, quat, mat33, spatial = t.vec2, t.vec3, t.vec5, t.quat, t.mat33, t.spatial
     matrix, cube, vectors, pairs2, fives = (
@@ -50,8 +53,9 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool) -
     roots, inward, outward, columns_of = space.roots, space.inward, space.outward, space.columns
     split, join, softness, hand_out = force_of.split, force_of.join, force_of.softness, force_of.hand_out
     noslip, pgs = slipping(real), projecting(real)
+    curves, follows, curve, follow = part == CURVE, part == FOLLOW, optimum(real).curve, optimum(real).follow
 
-    @wp.kernel(gang_vectors=2)
+    @wp.kernel(gang_vectors=2, detached=not (follows or dual))
     def solve(
         most: int, opt_tolerance: wp.array(dtype=real), opt_ls_tolerance: wp.array(dtype=real),
         opt_iterations: int, opt_ls_iterations: int, opt_noslip_iterations: int,
@@ -147,81 +151,93 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool) -
         jacobian = (bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, live_J)
         mass = (M_rownnz, M_rowadr, M_colind, M)
         tree = (dof_row, dof_run, dof_runs, kin_from, kin_to, dof_low, dof_end)
-        scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
-        tolerance, warm = opt_tolerance[row(w, opt_tolerance)], (flags & NO_WARMSTART) == 0
-        count = int(0)
-        if projects:
-            residuals(
-                w, rows, bonds, jacobian, qacc_warmstart, qacc_smooth, solver_x, row_b, row_jar, row_jv
+        joins = (bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart, dof_last)
+        if curves:
+            curve(
+                w, rows, elliptic, bonds, jacobian, (dof_row, bond_adr, bond_dof), joins, tree, mass, soft, weights,
+                live_state, solver_x, row_b, row_jar, row_jv, row_force, live_Z, solver_H, solver_L, solver_diag,
             )  # fmt: skip
-            evaluate(w, bonds, elliptic, soft, weights, live_state, row_jar, row_force)
+        elif follows:
+            follow(
+                w, rows, elliptic, bonds, jacobian, mass, soft, solver_L, solver_diag, solver_x, row_b, row_jar, row_jv,
+                row_force, solver_grad, solver_p, solver_Mp, qacc_smooth, qacc, qfrc_constraint,
+            )  # fmt: skip
         else:
-            begin(
-                w, running, warm, rows, elliptic, bonds, jacobian, soft, weights, mass, qacc_warmstart, qacc_smooth,
-                live_state, solver_x, solver_Mx, row_b, row_jar, row_jv, row_force,
-            )  # fmt: skip
-            if by_newton:
-                joins = (bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart, dof_last)
-                pattern(w, bonds, joins, tree, solver_L)
-            count = minimise(
-                w, running, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
-                tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
-                (dof_row, bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
-                solver_Mx, solver_grad, solver_Mgrad, solver_last, solver_p, solver_Mp, row_jar, row_jv, row_force,
-                live_quad, live_Z, solver_H, solver_L, solver_diag,
-            )  # fmt: skip
-        for c in range(nv):
-            qfrc_constraint[w, c] = real(0.0)
-        add_bt(w, real(1.0), bonds, jacobian, row_force, qfrc_constraint)
-
-        if dual:
-            inertia = (M_rowadr, M_rownnz, M_colind, qLD, solver_root)
-            reaches = (bond_reach, bond_reached, reach_dof)
-            roots(w, qLDiagInv, solver_root)
-            if not elliptic:
-                split(w, bonds, soft, row_jar, row_up, row_down)
-            for c in range(nv):
-                solver_y[w, c] = qfrc_constraint[w, c]
-            inward(w, inertia, solver_y)
-            columns_of(
-                w, projects, bonds, (bond_num, bond_adr, bond_dof), reaches, inertia, live_J, row_force, solver_p,
-                live_G, live_A,
-            )  # fmt: skip
+            scale = real(1.0) / (meaninertia * real(wp.max(nv, 1)))
+            tolerance, warm = opt_tolerance[row(w, opt_tolerance)], (flags & NO_WARMSTART) == 0
+            count = int(0)
             if projects:
-                cost = softness(w, bonds, elliptic, row_D, row_up, row_down, row_force)
-                for c in range(nv):
-                    cost = cost + real(0.5) * solver_y[w, c] * solver_y[w, c]
-                for i in range(rows):
-                    cost = cost + row_force[w, i] * row_b[w, i]
-                warm = warm and not cost > real(0.0)  # a start that is worse than none is dropped
-                for i in range(rows):
-                    row_force[w, i] = wp.where(warm, row_force[w, i], real(0.0))
-                    row_up[w, i] = wp.where(warm, row_up[w, i], real(0.0))
-                    row_down[w, i] = wp.where(warm, row_down[w, i], real(0.0))
-                for c in range(nv):
-                    solver_y[w, c] = wp.where(warm, solver_y[w, c], real(0.0))
-                count = pgs(
-                    w, running, opt_iterations, tolerance / scale, elliptic, bonds, reaches, row_D, row_b, row_mu,
-                    row_force, row_up, row_down, live_G, live_A, solver_y,
+                residuals(
+                    w, rows, bonds, jacobian, qacc_warmstart, qacc_smooth, solver_x, row_b, row_jar, row_jv
                 )  # fmt: skip
-                if not elliptic:
-                    join(w, bonds, row_mu, row_up, row_down, row_force)
-            if not slips:
-                gain = softness(w, bonds, elliptic, row_D, row_up, row_down, row_force)
-                count = count + noslip(
-                    w, running, opt_noslip_iterations, opt_noslip_tolerance[row(w, opt_noslip_tolerance)] / scale, gain,
-                    elliptic, bonds, reaches, row_b, row_mu, row_force, row_up, row_down, live_G, live_A, solver_y,
+                evaluate(w, bonds, elliptic, soft, weights, live_state, row_jar, row_force)
+            else:
+                begin(
+                    w, running, warm, rows, elliptic, bonds, jacobian, soft, weights, mass, qacc_warmstart, qacc_smooth,
+                    live_state, solver_x, solver_Mx, row_b, row_jar, row_jv, row_force,
                 )  # fmt: skip
-                if not elliptic:
-                    join(w, bonds, row_mu, row_up, row_down, row_force)
-            outward(w, inertia, solver_y)
+                if by_newton:
+                    pattern(w, bonds, joins, tree, solver_L)
+                count = minimise(
+                    w, running, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
+                    tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
+                    (dof_row, bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
+                    solver_Mx, solver_grad, solver_Mgrad, solver_last, solver_p, solver_Mp, row_jar, row_jv, row_force,
+                    live_quad, live_Z, solver_H, solver_L, solver_diag,
+                )  # fmt: skip
             for c in range(nv):
-                solver_x[w, c] = solver_y[w, c]
                 qfrc_constraint[w, c] = real(0.0)
             add_bt(w, real(1.0), bonds, jacobian, row_force, qfrc_constraint)
-            hand_out(w, bonds, elliptic, soft, row_up, row_down, row_force, efc_force, efc_state)
-        solver_niter[w] = count
-        for c in range(nv):
-            qacc[w, c] = qacc_smooth[w, c] + solver_x[w, c]
+
+            if dual:
+                inertia = (M_rowadr, M_rownnz, M_colind, qLD, solver_root)
+                reaches = (bond_reach, bond_reached, reach_dof)
+                roots(w, qLDiagInv, solver_root)
+                if not elliptic:
+                    split(w, bonds, soft, row_jar, row_up, row_down)
+                for c in range(nv):
+                    solver_y[w, c] = qfrc_constraint[w, c]
+                inward(w, inertia, solver_y)
+                columns_of(
+                    w, projects, bonds, (bond_num, bond_adr, bond_dof), reaches, inertia, live_J, row_force, solver_p,
+                    live_G, live_A,
+                )  # fmt: skip
+                if projects:
+                    cost = softness(w, bonds, elliptic, row_D, row_up, row_down, row_force)
+                    for c in range(nv):
+                        cost = cost + real(0.5) * solver_y[w, c] * solver_y[w, c]
+                    for i in range(rows):
+                        cost = cost + row_force[w, i] * row_b[w, i]
+                    warm = warm and not cost > real(0.0)  # a start that is worse than none is dropped
+                    for i in range(rows):
+                        row_force[w, i] = wp.where(warm, row_force[w, i], real(0.0))
+                        row_up[w, i] = wp.where(warm, row_up[w, i], real(0.0))
+                        row_down[w, i] = wp.where(warm, row_down[w, i], real(0.0))
+                    for c in range(nv):
+                        solver_y[w, c] = wp.where(warm, solver_y[w, c], real(0.0))
+                    count = pgs(
+                        w, running, opt_iterations, tolerance / scale, elliptic, bonds, reaches, row_D, row_b, row_mu,
+                        row_force, row_up, row_down, live_G, live_A, solver_y,
+                    )  # fmt: skip
+                    if not elliptic:
+                        join(w, bonds, row_mu, row_up, row_down, row_force)
+                if not slips:
+                    gain = softness(w, bonds, elliptic, row_D, row_up, row_down, row_force)
+                    count = count + noslip(
+                        w, running, opt_noslip_iterations, opt_noslip_tolerance[row(w, opt_noslip_tolerance)] / scale,
+                        gain, elliptic, bonds, reaches, row_b, row_mu, row_force, row_up, row_down, live_G, live_A,
+                        solver_y,
+                    )  # fmt: skip
+                    if not elliptic:
+                        join(w, bonds, row_mu, row_up, row_down, row_force)
+                outward(w, inertia, solver_y)
+                for c in range(nv):
+                    solver_x[w, c] = solver_y[w, c]
+                    qfrc_constraint[w, c] = real(0.0)
+                add_bt(w, real(1.0), bonds, jacobian, row_force, qfrc_constraint)
+                hand_out(w, bonds, elliptic, soft, row_up, row_down, row_force, efc_force, efc_state)
+            solver_niter[w] = count
+            for c in range(nv):
+                qacc[w, c] = qacc_smooth[w, c] + solver_x[w, c]
 
     return solve

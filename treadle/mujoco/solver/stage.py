@@ -6,11 +6,12 @@ from typing import Any
 
 import mujoco
 
+from treadle.lang.tape import carrying, recording
 from treadle.mujoco import inverse_dynamics
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model
-from treadle.mujoco.solver.kernel import PGS, solver_kernel
+from treadle.mujoco.solver.kernel import CURVE, FOLLOW, NEWTON, PGS, solver_kernel
 
 OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
 
@@ -20,14 +21,18 @@ def solve(m: Model, d: Data, **other: Any) -> None:
     of as many contacts as its list has room for.
 
     Methods of the primal problem leave accelerations, from which forces follow in closed form; only who reads these
-    needs rows. Methods of the dual problem leave forces.
+    needs rows; a tape takes down what the optimum is (`optimum`), not the way there. Methods of the dual problem leave
+    forces.
     """
     most, slips = d.sizes["nconmax"], m.opt.noslip_iterations == 0
     d.reserve(m.capacity.room.sizes(most))
     given = {**m.collision.arrays(), **m.bonds.arrays(), **other}
     given.update(overridden=m.opt.enableflags & OVERRIDE, most=most)
-    plain = m.neq == 0 and m.ntendon == 0
+    plain, primal = m.neq == 0 and m.ntendon == 0, m.opt.solver != PGS and slips
     launch(solver_kernel(d.real, m.opt.solver, m.opt.cone, slips, plain), m, d, **given)
-    if m.opt.solver != PGS and slips:
+    if primal and recording() and not carrying():
+        for part in (CURVE, FOLLOW):  # the same for all methods
+            launch(solver_kernel(d.real, NEWTON, m.opt.cone, slips, plain, part), m, d, **given)
+    if primal:
         kernel = inverse_dynamics.kernels(d.real)["inv_constraint"]
         launch(kernel, m, d, **other, qfrc_constraint=d.field("solver_grad"))
