@@ -156,8 +156,9 @@ class Kernel:
     @functools.cached_property
     def _limits(self) -> list[tuple[int, Limit]]:
         """The places of parameters that leave their type open but not to any, and what they ask for."""
-        return [(i, limit) for i, (t, limit) in enumerate(zip(self.declared, self.source.limits, strict=True))
-                if limit is not None and not _complete([t])]  # fmt: skip
+        places = [i for i, t in enumerate(self.declared) if not _complete([t])]
+        limits = self.source.limits if places else ()
+        return [(i, limits[i]) for i in places if limits[i] is not None]  # type: ignore[misc]
 
     def _stated(self, types: tuple[Type, ...], args: list[Any]) -> tuple[Type, ...]:
         """``types``, or those of a stub under ``@wp.overload`` that differs only in the types of Python numbers."""

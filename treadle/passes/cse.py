@@ -22,7 +22,8 @@ def share_common(func: Func) -> Func:
 
 
 class _Sharer:
-    """``seen`` maps what an op computes to the results of the first op that did, as far as it is in reach."""
+    """``seen`` maps what an op computes to the results of the first op that did, as far as it is in reach. ``plain``:
+    whether the block just walked, or all regions of the op, only compute."""
 
     def __init__(self):
         self.env: dict[Value, Value] = {}
@@ -30,10 +31,11 @@ class _Sharer:
         # Number of the last write to memory of each space: part of a load's key, so that a write ends all sharing.
         # A thread's own arrays cannot overlap the others.
         self.epoch = {"global": 0, "local": 0}
+        self.plain = True
 
     def block(self, block: Block) -> Block:
         env, seen, out, added, pure = self.env, self.seen, [], [], ops.OPS
-        untouched = env.keys().isdisjoint
+        untouched, plain = env.keys().isdisjoint, True
         for op in block.ops:
             if not untouched(op.args):
                 args = tuple([env.get(a, a) for a in op.args])
@@ -44,14 +46,16 @@ class _Sharer:
             elif name == "load":
                 v = op.args[0].type
                 key = ("load", op.args, self.epoch[v.space])
+                plain = plain and key in seen
             elif name == "call" and computes(op.attrs["func"]):
                 key = ("call", op.args, _attributes(op.attrs))
             else:
                 op = self.effect(op, added)
-                key = _structure(op, {}) if op.regions and op.results else None
-                if key is None:
+                plain = plain and self.plain
+                if not (self.plain and op.results):
                     out.append(op)
                     continue
+                key = _structure(op, {})
             first = seen.get(key)
             if first is None:
                 seen[key] = op.results
@@ -61,6 +65,7 @@ class _Sharer:
                 env.update(zip(op.results, first))
         for key in added:
             del seen[key]
+        self.plain = plain
         return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]) if env else None)
 
     def effect(self, op: Op, added: list[tuple]) -> Op:
@@ -68,7 +73,13 @@ class _Sharer:
         if op.regions:
             if op.name != "if":  # a loop's body runs again after its own writes: they count from its start on
                 self.advance({space for region in op.regions for inner in ops_of(region) for space in writes(inner)})
-            return with_regions(op, tuple([self.block(r) for r in op.regions]))
+            regions, plain = [], op.name != "while"
+            for region in op.regions:
+                regions.append(self.block(region))
+                plain = plain and self.plain
+            self.plain = plain
+            return with_regions(op, tuple(regions))
+        self.plain = False
         self.advance(writes(op))
         if op.name == "store":
             v = op.args[0].type
@@ -83,11 +94,8 @@ class _Sharer:
             self.epoch[space] += 1
 
 
-def _structure(op: Op, inside: dict[Value, int]) -> tuple | None:
-    """What an op that only computes is equal by: values made within are known by their number; None for others."""
-    info = ops.OPS[op.name]
-    if not (info.pure or (op.regions and op.name != "while") or (op.name == "call" and computes(op.attrs["func"]))):
-        return None
+def _structure(op: Op, inside: dict[Value, int]) -> tuple:
+    """What an op that only computes is equal by: values made within are known by their number."""
     args = tuple([inside.get(a, a) for a in op.args])
     regions = []
     for region in op.regions:
@@ -95,10 +103,7 @@ def _structure(op: Op, inside: dict[Value, int]) -> tuple | None:
             inside[p] = len(inside)
         made = []
         for inner in region.ops:
-            key = _structure(inner, inside)
-            if key is None:
-                return None
-            made.append(key)
+            made.append(_structure(inner, inside))
             for r in inner.results:
                 inside[r] = len(inside)
         regions.append((tuple(made), tuple([inside.get(y, y) for y in region.yields])))
