@@ -10,7 +10,7 @@ import pytest
 import treadle as wp
 from tests.runtime import kernels
 from treadle.base.errors import IndexOutOfRange
-from treadle.runtime import fast
+from treadle.runtime import fast, writes
 from treadle.runtime.adopt import remember
 from treadle.runtime.array import array
 from treadle.runtime.construct import zeros
@@ -311,3 +311,12 @@ def test_twins_are_arrays_like_others_at_another_address():
         del more
         assert sys.getrefcount(memory) == held
         assert counts == [sys.getrefcount(x) for x in (like.strides, like.device)]
+
+
+def test_arrays_are_cleared_by_native_code():
+    launcher()
+    assert not hasattr(writes.clear, "__code__")  # Python's own function is not used any more
+    for size in (1, 3, 1000, 300_000):  # the last is so large that Python's lock is given up
+        whole = array(np.ones(size + 2, dtype=np.float32))
+        whole[1:-1].zero_()
+        assert whole.numpy().sum() == 2 and whole.numpy()[0] == whole.numpy()[-1] == 1

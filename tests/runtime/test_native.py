@@ -91,5 +91,6 @@ def test_pool_and_records_are_those_of_the_process():
 
 def test_without_a_writer_there_are_no_helpers(monkeypatch):
     monkeypatch.setattr(native, "_provider", None)
+    monkeypatch.setattr(native.hooks, "install", lambda: None)
     with pytest.raises(InternalError, match="runtime.native.provide"):
         native.room()

@@ -54,7 +54,7 @@ from ..types.records import (
     Memory,
 )
 from ..types.values import class_of
-from . import native
+from . import native, writes
 from .array import array, build
 from .indexed import indexedarray
 from .launch import Program, table
@@ -112,6 +112,7 @@ def _library() -> native.Library:
     library = native.helper("launcher", lambda: native.room().launcher_binary())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
     _fill(native.driver().env)
+    writes.clear = _callable(library.addresses["treadle_clear"], native.driver().env.address, _METH_FASTCALL)
     return library
 
 

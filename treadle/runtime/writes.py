@@ -75,13 +75,23 @@ def put_rows(a: array, rows: np.ndarray) -> None:
         a._rows()[...] = rows
 
 
+LARGE = 1 << 20  # bytes that are cleared while other threads of Python run
+
+
+def clear(address: int, nbytes: int) -> None:
+    """Clear memory; native code takes this function's place once there is some (``fast.py``)."""
+    memset(address, 0, nbytes)
+
+
 def put_zeros(a: array) -> None:
     """Set all bytes of all elements of ``a`` to zero."""
     nbytes = gapless(a)
     if (capture.active or a.device.queue) and (now := capture.sink(a.device)) is not None:
         deferred.put_zeros(now, a, nbytes)
-    elif nbytes > 0:
+    elif nbytes > LARGE:
         memset(a._address, 0, nbytes)
+    elif nbytes > 0:
+        clear(a._address, nbytes)
     elif a._element.dtype.fields is None:
         a._rows()[...] = 0
     else:

@@ -9,6 +9,7 @@ from ...base.binary import Binary
 from ...types.core import Scalar
 from ..llvm import emitted, head, parse, target_machine
 from . import transfers
+from .clear import clear
 from .driver import driver
 from .ffi import ffi
 from .graph import graph
@@ -88,8 +89,10 @@ def ffi_binary(layout: Mapping[str, int]) -> Binary:
 
 
 def launcher_binary() -> Binary:
-    """The native launcher, ``treadle_launch``, and what makes arrays like others, ``treadle_twin``."""
-    return build(launcher("treadle_launch") + twin("treadle_twin"), ("treadle_launch", "treadle_twin"), 2)
+    """The native launcher, ``treadle_launch``, what makes arrays like others, ``treadle_twin``, and what clears them,
+    ``treadle_clear``."""
+    text = launcher("treadle_launch") + twin("treadle_twin") + clear("treadle_clear")
+    return build(text, ("treadle_launch", "treadle_twin", "treadle_clear"), 2)
 
 
 def issue_binary() -> Binary:
