@@ -81,6 +81,40 @@ PAIR = """
 """
 
 
+# Two trees that float: springs to a place and to an orientation, a ball off the origin behind a slide, a ball
+# without a spring, a slide and a hinge on one body.
+FLOATING = """
+<mujoco>
+  <option timestep="0.003" gravity="0.7 -1.3 -9"/>
+  <default><geom contype="0" conaffinity="0" density="800"/></default>
+  <worldbody>
+    <body pos="0.3 -0.1 1" euler="10 20 30">
+      <joint type="free" stiffness="4" damping="0.3"/>
+      <geom type="box" size="0.1 0.2 0.05" pos="0.02 0.03 0.01"/>
+      <body pos="0.2 0 0.1" euler="40 -20 10">
+        <joint type="slide" axis="1 0 2" damping="0.4"/>
+        <joint type="ball" pos="0.1 0.02 -0.03" stiffness="3" damping="0.1"/>
+        <geom type="capsule" size="0.03 0.2" pos="0.1 0 0.1"/>
+        <body pos="0 0 0.2">
+          <joint name="slide" type="slide" axis="1 0 0" damping="0.5" stiffness="6"/>
+          <joint name="hinge" axis="1 0 2" pos="0.02 0 0" damping="0.2" actuatorfrcrange="-1 1"/>
+          <geom size="0.07"/>
+          <body pos="0.1 0 0"><joint type="ball" armature="0.01"/><geom type="box" size="0.02 0.03 0.14"/></body>
+        </body>
+      </body>
+    </body>
+    <body pos="2 0 0"><freejoint/><geom type="ellipsoid" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
+  </worldbody>
+  <actuator><motor joint="hinge" gear="3"/><position joint="slide" kp="8" kv="0.5"/></actuator>
+</mujoco>
+"""
+
+
+def floating() -> mujoco.MjModel:
+    """The model `FLOATING`."""
+    return mujoco.MjModel.from_xml_string(FLOATING)
+
+
 def tree() -> mujoco.MjModel:
     """The model `TREE`."""
     return mujoco.MjModel.from_xml_string(TREE)

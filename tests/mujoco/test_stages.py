@@ -45,7 +45,7 @@ def test_every_derived_field_equals_mujoco(name, dtype, tolerance):
 @pytest.mark.parametrize("straight", [True, False])
 def test_forces_on_bodies_push_them(straight, monkeypatch):
     if not straight:
-        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_DOFS", 0)
+        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_WORK", 0)
     mjm = models.tree()
     m, d, state = put(mjm, 2, wp.float64)
     mjw.step(m, d)  # nobody is pushed yet
@@ -106,7 +106,7 @@ def test_a_stage_after_a_step_leaves_later_fields_as_they_were():
 @pytest.mark.parametrize("straight", [True, False])
 def test_flags_switch_off_what_they_name(flag, straight, monkeypatch):
     if not straight:
-        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_DOFS", 0)
+        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_WORK", 0)
     mjm = models.pair()
     mjm.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")
     m, d, state = put(mjm, 1, wp.float64)

@@ -40,21 +40,19 @@ def test_the_arm_stays_with_mujoco_for_200_steps(nworld, dtype, tolerance):
     assert np.abs(theirs).max() > 0.1, "the arms must have moved"
 
 
-@pytest.mark.parametrize("straight", [True, False])
-@pytest.mark.parametrize("name", ["tree", "chain"])
-def test_other_trees_stay_with_mujoco(name, straight, monkeypatch):
-    if not straight:
-        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_DOFS", 0)
-    ours, theirs = run_both(models.MODELS[name](), 3, 100, wp.float64, [0, 1, 2])
+@pytest.mark.parametrize("make", [models.tree, models.MODELS["chain"], models.floating, "tree by stages"])
+def test_other_trees_stay_with_mujoco(make, monkeypatch):
+    if make == "tree by stages":
+        make = models.tree
+        monkeypatch.setattr("treadle.mujoco.stepping.STRAIGHT_WORK", 0)
+    ours, theirs = run_both(make(), 3, 100, wp.float64, [0, 1, 2])
     assert np.abs(ours - theirs).max() <= 1e-9
 
 
-def test_a_long_chain_takes_the_general_path():
-    from treadle.mujoco import stepping
+def test_code_for_large_trees_is_the_general_one():
+    from treadle.mujoco.stepping import _straight
 
-    mjm = models.chain(stepping.STRAIGHT_DOFS + 2)
-    ours, theirs = run_both(mjm, 2, 50, wp.float64, [0, 1])
-    assert np.abs(ours - theirs).max() <= 1e-9
+    assert _straight(mjw.put_model(models.chain(20))) and not _straight(mjw.put_model(models.chain(30)))
 
 
 def test_nothing_to_move_still_takes_time():

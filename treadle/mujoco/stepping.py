@@ -17,7 +17,8 @@ from treadle.mujoco.plan import Plan, StraightPlan, count_run, dealable, outside
 from treadle.mujoco.stages import STAGES, check_kinds, run_stage
 from treadle.runtime import capture
 
-STRAIGHT_DOFS = 20  # beyond, compiling a straight-line step takes too long: its time grows with the square
+STRAIGHT_WORK = 16_000  # operations of a straight-line step, beyond which compiling it takes too long
+TAPED_DOFS = 20  # the same where its adjoint is compiled, too
 MANY = 3  # kinds of fields that are computed one by one after a step; then all are
 LATELY = 4  # calls of `step`, within which a field is read again that shall be stored
 
@@ -81,7 +82,7 @@ def _deal(d: Data, plan: Any) -> None:
 
 
 def _straight(m: Model) -> bool:
-    return m.straight and m.nv <= STRAIGHT_DOFS
+    return m.straight and m.structure.work <= STRAIGHT_WORK
 
 
 def _prepared(m: Model, d: Data, nstep: int) -> Any:
@@ -89,7 +90,7 @@ def _prepared(m: Model, d: Data, nstep: int) -> Any:
     check_kinds(m, d)
     if WARM in d._late and not _straight(m):  # only a solver asks for it, and it is computed by all stages
         d.read(Data.qacc_warmstart)
-    if _straight(m):
+    if _straight(m) and not (recording() and m.nv > TAPED_DOFS):
         if d._plan is None or not d._plan.holds(m, d):
             with outside_of_captures():
                 d._plan = StraightPlan(m, d)

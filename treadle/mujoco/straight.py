@@ -4,8 +4,7 @@ A model's structure (who is whose parent, which joints, which actuators, which l
 over bodies and joints are unrolled, every index is a number, and intermediate values stay in registers or in the
 gang's scratch. Its numbers (masses, lengths, gains) are read from the model's arrays, so that changing them needs no
 new code. The formulas are those of the stages in `position`, `velocity` and `acceleration`; one launch does them all,
-for ``nstep`` steps, and touches memory only for the state. All joints are hinges and slides: joint, position and
-degree of freedom have one index.
+for ``nstep`` steps, and touches memory only for the state.
 """
 
 from functools import cache
@@ -18,10 +17,12 @@ from treadle.mujoco.constants import (
     ACTUATION,
     AUTORESET,
     BADCTRL,
+    BALL,
     BIAS_AFFINE,
     CLAMPCTRL,
     DAMPER,
     EULERDAMP,
+    FREE,
     GAIN_AFFINE,
     GRAVITY,
     MINVAL,
@@ -36,13 +37,13 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
 
     As `position.kinematics`, `velocity.com_vel` and `velocity.rne`, but spatial vectors are about the origin of the
     tree's first body: a point that is known at once, where the centre of mass is known only after all bodies are
-    placed. Quaternions are not normalised: positions are angles and lengths, so nothing drifts.
+    placed. Only the quaternions of positions are normalised: products of a tree's depth do not drift.
     """
     t, a = types(real), algebra(real)
     vec3, quat, mat33, spatial, inertia = t.vec3, t.quat, t.mat33, t.spatial, t.inertia
     mul_quat, quat_to_mat, place_inertia, mul_inertia = a.mul_quat, a.quat_to_mat, a.place_inertia, a.mul_inertia
     pair, cross_motion, cross_force = a.pair, a.cross_motion, a.cross_force
-    spin, along, push_at = a.spin, a.along, a.push_at
+    spin, along, push_at, column, unit_quat = a.spin, a.along, a.push_at, a.column, a.unit_quat
     nbody, moving = len(s.body_parentid), s.moving
 
     @wp.func
@@ -67,19 +68,29 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
                 turn = mul_quat(xquat[p], turn)
             mat = quat_to_mat(turn)
             for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
-                anchor[j] = pos
-                if wp.static(not s.jnt_centred[j]):
-                    anchor[j] = pos + mat * jnt_pos[row(w, jnt_pos), j]
-                if wp.static(s.jnt_type[j] == SLIDE):
-                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[row(w, jnt_axis), j])
-                    pos = pos + axis[j] * (q[j] - qpos0[row(w, qpos0), j])
-                else:
-                    angle = q[j] - qpos0[row(w, qpos0), j]
-                    turn = wp.static(spin[s.jnt_main[j]])(turn, jnt_axis[row(w, jnt_axis), j], angle)
+                n = wp.static(s.jnt_qposadr[j])
+                if wp.static(s.jnt_type[j] == FREE):
+                    pos = vec3(q[n], q[n + 1], q[n + 2])
+                    turn = unit_quat(quat(q[n + 3], q[n + 4], q[n + 5], q[n + 6]))
                     mat = quat_to_mat(turn)
-                    axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[row(w, jnt_axis), j])
+                else:
+                    anchor[j] = pos
                     if wp.static(not s.jnt_centred[j]):
-                        pos = anchor[j] - mat * jnt_pos[row(w, jnt_pos), j]
+                        anchor[j] = pos + mat * jnt_pos[row(w, jnt_pos), j]
+                    if wp.static(s.jnt_type[j] == SLIDE):
+                        axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[row(w, jnt_axis), j])
+                        pos = pos + axis[j] * (q[n] - qpos0[row(w, qpos0), n])
+                    else:
+                        if wp.static(s.jnt_type[j] == BALL):
+                            turn = mul_quat(turn, unit_quat(quat(q[n], q[n + 1], q[n + 2], q[n + 3])))
+                            mat = quat_to_mat(turn)
+                        else:
+                            angle = q[n] - qpos0[row(w, qpos0), n]
+                            turn = wp.static(spin[s.jnt_main[j]])(turn, jnt_axis[row(w, jnt_axis), j], angle)
+                            mat = quat_to_mat(turn)
+                            axis[j] = wp.static(along[s.jnt_main[j]])(mat, jnt_axis[row(w, jnt_axis), j])
+                        if wp.static(not s.jnt_centred[j]):
+                            pos = anchor[j] - mat * jnt_pos[row(w, jnt_pos), j]
             xpos[b] = pos
             xquat[b] = turn
             xmat[b] = mat
@@ -92,12 +103,30 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
                     vel = cvel[p]
                     acc = cacc[p]
                 for j in range(wp.static(s.joints(b)[0]), wp.static(s.joints(b)[1])):
-                    if wp.static(s.jnt_type[j] == SLIDE):
-                        cdof[j] = pair(none, axis[j])
+                    i = wp.static(s.jnt_dofadr[j])
+                    if wp.static(s.jnt_type[j] == FREE):  # its body is the first of a tree, and turns about the origin
+                        cdof[i] = pair(none, vec3(real(1.0), real(0.0), real(0.0)))
+                        cdof[i + 1] = pair(none, vec3(real(0.0), real(1.0), real(0.0)))
+                        cdof[i + 2] = pair(none, vec3(real(0.0), real(0.0), real(1.0)))
+                        for k in range(3):
+                            cdof[i + 3 + k] = pair(column(mat, k), none)
+                        drift = vec3(v[i], v[i + 1], v[i + 2])
+                        omega = mat * vec3(v[i + 3], v[i + 4], v[i + 5])
+                        acc = pair(none, up + wp.cross(drift, omega))
+                        vel = pair(omega, drift)
+                    elif wp.static(s.jnt_type[j] == BALL):  # its axes move along as they were before any of them turned
+                        before = vel
+                        for k in range(3):
+                            cdof[i + k] = pair(column(mat, k), wp.cross(column(mat, k), origin - anchor[j]))
+                            acc = acc + cross_motion(before, cdof[i + k]) * v[i + k]
+                            vel = vel + cdof[i + k] * v[i + k]
                     else:
-                        cdof[j] = pair(axis[j], wp.cross(axis[j], origin - anchor[j]))
-                    acc = acc + cross_motion(vel, cdof[j]) * v[j]
-                    vel = vel + cdof[j] * v[j]
+                        if wp.static(s.jnt_type[j] == SLIDE):
+                            cdof[i] = pair(none, axis[j])
+                        else:
+                            cdof[i] = pair(axis[j], wp.cross(axis[j], origin - anchor[j]))
+                        acc = acc + cross_motion(vel, cdof[i]) * v[i]
+                        vel = vel + cdof[i] * v[i]
                 cvel[b] = vel
                 cacc[b] = acc
                 principal = quat_to_mat(mul_quat(turn, body_iquat[row(w, body_iquat), b]))
@@ -111,10 +140,36 @@ def _spread(s: Structure, real: Any, pushed: bool) -> wp.Function:
     return spread
 
 
+def _push(real: Any) -> tuple[wp.Function, ...]:
+    """What a force does along a motion, by the kind of motion (`Structure.motion`)."""
+    spatial = types(real).spatial
+
+    def along(k: int) -> wp.Function:
+        @wp.func(inline=True)
+        def push(motion: spatial, force: spatial):
+            return force[3 + k]
+
+        return push
+
+    @wp.func(inline=True)
+    def turning(motion: spatial, force: spatial):
+        return motion[0] * force[0] + motion[1] * force[1] + motion[2] * force[2]
+
+    @wp.func(inline=True)
+    def sliding(motion: spatial, force: spatial):
+        return motion[3] * force[3] + motion[4] * force[4] + motion[5] * force[5]
+
+    @wp.func(inline=True)
+    def moving(motion: spatial, force: spatial):
+        return wp.dot(motion, force)
+
+    return along(0), along(1), along(2), turning, sliding, moving
+
+
 def _gather(s: Structure, real: Any) -> wp.Function:
     """Inertias and forces run down to the root and make mass matrix and bias (`position.crb`, `velocity.rne`)."""
     t, a = types(real), algebra(real)
-    spatial, inertia, mul_inertia = t.spatial, t.inertia, a.mul_inertia
+    spatial, inertia, mul_inertia, push = t.spatial, t.inertia, a.mul_inertia, _push(real)
     nbody, nv, moving = len(s.body_parentid), len(s.dof_bodyid), s.moving
 
     @wp.func
@@ -133,9 +188,9 @@ def _gather(s: Structure, real: Any) -> wp.Function:
             last = wp.static(s.row(i)[1])
             momentum = mul_inertia(crb[body], cdof[i])
             for e in range(wp.static(s.row(i)[0]), wp.static(s.row(i)[1] + 1)):
-                M[e] = wp.dot(cdof[wp.static(s.M_colind[e])], momentum)
+                M[e] = wp.static(push[s.motion(s.M_colind[e])])(cdof[wp.static(s.M_colind[e])], momentum)
             M[last] = M[last] + dof_armature[row(w, dof_armature), i]
-            force[i] = force[i] - wp.dot(cdof[i], cfrc[body])
+            force[i] = force[i] - wp.static(push[s.motion(i)])(cdof[i], cfrc[body])
 
     return gather
 
@@ -156,9 +211,9 @@ def _drive(s: Structure, real: Any) -> wp.Function:
         for i in range(nv):
             drives[i] = real(0.0)
         for u in range(driven):
-            j = wp.static(s.actuator_trnid[u])
+            j = wp.static(s.jnt_dofadr[s.actuator_trnid[u]])
             gear = actuator_gear[row(w, actuator_gear), u][0]
-            length = gear * q[j]
+            length = gear * q[wp.static(s.jnt_qposadr[s.actuator_trnid[u]])]
             speed = gear * v[j]
             g = row(w, actuator_gainprm)
             gain = actuator_gainprm[g, u, 0]
@@ -175,8 +230,8 @@ def _drive(s: Structure, real: Any) -> wp.Function:
             drives[j] = drives[j] + gear * push
         for i in range(nv):
             share = drives[i]
-            if wp.static(s.jnt_actfrclimited[i] != 0):
-                limit = jnt_actfrcrange[row(w, jnt_actfrcrange), i]
+            if wp.static(s.jnt_actfrclimited[s.dof_jntid[i]] != 0):
+                limit = jnt_actfrcrange[row(w, jnt_actfrcrange), wp.static(s.dof_jntid[i])]
                 share = wp.clamp(share, limit[0], limit[1])
             force[i] = force[i] + share
 
@@ -237,6 +292,63 @@ def _solve(s: Structure, real: Any) -> wp.Function:
     return solve
 
 
+def _pull(s: Structure, real: Any) -> wp.Function:
+    """Add the forces of springs and dampers (`passive_forces`)."""
+    t, a = types(real), algebra(real)
+    quat, unit_quat, sub_quat = t.quat, a.unit_quat, a.sub_quat
+    nv, joints = len(s.dof_bodyid), len(s.jnt_type)
+    spring, damper = not s.disableflags & SPRING, not s.disableflags & DAMPER
+
+    @wp.func
+    def pull(
+        w: int, jnt_stiffness: wp.array2d(dtype=real), qpos_spring: wp.array2d(dtype=real),
+        dof_damping: wp.array2d(dtype=real), q: wp.array(dtype=real), v: wp.array(dtype=real),
+        force: wp.array(dtype=real),
+    ):  # fmt: skip
+        for j in range(wp.static(joints if spring else 0)):
+            n, i, r = wp.static(s.jnt_qposadr[j]), wp.static(s.jnt_dofadr[j]), row(w, qpos_spring)
+            stiffness = jnt_stiffness[row(w, jnt_stiffness), j]
+            if wp.static(s.jnt_type[j] != FREE and s.jnt_type[j] != BALL):
+                force[i] = force[i] + stiffness * (qpos_spring[r, n] - q[n])
+            elif stiffness != real(0.0):
+                if wp.static(s.jnt_type[j] == FREE):
+                    for k in range(3):
+                        force[i + k] = force[i + k] + stiffness * (qpos_spring[r, n + k] - q[n + k])
+                m, o = wp.static(s.quaternion(j)[0]), wp.static(s.quaternion(j)[1])
+                rest = quat(qpos_spring[r, m], qpos_spring[r, m + 1], qpos_spring[r, m + 2], qpos_spring[r, m + 3])
+                away = sub_quat(unit_quat(quat(q[m], q[m + 1], q[m + 2], q[m + 3])), rest)
+                for k in range(3):
+                    force[o + k] = force[o + k] - stiffness * away[k]
+        for i in range(wp.static(nv if damper else 0)):
+            force[i] = force[i] - dof_damping[row(w, dof_damping), i] * v[i]
+
+    return pull
+
+
+def _move(s: Structure, real: Any) -> wp.Function:
+    """Positions after ``h`` (`integrators.moving`)."""
+    t, integrate_quat = types(real), algebra(real).integrate_quat
+    vec3, quat, joints = t.vec3, t.quat, len(s.jnt_type)
+
+    @wp.func
+    def move(h: real, v: wp.array(dtype=real), q: wp.array(dtype=real)):
+        for j in range(joints):
+            n, i = wp.static(s.jnt_qposadr[j]), wp.static(s.jnt_dofadr[j])
+            if wp.static(s.jnt_type[j] == FREE):
+                for k in range(3):
+                    q[n + k] = q[n + k] + h * v[i + k]
+            if wp.static(s.jnt_type[j] == FREE or s.jnt_type[j] == BALL):
+                m, o = wp.static(s.quaternion(j)[0]), wp.static(s.quaternion(j)[1])
+                before = quat(q[m], q[m + 1], q[m + 2], q[m + 3])
+                after = integrate_quat(before, vec3(v[o], v[o + 1], v[o + 2]), h)
+                for k in range(4):
+                    q[m + k] = after[k]
+            else:
+                q[n] = q[n] + h * v[i]
+
+    return move
+
+
 @cache
 def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> wp.Kernel:
     """The kernel that steps a world of structure ``s`` in precision ``real``; ``pushed``: with forces on bodies.
@@ -246,11 +358,10 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
     t = types(real)
     vec2, vec3, quat, mat33, spatial, inertia = t.vec2, t.vec3, t.quat, t.mat33, t.spatial, t.inertia
     spread = _spread(s, real, pushed)
-    gather, take, drive, solve = (part(s, real) for part in (_gather, _take, _drive, _solve))
+    gather, take, drive, pull, solve, move = (part(s, real) for part in (_gather, _take, _drive, _pull, _solve, _move))
     nbody, nv, nC, nu = len(s.body_parentid), len(s.dof_bodyid), len(s.M_colind), len(s.actuator_trnid)
-    spring = not s.disableflags & SPRING
-    damper = not s.disableflags & DAMPER
-    implicit = damper and not s.disableflags & EULERDAMP
+    nq, joints = s.nq, len(s.jnt_type)
+    implicit = not s.disableflags & (DAMPER | EULERDAMP)
     gravity = not s.disableflags & GRAVITY
     resets, beyond = not s.disableflags & AUTORESET, bounds(real).beyond
 
@@ -273,13 +384,13 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         start_xfrc_applied: wp.array2d(dtype=spatial), warned: wp.array2d(dtype=int),
     ):  # fmt: skip
         w = wp.tid()
-        q = wp.zeros(shape=(nv,), dtype=real)
+        q = wp.zeros(shape=(nq,), dtype=real)
         v = wp.zeros(shape=(nv,), dtype=real)
         xpos = wp.zeros(shape=(nbody,), dtype=vec3)
         xquat = wp.zeros(shape=(nbody,), dtype=quat)
         xmat = wp.zeros(shape=(nbody,), dtype=mat33)
-        anchor = wp.zeros(shape=(nv,), dtype=vec3)
-        axis = wp.zeros(shape=(nv,), dtype=vec3)
+        anchor = wp.zeros(shape=(joints,), dtype=vec3)
+        axis = wp.zeros(shape=(joints,), dtype=vec3)
         cdof = wp.zeros(shape=(nv,), dtype=spatial)
         cvel = wp.zeros(shape=(nbody,), dtype=spatial)
         cacc = wp.zeros(shape=(nbody,), dtype=spatial)
@@ -294,8 +405,9 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         up = vec3(real(0.0), real(0.0), real(0.0))
         if wp.static(gravity):
             up = -opt_gravity[row(w, opt_gravity)]
-        for i in range(nv):
+        for i in range(nq):
             q[i] = qpos[w, i]
+        for i in range(nv):
             v[i] = qvel[w, i]
             start_qfrc_applied[w, i] = qfrc_applied[w, i]
         for u in range(nu):
@@ -310,15 +422,12 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
         bad = take(w, actuator_ctrlrange, ctrl, signals)
         end = time[w]
         for _ in range(rounds):
-            for i in range(nv):
+            for i in range(nq):
                 start_qpos[w, i] = q[i]
+            for i in range(nv):
                 start_qvel[w, i] = v[i]
                 force[i] = qfrc_applied[w, i]
-                if wp.static(spring):
-                    rest = qpos_spring[row(w, qpos_spring), i]
-                    force[i] = force[i] + jnt_stiffness[row(w, jnt_stiffness), i] * (rest - q[i])
-                if wp.static(damper):
-                    force[i] = force[i] - dof_damping[row(w, dof_damping), i] * v[i]
+            pull(w, jnt_stiffness, qpos_spring, dof_damping, q, v, force)
             spread(w, up, body_pos, body_quat, body_ipos, body_iquat, body_mass, body_inertia, jnt_pos, jnt_axis,
                    qpos0, xfrc_applied, q, v, xpos, xquat, xmat, anchor, axis, cdof, cvel, cacc, crb, cfrc)  # fmt: skip
             gather(w, dof_armature, cdof, crb, cfrc, M, force)
@@ -331,24 +440,28 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
             solve(M, force)
             for i in range(nv):
                 v[i] = v[i] + h * force[i]
-                q[i] = q[i] + h * v[i]
+            move(h, v, q)
             end = end + h
             if wp.static(not single):
                 lost = int(0)
                 for i in range(nv):
-                    lost = wp.max(lost, wp.max(2 * beyond(q[i]), beyond(v[i])))
+                    lost = wp.max(lost, beyond(v[i]))
+                for i in range(nq):
+                    lost = wp.max(lost, 2 * beyond(q[i]))
                 if lost > 0:
                     warned[w, lost - 1] = warned[w, lost - 1] + 1
                     if wp.static(resets):
                         end = real(0.0)
-                        for i in range(nv):
+                        for i in range(nq):
                             q[i] = qpos0[row(w, qpos0), i]
+                        for i in range(nv):
                             v[i] = real(0.0)
 
         if bad > 0:
             warned[w, BADCTRL] = warned[w, BADCTRL] + rounds
-        for i in range(nv):
+        for i in range(nq):
             qpos[w, i] = q[i]
+        for i in range(nv):
             qvel[w, i] = v[i]
         time[w] = end
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 import mujoco
 import numpy as np
 
+from treadle.mujoco.constants import BALL, FREE, HINGE, SLIDE
+
 Ints = tuple[int, ...]
 
 
@@ -23,10 +25,13 @@ class Structure:
     body_jntadr: Ints
     body_jntnum: Ints
     jnt_type: Ints
+    jnt_qposadr: Ints
+    jnt_dofadr: Ints
     jnt_main: Ints
     jnt_centred: Ints
     jnt_actfrclimited: Ints
     dof_bodyid: Ints
+    dof_jntid: Ints
     M_rowadr: Ints
     M_rownnz: Ints
     M_colind: Ints
@@ -64,6 +69,30 @@ class Structure:
         """First joint of body ``b``, and the one after its last."""
         return self.body_jntadr[b], self.body_jntadr[b] + self.body_jntnum[b]
 
+    def motion(self, i: int) -> int:
+        """How degree of freedom ``i`` moves its body: 0, 1, 2 along an axis of the world; 3 it turns about the point
+        that spatial vectors of its tree are about, 4 along any axis, 5 any other way."""
+        j = self.dof_jntid[i]
+        if self.jnt_type[j] == FREE:
+            return min(i - self.jnt_dofadr[j], 3)
+        return 4 if self.jnt_type[j] == SLIDE else 5
+
+    def quaternion(self, j: int) -> tuple[int, int]:
+        """Of a free joint, or a ball, where its quaternion stands in ``qpos``, and its rotation in ``qvel``."""
+        skip = 3 if self.jnt_type[j] == FREE else 0
+        return self.jnt_qposadr[j] + skip, self.jnt_dofadr[j] + skip
+
+    @property
+    def nq(self) -> int:
+        """The size of ``qpos``."""
+        return self.jnt_qposadr[-1] + {FREE: 7, BALL: 4}.get(self.jnt_type[-1], 1)
+
+    @property
+    def work(self) -> int:
+        """About how many operations a step takes, and so how much code it is."""
+        rows = sum(n * n // 2 + 8 * n for n in self.M_rownnz)
+        return 360 * sum(self.moving) + 110 * len(self.dof_bodyid) + rows
+
     def row(self, i: int) -> tuple[int, int]:
         """In the mass matrix the first element of row ``i``, and the last, which is the diagonal."""
         return self.M_rowadr[i], self.M_rowadr[i] + self.M_rownnz[i] - 1
@@ -75,10 +104,9 @@ def _main_axis(axis: np.ndarray) -> int:
 
 
 def fits(mjm: mujoco.MjModel) -> bool:
-    """Whether straight-line code can step the model: hinges and slides, affine actuators on joints, no constraints."""
+    """Whether straight-line code can step the model: affine actuators on hinges and slides, and no constraints."""
     trn, dyn, gain, bias = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
     kinds = {
-        "jnt_type": (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE),
         "actuator_trntype": (trn.mjTRN_JOINT, trn.mjTRN_JOINTINPARENT),
         "actuator_dyntype": (dyn.mjDYN_NONE,),
         "actuator_gaintype": (gain.mjGAIN_FIXED, gain.mjGAIN_AFFINE),
@@ -88,7 +116,10 @@ def fits(mjm: mujoco.MjModel) -> bool:
         np.isin(getattr(mjm, name), [int(k) for k in allowed]).all() for name, allowed in kinds.items()
     )
     absent = not (mjm.ntendon or mjm.na or mjm.nmocap or mjm.nsensor)
-    return bool(plain and absent and mjm.nv > 0)
+    if not (plain and absent and mjm.nv > 0):
+        return False
+    driven = mjm.jnt_type[mjm.actuator_trnid[:, 0]]
+    return bool(np.isin(driven, [HINGE, SLIDE]).all())
 
 
 def constraint_kinds(mjm: mujoco.MjModel) -> dict[str, tuple[bool, int]]:
