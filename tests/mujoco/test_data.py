@@ -45,14 +45,14 @@ def test_what_does_not_come_back_is_known():
     mjd, back = mujoco.MjData(mjm), mujoco.MjData(mjm)
     mujoco.mj_step(mjm, mjd, nstep=3)
     d = mjw.put_data(mjm, mjd, dtype=wp.float64)
-    d.warned.numpy()[0] = [4, 3, 2, 1]
+    d.warned.numpy()[0] = [4, 3, 2, 1, 5]
     mjw.get_data_into(back, mjm, d)
     numbers = [name for name in dir(mjd) if isinstance(getattr(mjd, name), int | float | np.ndarray)]
     left = {name for name in numbers if not np.allclose(getattr(mjd, name), getattr(back, name), rtol=0, atol=1e-14)}
     of_integrators = {"qH", "qHDiagInv", "qDeriv", "qLU"}
     assert {name for name in left if not name.startswith(("_", "maxuse_", "flg_"))} <= of_integrators
-    names = ("BADQVEL", "BADQPOS", "BADQACC", "BADCTRL")
-    assert [back.warning[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))].number for name in names] == [4, 3, 2, 1]
+    names = ("BADQVEL", "BADQPOS", "BADQACC", "BADCTRL", "INERTIA")
+    assert [back.warning[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))].number for name in names] == [4, 3, 2, 1, 5]
 
 
 def test_one_world_of_many_is_taken():

@@ -62,7 +62,8 @@ def test_a_world_goes_on_where_the_flag_says_so(make):
     assert sum(d.warning.values())[1] == 2
 
 
-def test_what_has_no_mass_is_given_the_least():
+def test_what_has_no_mass_is_given_the_least_and_counted():
+    number = int(mujoco.mjtWarning.mjWARN_INERTIA)
     mjm = models.chain(3)
     mjm.body_mass[2:] = 0
     mjm.body_inertia[2:] = 0
@@ -75,8 +76,13 @@ def test_what_has_no_mass_is_given_the_least():
     mujoco.mj_forward(mjm, mjd)
     for field in ("qLDiagInv", "qacc"):
         np.testing.assert_allclose(getattr(d, field).numpy()[0], getattr(mjd, field), rtol=1e-9, err_msg=field)
+    assert d.warning["INERTIA"][0] == mjd.warning[number].number > 0
     mjw.step(m, d)
     mujoco.mj_step(mjm, mjd)
+    assert d.qLDiagInv.numpy().shape == (1, 3)  # computed when it is read, which counts nothing
+    assert d.warning["INERTIA"][0] == 1
+    with pytest.warns(RuntimeWarning, match="INERTIA: 1 of 1 worlds had a mass matrix that is all but singular"):
+        d.check()
     np.testing.assert_allclose(d.qvel.numpy()[0], mjd.qvel, rtol=1e-6)
 
 

@@ -22,6 +22,7 @@ from treadle.mujoco.model import Model
 
 WARM = "warm start"  # among the fields that a step did not store: it left no acceleration for the next one's solver
 ROOM = ("nconmax", "njmax")  # what grows where worlds need more, in the order of `most_needed`
+_WARNED = {"BADCTRL": "had bad controls", "INERTIA": "had a mass matrix that is all but singular"}
 COUNTED = (("found_count", "contacts"), ("nrow", "rows of constraints"))  # fields that count it, and what it is
 
 
@@ -41,7 +42,7 @@ class Data(Fields):
 
     history = state("real", "nworld nhistory", "samples of controls and sensors, for those with delays (`history`)")
     plastic = state("real", "nworld nplastic", "places of rest of springs that yield (`plastic`)")
-    warned = state("int", "nworld 4", "how often velocities, positions, accelerations, controls were beyond all bounds")
+    warned = state("int", "nworld 5", "how often velocities, positions, accelerations, controls were bad, and inertia")
 
     ctrl = control("real", "nworld nu", "actuator controls")
     qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")
@@ -331,6 +332,8 @@ class Data(Fields):
         ``BADQVEL``, ``BADQPOS``, ``BADQACC``: the world was lost, as velocities, positions or accelerations were no
         numbers or beyond all bounds, and unless the flag ``mjDSBL_AUTORESET`` is set it began anew. ``BADCTRL``: a
         control was, and the world went on as if all were 0; once for each time that forces of actuators were computed.
+        ``INERTIA``: the mass matrix was all but singular; once for each of its factors
+        (straight-line steps have one matrix, with the joints' damping in it, which MuJoCo factors after the other).
         Where MuJoCo warns that contacts or constraints are full, `check` raises.
         """
         counts = self.field("warned").numpy()
@@ -342,7 +345,7 @@ class Data(Fields):
         What is left out then is decided for each world by itself: the contacts behind the first ``nconmax``, in
         MuJoCo's order. Otherwise room is made, and the step done again.
 
-        Worlds that diverged, or had bad controls, are named in a warning, a ``RuntimeWarning``.
+        Worlds that diverged, had bad controls or singular mass matrices are named in a warning, a ``RuntimeWarning``.
 
         Raises:
             CapacityError: the message says how many were needed.
@@ -350,7 +353,7 @@ class Data(Fields):
         for name, counts in self.warning.items():
             if counts.any():
                 first, total = int(np.flatnonzero(counts)[0]), int((counts > 0).sum())
-                what = "had bad controls" if name == "BADCTRL" else "diverged"
+                what = _WARNED.get(name, "diverged")
                 text = f"{name}: {total} of {self.nworld} worlds {what}, up to {counts.max()} times, the first {first}"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
         if self._captured is not None:

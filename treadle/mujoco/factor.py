@@ -24,15 +24,17 @@ def factorisation(real: Any) -> SimpleNamespace:
     def factor(w: int, rowadr: ints, rownnz: ints, colind: ints, ld: matrix, diaginv: matrix):
         """Turn the matrix in ``ld`` into L (below the diagonal) and D (on it); ``diaginv`` becomes 1 / D.
 
-        As in MuJoCo, what has no mass is given the least that there is.
+        As in MuJoCo, what has no mass is given the least that there is; gives 1 if there was such, else 0.
         """
         nv = rowadr.shape[0]
+        singular = int(0)
         for back in range(nv):
             k = index(nv - 1 - back)
             start = index(rowadr[k])
             last = index(start + rownnz[k] - 1)
             if ld[w, last] < real(MINVAL):
                 ld[w, last] = real(MINVAL)
+                singular = int(1)
             inverse = real(1.0) / ld[w, last]
             diaginv[w, k] = inverse
             count = last - start
@@ -53,6 +55,7 @@ def factorisation(real: Any) -> SimpleNamespace:
                 share = ld[w, start] * inverse
                 ld[w, row] = ld[w, row] - share * ld[w, start]
                 ld[w, start] = share
+        return singular
 
     @wp.func
     def solve(w: int, rowadr: ints, rownnz: ints, colind: ints, ld: matrix, diaginv: matrix, x: matrix):

@@ -9,7 +9,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, index, row, types
-from treadle.mujoco.constants import BALL, FREE, MINVAL, SLIDE
+from treadle.mujoco.constants import BALL, FREE, MINVAL, SINGULAR, SLIDE
 from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
 
@@ -216,12 +216,14 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
     @wp.kernel(gang_vectors=2)
     def factor_m(
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, M: wp.array2d(dtype=real),
-        qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real),
+        qLD: wp.array2d(dtype=real), qLDiagInv: wp.array2d(dtype=real), warned: wp.array2d(dtype=int),
     ):  # fmt: skip
-        """``M = L' D L`` in place of a copy of M."""
+        """``M = L' D L`` in place of a copy of M; a matrix that is all but singular counts."""
         w = wp.tid()
         for e in range(M_colind.shape[0]):
             qLD[w, e] = M[w, e]
-        factor(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv)
+        singular = factor(w, M_rowadr, M_rownnz, M_colind, qLD, qLDiagInv)
+        if singular > 0:
+            warned[w, SINGULAR] = warned[w, SINGULAR] + 1
 
     return dict(crb=crb, tendon_armature=tendon_armature, factor_m=factor_m)

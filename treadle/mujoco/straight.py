@@ -26,6 +26,7 @@ from treadle.mujoco.constants import (
     GAIN_AFFINE,
     GRAVITY,
     MINVAL,
+    SINGULAR,
     SLIDE,
     SPRING,
 )
@@ -268,11 +269,13 @@ def _solve(s: Structure, real: Any) -> wp.Function:
 
     @wp.func
     def solve(M: wp.array(dtype=real), x: wp.array(dtype=real)):
+        singular = int(0)
         for k in range(wp.static(nv - 1), -1, -1):
             first = wp.static(s.row(k)[0])
             last = wp.static(s.row(k)[1])
             if M[last] < real(MINVAL):
                 M[last] = real(MINVAL)
+                singular = int(1)
             inverse = real(1.0) / M[last]
             M[last] = inverse
             for e in range(wp.static(s.row(k)[1] - 1), wp.static(s.row(k)[0] - 1), -1):
@@ -288,6 +291,7 @@ def _solve(s: Structure, real: Any) -> wp.Function:
             for e in range(wp.static(s.row(k)[0]), wp.static(s.row(k)[1])):
                 y = y - M[e] * x[wp.static(s.M_colind[e])]
             x[k] = y
+        return singular
 
     return solve
 
@@ -437,7 +441,9 @@ def step_kernel(s: Structure, real: Any, pushed: bool, single: bool = False) -> 
                 if wp.static(implicit):  # the damping that the end of the step will have (`acceleration.euler`)
                     last = wp.static(s.row(i)[1])
                     M[last] = M[last] + h * dof_damping[row(w, dof_damping), i]
-            solve(M, force)
+            singular = solve(M, force)
+            if singular > 0:
+                warned[w, SINGULAR] = warned[w, SINGULAR] + 1
             for i in range(nv):
                 v[i] = v[i] + h * force[i]
             move(h, v, q)
