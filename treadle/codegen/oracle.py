@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,19 +53,21 @@ class Ref:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run gave: per thread the values that the function yields (none for a kernel), and the printed text."""
+    """What a run gave: per thread the values that the function yields (none for a kernel), and the printed text.
+    ``counts``: how often each op was done, if that was asked for."""
 
     values: list[tuple] = field(default_factory=list)
     printed: str = ""
+    counts: Counter[Op] | None = None
 
 
-def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1) -> Outcome:
+def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1, counted: bool = False) -> Outcome:
     """Run ``func`` for a grid of ``dim`` threads; arrays change in place.
 
     ``args``: one for each type of ``func.signature`` (or parameter): NumPy arrays for views, with the components of
     vectors and matrices as last dimensions and structured dtypes for structs, or a pair (array, gradient) of these;
-    numbers; sequences for composites; dicts or sequences for structs. Raises the error of the first check that does not
-    hold, and :class:`IndexOutOfRange` for an access outside a view.
+    numbers; sequences for composites; dicts or sequences for structs. ``counted``: count how often ops are done. Raises
+    the error of the first check that does not hold, and :class:`IndexOutOfRange` for an access outside a view.
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     count = func.facts.get("threads", 1)
@@ -72,7 +75,7 @@ def run(func: Func, args: Sequence[Any], dim: int | Sequence[int] = 1) -> Outcom
     given = [_argument(a, t) for a, t in zip(args, signature, strict=True)]
     if tuple(p.type for p in func.params) != signature:
         given = [leaf for a, t in zip(given, signature) for leaf in _flat(a, t)]
-    outcome = Outcome()
+    outcome = Outcome(counts=Counter() if counted else None)
     with np.errstate(all="ignore"):
         for place in itertools.product(*map(range, dims)):
             if count == 1:
@@ -220,6 +223,8 @@ class _Thread:
 
     def block(self, block: Block, params: Sequence[Any] = ()) -> tuple:
         self.env.update(zip(block.params, params, strict=True))
+        if self.outcome.counts is not None:
+            self.outcome.counts.update(block.ops)
         for op in block.ops:
             rule = _RULES.get(op.name)
             values = rule(self, op, self.get(op.args)) if rule else (_primitive(op, self.get(op.args)),)

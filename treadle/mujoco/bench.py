@@ -7,6 +7,10 @@ from the same start, so that other work on the machine meets both; a figure is t
 Two sets of worlds are quoted. *Alike*: all settled from the first keyframe (or the reference pose), with controls that
 differ a little. *Diverse*: random poses, controls from all of their range, and each world reset at a time of its own in
 the last 200 steps. Worlds that do the same fill SIMD lanes best, so the first set flatters.
+
+Of each stage, run apart, it says what part of all time it takes, the bytes that it leaves, and how far from the peak of
+multiplications with additions it is: the operations on floats that one world's numbers need, counted by an interpreter
+in the first world, against what the same machine does in a loop of nothing else.
 """
 
 from __future__ import annotations
@@ -23,12 +27,16 @@ import numpy as np
 from mujoco import rollout
 
 import treadle as wp
+from treadle.lang.ahead import Deferred, deferred
 from treadle.mujoco.contents import contents
 from treadle.mujoco.data import Data
 from treadle.mujoco.model import Model, put_model
+from treadle.mujoco.plan import StraightPlan
 from treadle.mujoco.public import INTEGRATORS, step
+from treadle.mujoco.rates import operations, peak
 from treadle.mujoco.stages import TABLE, run_stage
 from treadle.mujoco.worlds import make_data
+from treadle.runtime.capture import Launch
 
 SETTLE = 600  # steps before the first round
 LATE = 200  # diverse worlds are reset within so many last steps of these
@@ -55,6 +63,7 @@ class Figures:
     contacts: float = 0.0
     rows: float = 0.0
     bytes_per_world: int = 0
+    peak_flops: float = 0.0  # operations on floats a second, of all workers
     stages: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -69,11 +78,14 @@ class Figures:
             f"  memory             {self.bytes_per_world:>14,} bytes a world",
         ]
         if self.stages:
-            lines.append(f"  {'stage, run apart':26} {'share':>7} {'us a world':>11} {'bytes a world':>14} {'GB/s':>7}")
+            lines.append(f"  peak               {self.peak_flops / 1e9:>14,.1f} GFLOP/s")
+            lines.append(f"  {'stage, run apart':26} {'share':>7} {'us a world':>11} {'bytes a world':>14} {'GB/s':>7} "
+                         f"{'flop a world':>13} {'of peak':>8}")  # fmt: skip
             for name, one in sorted(self.stages.items(), key=lambda item: -item[1]["share"]):
                 if one["share"] >= 0.005:
                     lines.append(f"  {name:26} {one['share']:>7.1%} {one['us']:>11.3f} {one['bytes']:>14,.0f} "
-                                 f"{one['bytes'] / one['us'] / 1e3:>7.1f}")  # fmt: skip
+                                 f"{one['bytes'] / one['us'] / 1e3:>7.1f} {one['flop']:>13,.0f} "
+                                 f"{one['of_peak']:>8.1%}")  # fmt: skip
         return "\n".join(lines)
 
 
@@ -172,9 +184,10 @@ class Race:
         )  # fmt: skip
         return time.perf_counter() - begin, ends
 
-    def stages(self, repeats: int = 5) -> dict[str, dict[str, float]]:
-        """Of each stage, run apart in all worlds: its share, µs and bytes a world. Steps run stages together, which is
-        faster; shares say where the work is."""
+    def stages(self, best: float, progress: Progress, repeats: int = 5) -> dict[str, dict[str, float]]:
+        """Of each stage that steps do, run apart in all worlds: its share, µs, bytes and operations on floats a world,
+        and these as part of the ``best`` that there can be. Steps run stages together, which is faster; shares say
+        where the work is."""
         m, d, taken = self.m, self.d, {}
         self.restore()
         runs: list[tuple[str, Callable[[], Any]]] = [
@@ -187,12 +200,33 @@ class Race:
                 run()
                 if k:
                     taken.setdefault(name, []).append(time.perf_counter() - begin)
-        spent = {name: min(times) for name, times in taken.items()}
-        total = sum(spent.values())
-        return {
-            name: {"share": t / total, "us": 1e6 * t / self.nworld, "bytes": _bytes(d, name)}
-            for name, t in spent.items()
-        }
+        launches = {name: _launches(run) for name, run in runs}
+        kernels = _kernels(d)  # what only makes fields for readers is no part of a step
+        names = [name for name in launches if kernels is None or any(k.kernel in kernels for k in launches[name])]
+        spent = {name: min(taken[name]) for name in names}
+        total, found = sum(spent.values()), {}
+        for k, name in enumerate(names):
+            flop, seconds = operations(launches[name]), spent[name] / self.nworld
+            found[name] = {
+                "share": spent[name] / total, "us": 1e6 * seconds, "bytes": _bytes(d, name), "flop": flop,
+                "of_peak": flop / seconds / best,
+            }  # fmt: skip
+            progress("operations", (k + 1) / len(names))
+        return found
+
+
+def _launches(run: Callable[[], Any]) -> list[Deferred]:
+    """What ``run`` launches."""
+    with deferred() as launches:
+        run()
+    return launches
+
+
+def _kernels(d: Data) -> set[Any] | None:
+    """The kernels that make up a step; None where it is one of its own."""
+    if isinstance(d._plan, StraightPlan):
+        return None
+    return {entry.program.origin[0]() for entry in d._plan.entries if isinstance(entry, Launch)}
 
 
 def _bytes(d: Data, stage: str) -> float:
@@ -275,5 +309,6 @@ def bench(
     if race.m.constrained:
         found.contacts, found.rows = (float(getattr(race.d, x).numpy().mean()) for x in ("ncon", "nefc"))
     if stages:
-        found.stages = race.stages()
+        found.peak_flops = peak(race.m.real)
+        found.stages = race.stages(found.peak_flops, progress)
     return found

@@ -35,7 +35,7 @@ from treadle.mujoco.sensor import stage as sensor
 from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
 from treadle.runtime import capture
-from treadle.runtime.capture import Capture
+from treadle.runtime.capture import Capture, Entry, every
 from treadle.runtime.device import get_device
 from treadle.runtime.transients import Transients, transient
 
@@ -291,6 +291,16 @@ class Plan:
             row = getattr(Data, name)
             found, into = (in_planes(d, row, array, d.nworld) for array in (draft.read(row), self._kept[name]))
             give(found, self.order, into)
+
+    @property
+    def scratch(self) -> int:
+        """Bytes that workers keep between stages."""
+        return self._graph.scratch if self._graph is not None else 0
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What the plan does, in order."""
+        return [*every(self._graph.entries)] if self._graph is not None else []
 
     def holds(self, m: Model, d: Data) -> bool:
         """Whether model, data and settings are still those of the plan."""

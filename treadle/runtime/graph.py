@@ -146,6 +146,11 @@ class Graph:
             self._run = self._table.callable()
         self._table.move(old._address, new._address)
 
+    @property
+    def scratch(self) -> int:
+        """Bytes of memory of its own that a run takes; 0 before the first one."""
+        return 0 if self._table is None else self._table.scratch
+
     def written(self) -> list[Any]:
         """All memory that a run may write, as arrays of bytes; what only the graph knows is left out."""
         if self._written is None:
