@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.algebra import index
 
 ints = wp.array(dtype=int)
 
@@ -22,10 +23,11 @@ def products(real: Any) -> SimpleNamespace:
     def mul_m(w: int, rownnz: ints, rowadr: ints, colind: ints, M: matrix, x: matrix, out: matrix):
         """``out = M x``, from the rows of M up to the diagonal."""
         for i in range(rownnz.shape[0]):
-            last = rowadr[i] + rownnz[i] - 1
+            begin = index(rowadr[i])
+            last = index(begin + rownnz[i] - 1)
             y = M[w, last] * x[w, i]
-            for e in range(rowadr[i], last):
-                k = colind[e]
+            for e in range(begin, last):
+                k = index(colind[e])
                 y = y + M[w, e] * x[w, k]
                 out[w, k] = out[w, k] + M[w, e] * x[w, i]
             out[w, i] = y
