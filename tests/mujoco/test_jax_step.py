@@ -81,16 +81,19 @@ def test_steps_of_one_call_go_back_by_any_schedule():
 
 
 def test_gradients_pass_constraints():
-    step = mjw.jax_function(model(limited=True), nstep=STEPS, nconmax=0)
+    steps, beyond = 4, 0.36  # the range ends at 20 degrees
+    step = mjw.jax_function(model(limited=True), nstep=steps, nconmax=0)
     state = step.state(1)
     assert state.qacc_warmstart.shape == (1, 1)
+    state = state._replace(qpos=jnp.full((1, 1), beyond))
 
     def end(push: float) -> float:
         """The same by MuJoCo's engine."""
         mjm = mujoco.MjModel.from_xml_string(PENDULUM.format(limited="true"))
         d = mujoco.MjData(mjm)
-        d.ctrl[:] = push
-        mujoco.mj_step(mjm, d, STEPS)
+        d.qpos[:], d.ctrl[:] = beyond, push
+        mujoco.mj_step(mjm, d, steps)
+        assert d.nefc == 1
         return d.qpos[0]
 
     gradient, h = jax.jit(jax.grad(lambda push: step(state, push * jnp.ones((1, 1))).qpos[0, 0]))(3.0), 1e-5
