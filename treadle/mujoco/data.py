@@ -125,12 +125,14 @@ class Data(Fields):
     contact_slot = scratch("int", "nworld nconmax", "place of the contact among the slots")
     found_count = scratch("int", "nworld", "number of contacts that were found, with those for which there was no room")
     slot_count = scratch("int", "nworld npairs", "number of contacts of each pair")
+    slot_turns = scratch("int", "nworld", "turns of walks towards the nearest points (`collision.convex`)")
     slot_dist = scratch("real", "nworld nslot", "contacts in the slots of their pairs (`Tables.pairs_slot`): distance")
     slot_pos = scratch("vec3", "nworld nslot", "point")
     slot_normal = scratch("vec3", "nworld nslot", "normal")
     slot_tangent = scratch("vec3", "nworld nslot", "direction of the first tangent, 0 for any")
     near_count = scratch("int", "nworld nnearpair", "what was found for sensors of distance, in the form of contacts: "
                          "number of each pair")  # fmt: skip
+    near_turns = scratch("int", "nworld", "turns of walks")
     near_dist = scratch("real", "nworld nnear", "distance")
     near_pos = scratch("vec3", "nworld nnear", "the middle between the nearest points")
     near_normal = scratch("vec3", "nworld nnear", "direction from the first geom to the second")

@@ -26,7 +26,7 @@ EVERY = 16  # steps between looks at what worlds had to do
 LEAST = 64  # worlds, below which there are too few gangs
 LANES = 8  # of the gangs that are thought of
 BASE = 3.0  # what a world has to do in any case, in contacts
-FEW = 6  # contacts: worlds that have less go by what they touch, others first by the number,
+FEW = 6  # contacts and turns: worlds that have less go by what they touch, others first by the number,
 STEPS = 4  # which has so many steps from one power of two to the next
 BITS = 31
 PATIENCE = 16  # looks until the other way is tried again
@@ -93,6 +93,13 @@ def weigh(needed: ints, slot_count: wp.array2d(dtype=int), load: wp.array2d(dtyp
     load[w, 1] = met
 
 
+@wp.kernel
+def weigh_turns(turns: ints, load: wp.array2d(dtype=int)):
+    """Add the turns that finding contacts took: one of them takes about as long as a contact does later."""
+    w = wp.tid()
+    load[w, 0] = load[w, 0] + turns[w]
+
+
 def take(values: wp.array, order: wp.array, into: wp.array) -> None:
     """Copy an array of worlds to lanes."""
     wp.launch(take_numbers if values.ndim == 1 else take_rows, dim=values.shape[0], inputs=[values, order, into])
@@ -153,7 +160,7 @@ def deal(load: np.ndarray) -> np.ndarray | None:
     Args:
         load: of each world the two numbers that `weigh` notes.
     """
-    counts = load[:, 0]
+    counts = load[:, 0]  # contacts and turns
     met = np.unpackbits(np.ascontiguousarray(load[:, 1:]).astype("<u4").view(np.uint8), axis=1)
     often = np.argsort(-met.sum(axis=0), kind="stable")  # what many worlds touch decides before what few do
     alike = np.ascontiguousarray(np.packbits(met[:, often], axis=1)).view(">u4").ravel()

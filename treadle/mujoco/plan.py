@@ -27,7 +27,7 @@ from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
 from treadle.mujoco.contents import contents
 from treadle.mujoco.data import ROOM, WARM, Data, start_of
-from treadle.mujoco.dealing import LEAST, clear, give, give_most, in_planes, take, weigh
+from treadle.mujoco.dealing import LEAST, clear, give, give_most, in_planes, take, weigh, weigh_turns
 from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import plane_bytes
@@ -280,6 +280,8 @@ class Plan:
         if counted:
             found = [draft.field(next(iter(self._counts))), draft.field("slot_count"), draft.field("load")]
             wp.launch(weigh, dim=d.nworld, inputs=found)
+            if any(name == "convex" for name, *_ in self.model.collision.methods):
+                wp.launch(weigh_turns, dim=d.nworld, inputs=[draft.field("slot_turns"), draft.field("load")])
         if self.order is None:
             return
         if counted:

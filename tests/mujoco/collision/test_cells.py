@@ -1,4 +1,4 @@
-"""The list of a cell has what is farthest in each direction through it, and little else."""
+"""The list of a cell has what is farthest in each direction through it, and little else; and a bound of how far."""
 
 import mujoco
 import numpy as np
@@ -8,10 +8,12 @@ from treadle.mujoco.collision.cells import CELLS
 from treadle.mujoco.collision.meshes import Hulls
 
 
-def cell_of(d: np.ndarray) -> int:
+def cell_of(d: np.ndarray) -> tuple[int, float, float]:
+    """The cell of a direction, and where in it that leaves the cube."""
     k = int(np.argmax(np.abs(d)))
-    u, v = (np.minimum((d[(k + i) % 3] / abs(d[k]) + 1) * CELLS / 2, CELLS - 1) for i in (1, 2))
-    return ((2 * k + (d[k] > 0)) * CELLS + int(u)) * CELLS + int(v)
+    x, y = ((d[(k + i) % 3] / abs(d[k]) + 1) * CELLS / 2 for i in (1, 2))
+    u, v = min(int(x), CELLS - 1), min(int(y), CELLS - 1)
+    return ((2 * k + (d[k] > 0)) * CELLS + u) * CELLS + v, x - u, y - v
 
 
 def test_what_is_farthest_in_a_direction_is_in_the_list_of_its_cell():
@@ -23,11 +25,15 @@ def test_what_is_farthest_in_a_direction_is_in_the_list_of_its_cell():
     for g, most in ((0, 12), (1, 4)):
         points, lengths = hulls.vert[hulls.first[g] :][: hulls.count[g]], []
         for d in (*rng.normal(size=(500, 3)), *np.eye(3), *-np.eye(3)):
-            cell = hulls.cells[g] + cell_of(d)
+            cell, x, y = cell_of(d)
+            cell += hulls.cells[g]
             listed = hulls.far[hulls.celladr[cell] : hulls.celladr[cell + 1]]
             assert np.array_equal(listed[:, :3], points[listed[:, 3].astype(int)])
             assert (listed[:, :3] @ d).max() >= (points @ d).max() - 1e-14
             lengths.append(len(listed))
+            weights = np.outer([1 - x, x], [1 - y, y]).ravel()
+            bound, height = abs(d).max() * (weights @ hulls.tops[cell]), (points @ d).max()
+            assert height - 1e-14 <= bound <= height + 0.02 * np.linalg.norm(d) * hulls.half[g].max()
         assert 1 <= np.mean(lengths) < most
         assert np.allclose(hulls.middle[g] + hulls.half[g], points.max(axis=0))
 

@@ -258,7 +258,9 @@ class Access:
             if e.mask is not None and e.mask != e.born.get(
                 self.view.base, ""
             ):  # else no lane outside the mask has the array
-                old = e.t.ins(f"load {kind}, ptr {pointer}, align {align}")
+                # Where masked stores are slow, LLVM must not make one of this; a volatile load keeps it from that.
+                how = "load volatile" if e.unit.target.slow_masked_stores else "load"
+                old = e.t.ins(f"{how} {kind}, ptr {pointer}, align {align}")
                 value = e.t.ins(f"select {e.bits} {e.mask}, {kind} {value}, {kind} {old}")
             e.t.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 

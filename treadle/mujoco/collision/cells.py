@@ -15,8 +15,9 @@ CELLS = 2 ** (LEVELS - 1)  # along each edge of the cube
 Lists = tuple[np.ndarray, np.ndarray]  # of each entry the cell, and the vertex
 
 
-def candidates(points: np.ndarray, starts: np.ndarray, neighbours: np.ndarray) -> Lists:
-    """The lists of a hull: of each entry the cell, in ascending order, and the vertex.
+def candidates(points: np.ndarray, starts: np.ndarray, neighbours: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The lists of a hull: of each entry the cell, in ascending order, and the vertex; and of each cell how far the
+    hull reaches along the directions to its four corners, (cells, 4).
 
     The neighbours of vertex i are ``neighbours[starts[i] : starts[i + 1]]``. Lists are made for the sides of the cube
     first, then for the quarters of each cell, as what is never farthest in a cell is not so in its parts.
@@ -29,8 +30,11 @@ def candidates(points: np.ndarray, starts: np.ndarray, neighbours: np.ndarray) -
         heights = _heights(points, cell, vertex, 2**level)
         kept = _ahead(heights, cell)
         cell, vertex = cell[kept], vertex[kept]
-    kept = _beside(heights[:, kept], points, starts, neighbours, cell, vertex)
-    return cell[kept], vertex[kept]
+    heights = heights[:, kept]
+    kept = _beside(heights, points, starts, neighbours, cell, vertex)
+    cell, vertex, heights = cell[kept], vertex[kept], heights[:, kept]
+    tops = np.maximum.reduceat(heights, np.flatnonzero(np.diff(cell, prepend=-1)), axis=1)
+    return cell, vertex, tops.T
 
 
 def _heights(points: np.ndarray, cell: np.ndarray, vertex: np.ndarray, cells: int) -> np.ndarray:

@@ -22,7 +22,6 @@ from treadle.mujoco.collision.simplex import simplices
 from treadle.mujoco.collision.solids import solids
 
 ints = wp.array(dtype=int)
-words = wp.array(dtype=wp.uint64)
 
 APPROACH, FILL, EXPAND, NEAR, DEEP, POLISH, RESUME, APART, DONE = (wp.constant(k) for k in range(9))
 
@@ -99,7 +98,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
     def advance(
         s: Walk, a: Solid, b: Solid, turns: int,
         hull_celladr: ints, hull_far: vec4s, prism: vectors, x: vectors, xa: vectors,
-        number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
+        number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, border: ints,
         seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
         """One turn of a walk whose stage is below `APART`."""
@@ -152,7 +151,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
             if not fresh or s.n == 4:
                 last = wp.where(fresh, 3, s.n)
                 s.faces = expand(
-                    last, s.face, s.faces, s.low, s.high + s.slack, s.slack, x, normals, dists, corners, into, out_of,
+                    last, s.face, s.faces, s.low, s.high + s.slack, s.slack, x, normals, dists, corners, border,
                     seen, freed,
                 )  # fmt: skip
                 s.n = last + 1
@@ -185,7 +184,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
     def between(
         a: Solid, b: Solid, scale: real, cutoff: real, tolerance: real, turns: int,
         hull_celladr: ints, hull_far: vec4s, prism: vectors, x: vectors, xa: vectors,
-        number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, into: words, out_of: words,
+        number_a: ints, number_b: ints, normals: vectors, dists: reals, corners: ints, border: ints,
         seen: ints, freed: ints, bent: vectors,
     ):  # fmt: skip
         """A whole walk: whether the solids are nearer than ``cutoff``; distance, normal, point."""
@@ -193,7 +192,7 @@ def convex(real: Any, bends: bool) -> SimpleNamespace:
         while s.stage < APART:
             s = advance(
                 s, a, b, turns, hull_celladr, hull_far, prism, x, xa, number_a, number_b, normals, dists,
-                corners, into, out_of, seen, freed, bent,
+                corners, border, seen, freed, bent,
             )  # fmt: skip
         return s.stage == DONE, s.dist, s.normal, s.point
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index, row, types
-from treadle.mujoco.collision.broad import broad
+from treadle.mujoco.collision.broad import ROOM, broad
 from treadle.mujoco.collision.contacts import listing
 from treadle.mujoco.collision.convex import APART, DONE, convex
 from treadle.mujoco.collision.manifold import manifolds
@@ -36,7 +36,8 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     pair_at, put, reach_of, d4, r4 = f.pair_at, f.put, f.reach_of, four.dists, four.rows
     spheres, boxes, half_of, walks = b.spheres, b.boxes, b.half_of, convex(real, bends)
-    Solid, radius, contacts = s.Solid, s.radius, manifolds(real).contacts
+    vec4s = wp.array(dtype=t.vec4)
+    Solid, radius, height, contacts = s.Solid, s.radius, s.height, manifolds(real).contacts
     Walk, start, advance = walks.Walk, walks.start, walks.advance
     many = 2 * corners
 
@@ -64,17 +65,17 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_middle: points, hull_half: points,
-        hull_vert: points, hull_celladr: ints, hull_far: wp.array(dtype=t.vec4),
+        hull_vert: points, hull_celladr: ints, hull_far: vec4s, hull_tops: vec4s,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
-        slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
+        slot_count: ints2, slot_turns: ints, slot_dist: reals, slot_pos: vectors, slot_normal: vectors,
+        slot_tangent: vectors,
     ):  # fmt: skip
         w = wp.tid()
         x, xa = wp.empty(shape=(POINTS,), dtype=vec3), wp.empty(shape=(POINTS,), dtype=vec3)
         number_a, number_b = wp.empty(shape=(POINTS,), dtype=int), wp.empty(shape=(POINTS,), dtype=int)
         normals, dists = wp.empty(shape=(FACES,), dtype=vec3), wp.empty(shape=(FACES,), dtype=real)
         corner, seen = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES,), dtype=int)
-        freed = wp.empty(shape=(FACES,), dtype=int)
-        into, out_of = wp.empty(shape=(POINTS,), dtype=wp.uint64), wp.empty(shape=(POINTS,), dtype=wp.uint64)
+        freed, border = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES + 3,), dtype=int)
         faces_a, faces_b = wp.empty(shape=(corners,), dtype=int), wp.empty(shape=(corners,), dtype=int)
         side, subject = wp.empty(shape=(corners,), dtype=vec3), wp.empty(shape=(many,), dtype=vec3)
         spare = wp.empty(shape=(many,), dtype=vec3)
@@ -95,13 +96,23 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
                 half2 = half_of(geom_type[g2], geom_size[row(w, geom_size), g2], hull_half[g2])
                 middles = line + mat2 * hull_middle[g2] - mat1 * hull_middle[g1]
                 near = near and boxes(middles, mat1, half1, mat2, half2, reach)
+                if wp.any_lane(near):
+                    high = height(
+                        geom_type[g1], geom_size[row(w, geom_size), g1], hull_cells[g1], line * mat1, hull_tops
+                    )
+                    high += height(
+                        geom_type[g2], geom_size[row(w, geom_size), g2], hull_cells[g2], -line * mat2, hull_tops
+                    )  # fmt: skip
+                    most = reach + real(ROOM) * bounds
+                    near = near and wp.length_sq(line) - high <= most * wp.length(line)
             slot_count[w, p] = wp.where(near, -1 - left, 0)
             left = wp.where(near, p, left)
 
-        touching, p = int(-1), int(-1)
+        touching, p, taken = int(-1), int(-1), int(0)
         a, b, s, reach, swell = Solid(), Solid(), Walk(), real(0.0), real(0.0)
         s.stage = APART
         while left >= 0 or s.stage < APART:
+            taken += 1
             if s.stage >= APART:
                 p = index(left)
                 left = -1 - slot_count[w, p]
@@ -119,7 +130,7 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
                 s = start(a, b, bounds, reach + swell, tolerance)
             s = advance(
                 s, a, b, turns, hull_celladr, hull_far, hull_vert, x, xa, number_a, number_b, normals,
-                dists, corner, into, out_of, seen, freed, bent,
+                dists, corner, border, seen, freed, bent,
             )  # fmt: skip
             if s.stage == DONE and s.dist - swell < reach:
                 slot_count[w, p] = -1 - touching
@@ -130,6 +141,7 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
                 slot_tangent[w, slot] = vec3(real(number_a[u]), real(number_a[v]), real(number_a[l]))
                 slot_tangent[w, slot + 1] = vec3(real(number_b[u]), real(number_b[v]), real(number_b[l]))
 
+        slot_turns[w] = taken
         while touching >= 0:
             p = index(touching)
             touching = -1 - slot_count[w, p]

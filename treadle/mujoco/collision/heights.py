@@ -49,8 +49,7 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
         number_a, number_b = wp.empty(shape=(POINTS,), dtype=int), wp.empty(shape=(POINTS,), dtype=int)
         normals, dists = wp.empty(shape=(FACES,), dtype=vec3), wp.empty(shape=(FACES,), dtype=real)
         corner, seen = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES,), dtype=int)
-        freed = wp.empty(shape=(FACES,), dtype=int)
-        into, out_of = wp.empty(shape=(POINTS,), dtype=wp.uint64), wp.empty(shape=(POINTS,), dtype=wp.uint64)
+        freed, border = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES + 3,), dtype=int)
         prism = wp.empty(shape=(6,), dtype=vec3)
         low, high = wp.empty(shape=(3,), dtype=real), wp.empty(shape=(3,), dtype=real)
         bent = wp.empty(shape=(PLACES,), dtype=vec3)
@@ -111,7 +110,7 @@ def heights_kernel(real: Any, bends: bool) -> wp.Kernel:
                         b.pos = pos - middle
                         touches, dist, normal, point = between(
                             a, b, bound + dx + dy, reach + swell, tolerance, turns, hull_celladr,
-                            hull_far, prism, x, xa, number_a, number_b, normals, dists, corner, into, out_of, seen,
+                            hull_far, prism, x, xa, number_a, number_b, normals, dists, corner, border, seen,
                             freed, bent,
                         )  # fmt: skip
                         dist -= swell

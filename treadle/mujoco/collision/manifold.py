@@ -36,14 +36,18 @@ def manifolds(real: Any) -> SimpleNamespace:
     upright = 1.0 - (1e-12 if real is wp.float64 else 1e-6)  # cosine
 
     @wp.func(inline=True)
-    def opposite(a: Solid, b: Solid, na: int, nb: int, normal: vec3, hull_polynormal: vectors, fa: ints, fb: ints):
+    def opposite(
+        a: Solid, b: Solid, na: int, nb: int, normal: vec3, hull_polynormal: vectors, fa: ints, fb: ints, spare: vectors
+    ):  # fmt: skip
         """Of the faces in ``fa`` and ``fb`` the two that face each other best, if any do: ``(found, face, face)``."""
         best, i, j = real(-FLAT), int(-1), int(-1)
+        for l in range(nb):
+            spare[l] = face_normal(b, fb[l], hull_polynormal)
         for k in range(na):
             n = face_normal(a, fa[k], hull_polynormal)
             if wp.dot(n, normal) > real(ALONG):
                 for l in range(nb):
-                    m = face_normal(b, fb[l], hull_polynormal)
+                    m = spare[l]
                     if -wp.dot(m, normal) > real(ALONG) and wp.dot(n, m) < best:
                         best, i, j = wp.dot(n, m), fa[k], fb[l]
         return i >= 0, i, j
@@ -92,7 +96,7 @@ def manifolds(real: Any) -> SimpleNamespace:
             vb = wb
         na = faces(a, dim_a, ua, va, wa, normal, hull_mapadr, hull_map, fa)
         nb = faces(b, dim_b, ub, vb, wb, -normal, hull_mapadr, hull_map, fb)
-        found, face_a, face_b = opposite(a, b, na, nb, normal, hull_polynormal, fa, fb)
+        found, face_a, face_b = opposite(a, b, na, nb, normal, hull_polynormal, fa, fb, spare)
         first = normal
         with_edge, count, n, direction, sides = False, int(0), vec3(), vec3(), int(0)
         if found:
@@ -152,26 +156,37 @@ def _clipping(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def clip(n: vec3, sides: int, side: vectors, count: int, subject: vectors, spare: vectors):
-        """Cut ``subject`` to what lies inside the prism over a face; gives its number of corners."""
+        """Cut ``subject`` to what lies inside the prism over a face; gives its number of corners.
+
+        Each side makes the corners begin at the next one, also where it cuts nothing off, which is found out first.
+        """
         for e in range(sides):
             start = side[e]
-            inward = wp.cross(side[wp.where(e + 1 == sides, 0, e + 1)] - start, n)
-            kept = int(0)
+            inward = wp.cross(wp.where(e + 1 == sides, side[0], side[wp.min(e + 1, side.shape[0] - 1)]) - start, n)
+            first, outside = subject[0], False
             for i in range(count):
-                p, q = subject[i], subject[wp.where(i + 1 == count, 0, i + 1)]
-                dp, dq = wp.dot(p - start, inward), wp.dot(q - start, inward)
-                inside_p, inside_q = dp > real(-within), dq > real(-within)
-                if inside_p != inside_q and kept < spare.shape[0]:
-                    share = dp / (dp - dq)
-                    if share > real(-parallel) and share < real(1.0 + parallel):
-                        spare[kept] = p + (q - p) * wp.clamp(share, real(0.0), real(1.0))
+                outside = outside or wp.dot(subject[i] - start, inward) <= real(-within)
+            if outside:
+                kept, p, dp = int(0), first, wp.dot(first - start, inward)
+                for i in range(count):
+                    q = wp.where(i + 1 == count, first, subject[wp.min(i + 1, subject.shape[0] - 1)])
+                    dq = wp.dot(q - start, inward)
+                    inside_p, inside_q = dp > real(-within), dq > real(-within)
+                    if inside_p != inside_q and kept < spare.shape[0]:
+                        share = dp / (dp - dq)
+                        if share > real(-parallel) and share < real(1.0 + parallel):
+                            spare[kept] = p + (q - p) * wp.clamp(share, real(0.0), real(1.0))
+                            kept += 1
+                    if inside_q and kept < spare.shape[0]:
+                        spare[kept] = q
                         kept += 1
-                if inside_q and kept < spare.shape[0]:
-                    spare[kept] = q
-                    kept += 1
-            for i in range(kept):
-                subject[i] = spare[i]
-            count = kept
+                    p, dp = q, dq
+                for i in range(kept):
+                    subject[i] = spare[i]
+                count = kept
+            else:
+                for i in range(count):
+                    subject[i] = wp.where(i + 1 == count, first, subject[wp.min(i + 1, subject.shape[0] - 1)])
         return wp.where(sides < 3, 0, count)
 
     @wp.func(inline=True)

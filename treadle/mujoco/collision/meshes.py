@@ -23,7 +23,8 @@ class Hulls:
     ``polynormal[p]`` and, counterclockwise as seen from outside, vertices ``polyvert[polyadr[p] : polyadr[p + 1]]``.
     Around each hull lies a cube of ``6 CELLS²`` cells, those of geom g from ``cells[g]`` on; what can be farthest in
     the directions through cell c are ``far[celladr[c] : celladr[c + 1]]`` (`cells.candidates`), each a vertex and its
-    number: so a look at a list is one at memory in its order.
+    number: so a look at a list is one at memory in its order. ``tops[c]`` is how far the hull reaches along the
+    directions to the four corners of cell c.
     ``middle`` and ``half`` are the box around a geom's hull.
     """
 
@@ -35,6 +36,7 @@ class Hulls:
     vert: np.ndarray
     celladr: np.ndarray
     far: np.ndarray
+    tops: np.ndarray
     mapadr: np.ndarray
     map: np.ndarray
     polynormal: np.ndarray
@@ -79,6 +81,7 @@ class _Parts:
     def __init__(self) -> None:
         self.vert: list[np.ndarray] = []
         self.cells: list[tuple[np.ndarray, np.ndarray]] = []
+        self.tops: list[np.ndarray] = []
         self.maps: list[tuple[np.ndarray, np.ndarray]] = []
         self.normals: list[np.ndarray] = []
         self.polygons: list[tuple[np.ndarray, np.ndarray]] = []
@@ -92,7 +95,8 @@ class _Parts:
         number[kept] = np.arange(len(kept))
         self.vert.append(points[kept])
         starts = np.concatenate([[0], np.cumsum(neighbours[0])])
-        cell, vertex = candidates(points[kept].astype(float), starts, neighbours[1])
+        cell, vertex, tops = candidates(points[kept].astype(float), starts, neighbours[1])
+        self.tops.append(tops)
         far = np.concatenate([points[kept][vertex], vertex[:, None]], axis=1)
         self.cells.append((np.bincount(cell, minlength=6 * CELLS**2), far))
         faces = slice(mjm.mesh_polyadr[mesh], mjm.mesh_polyadr[mesh] + mjm.mesh_polynum[mesh])
@@ -117,7 +121,8 @@ class _Parts:
         (maps, map_), (polygons, corners) = (_ragged(lists) for lists in (self.maps, self.polygons))
         far = np.concatenate([*(part[1] for part in self.cells), np.zeros((1, 4))])
         ends = _ends([part[0] for part in self.cells])
-        return vert, ends, far, maps, map_, normals, polygons, corners
+        tops = np.concatenate([*self.tops, np.zeros((1, 4))])
+        return vert, ends, far, tops, maps, map_, normals, polygons, corners
 
 
 def _graph(mjm: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

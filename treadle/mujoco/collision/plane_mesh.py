@@ -10,7 +10,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import row, types
-from treadle.mujoco.collision.broad import broad
+from treadle.mujoco.collision.broad import ROOM, broad
 from treadle.mujoco.collision.contacts import listing, ordered
 from treadle.mujoco.collision.shapes import NEVER, results, shapes
 from treadle.mujoco.collision.solids import solids
@@ -28,7 +28,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
     reals, vectors, points = wp.array2d(dtype=real), wp.array2d(dtype=vec3), wp.array(dtype=vec3)
     pair_at, put, reach_of, to_the_front = f.pair_at, f.put, f.reach_of, ordered(real, MOST)
     column, over_plane, d4, r4 = shapes(real).column, broad(real).over_plane, four.dists, four.rows
-    Solid, support = s.Solid, s.support
+    Solid, support, height, vec4s = s.Solid, s.support, s.height, wp.array(dtype=t.vec4)
 
     @wp.func
     def corner(polygon: int, k: int, first: int, hull_vert: points, hull_polyadr: ints, hull_polyvert: ints):
@@ -84,7 +84,7 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
         geom_size: vectors, geom_rbound: reals, geom_margin: reals, geom_gap: reals,
         pair_margin: reals, pair_gap: reals, geom_xpos: vectors, geom_xmat: wp.array2d(dtype=mat33),
         hull_first: ints, hull_count: ints, hull_cells: ints, hull_vert: points, hull_celladr: ints,
-        hull_far: wp.array(dtype=t.vec4),
+        hull_far: vec4s, hull_tops: vec4s,
         hull_mapadr: ints, hull_map: ints, hull_polynormal: points, hull_polyadr: ints, hull_polyvert: ints,
         slot_count: ints2, slot_dist: reals, slot_pos: vectors, slot_normal: vectors, slot_tangent: vectors,
     ):  # fmt: skip
@@ -96,9 +96,14 @@ def plane_mesh_kernel(real: Any) -> wp.Kernel:
             )  # fmt: skip
             origin, pos = geom_xpos[w, g1], geom_xpos[w, g2]
             mat, count = geom_xmat[w, g1], int(0)
-            near = over_plane(pos - origin, mat, geom_rbound[row(w, geom_rbound), g2] + reach)
+            bound, n = geom_rbound[row(w, geom_rbound), g2], column(mat, 2)
+            near = over_plane(pos - origin, mat, bound + reach)
             if wp.any_lane(near):
-                n, turn = column(mat, 2), geom_xmat[w, g2]
+                turn = geom_xmat[w, g2]
+                low = height(geom_type[g2], vec3(), hull_cells[g2], -n * turn, hull_tops)
+                near = near and wp.dot(pos - origin, n) - low <= reach + real(ROOM) * bound
+            if wp.any_lane(near):
+                turn = geom_xmat[w, g2]
                 mesh = Solid(
                     geom_type[g2], geom_size[row(w, geom_size), g2], pos, turn, hull_first[g2], hull_count[g2],
                     hull_cells[g2],

@@ -1,9 +1,8 @@
 """The expanding polytope: a convex hull inside the Minkowski difference of two solids that grows towards its surface.
 
 G. van den Bergen, *Proximity Queries and Penetration Depth Computation on 3D Game Objects* (2001). Faces are kept as
-plane and three vertices; where faces that a new point sees are taken out, the border of the hole is found from the
-edges themselves: an edge is on it if one of its two directions belongs to a face that went. For each vertex, one 64-bit
-word has the vertices that such edges lead to, another those that they come from.
+plane and three vertices. Where faces that a new point sees are taken out, the border of the hole is a list of directed
+edges, which is short: each face that goes takes out what it has in common with it, and adds its other edges.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from treadle.mujoco.algebra import types
 from treadle.mujoco.collision.shapes import NEVER
 
 PAST = 64**3  # added to the vertices of a face that is no candidate for the nearest any more
-POINTS = 64  # a word's bits are the vertices that an edge can lead to
+POINTS = 64  # numbers of vertices are six bits of a face's or an edge's
 FACES = 2 * POINTS  # a closed surface of v vertices has 2 v - 4 triangles
 
 ints = wp.array(dtype=int)
-words = wp.array(dtype=wp.uint64)
 
 
 @cache
@@ -62,67 +60,85 @@ def polytopes(real: Any) -> SimpleNamespace:
         return 2
 
     @wp.func(inline=True)
-    def cut(c: int, into: words, out_of: words):
-        """Note the three edges of a face that goes."""
-        for e in range(3):
-            a, b = (c >> (6 * e)) & 63, (c >> (6 * ((e + 1) % 3))) & 63
-            out_of[a] |= wp.uint64(1) << wp.uint64(b)
-            into[b] |= wp.uint64(1) << wp.uint64(a)
+    def remove(at: int, size: int, border: ints):
+        """Take an edge out of the list, whose last one comes to its place."""
+        border[at] = border[size - 1]
+        return size - 1
 
     @wp.func(inline=True)
-    def adjoins(c: int, out_of: words):
-        """Whether a face has an edge in common with those that went."""
-        found = False
-        for e in range(3):
-            a, b = (c >> (6 * e)) & 63, (c >> (6 * ((e + 1) % 3))) & 63
-            found = found or (out_of[b] >> wp.uint64(a)) & wp.uint64(1) != wp.uint64(0)
-        return found
+    def cut(c: int, always: bool, size: int, border: ints):
+        """Let the border go around a face, too, if it adjoins what lies inside, or in any case: ``(whether, size)``."""
+        i, j, k = c & 63, (c >> 6) & 63, (c >> 12) & 63
+        first, second, third = int(-1), int(-1), int(-1)  # where the other side of its edges is
+        for e in range(size):
+            edge = border[e]
+            first = wp.where(edge == j + 64 * i, e, first)
+            second = wp.where(edge == k + 64 * j, e, second)
+            third = wp.where(edge == i + 64 * k, e, third)
+        taken = always or wp.max(first, wp.max(second, third)) >= 0
+        if taken:
+            room = size
+            if first < 0:
+                border[room] = i + 64 * j
+                room += 1
+            if second < 0:
+                border[room] = j + 64 * k
+                room += 1
+            if third < 0:
+                border[room] = k + 64 * i
+                room += 1
+            # From behind, as the last edge moves to where one is taken out.
+            high = wp.max(first, wp.max(second, third))
+            low = wp.min(first, wp.min(second, third))
+            middle = first + second + third - high - low
+            if high >= 0:
+                room = remove(high, room, border)
+            if middle >= 0:
+                room = remove(middle, room, border)
+            if low >= 0:
+                room = remove(low, room, border)
+            size = wp.min(room, FACES)
+        return taken, size
 
     @wp.func(inline=True)
     def expand(
         new: int, first: int, count: int, low: real, high: real, slack: real, x: vectors, normals: vectors,
-        dists: reals, corners: ints, into: words, out_of: words, seen: ints, freed: ints,
+        dists: reals, corners: ints, border: ints, seen: ints, freed: ints,
     ):  # fmt: skip
         """Add point ``new``, which sees face ``first`` (-1: of the two of a flat polytope, one or the other).
 
         Faces that see it by more than ``slack`` and hang together with the first go, and faces to the border of the
         hole take their place. Gives the number of faces.
         """
-        for v in range(new):
-            into[v] = wp.uint64(0)
-            out_of[v] = wp.uint64(0)
-        visible, gone, last = int(0), int(0), x[new]
+        visible, last = int(0), x[new]
         for f in range(count):
             if f != first and wp.dot(normals[f], last) - dists[f] > slack:
                 seen[visible] = f
                 visible += 1
         if first < 0:
             first = wp.where(visible > 0, seen[0], 0)
-        cut(corners[first], into, out_of)
+        taken, size = cut(corners[first], True, 0, border)
         freed[0] = first
         gone = int(1)
-        more = True
+        more = visible > 0
         while more:
             more = False
+            left = int(0)
             for i in range(visible):
                 f = seen[i]
-                if f >= 0 and f != first and adjoins(corners[f], out_of):
-                    cut(corners[f], into, out_of)
-                    freed[gone] = f
-                    gone += 1
-                    seen[i] = -1
-                    more = True
-        made = int(0)  # edges of the border, in a list: all lanes make their faces of it together
-        for a in range(new):
-            border = out_of[a] & ~into[a]
-            while border != wp.uint64(0):
-                b = int(wp.bit_count((border & (~border + wp.uint64(1))) - wp.uint64(1)))
-                border &= border - wp.uint64(1)
-                if made < FACES:
-                    seen[made] = a + 64 * b
-                made += 1
-        for e in range(wp.min(made, FACES)):
-            edge, at = seen[e], count
+                if f != first:
+                    taken, size = cut(corners[f], False, size, border)
+                    if taken:
+                        freed[gone] = f
+                        gone += 1
+                        more = True
+                    else:
+                        seen[left] = f
+                        left += 1
+            visible = left
+            more = more and visible > 0
+        for e in range(size):
+            edge, at = border[e], count
             if e < gone:
                 at = freed[e]
             else:

@@ -50,8 +50,8 @@ def solids(real: Any) -> SimpleNamespace:
         return best
 
     @wp.func(inline=True)
-    def cell_of(d: vec3):
-        """The cell of a cube through which a direction leaves it."""
+    def leaving(d: vec3):
+        """Where a direction leaves a cube: the side, two coordinates on it in cells, and half an edge along ``d``."""
         k = wp.where(wp.abs(d[1]) > wp.abs(d[0]), 1, 0)
         k = wp.where(wp.abs(d[2]) > wp.max(wp.abs(d[0]), wp.abs(d[1])), 2, k)
         along, across, up = d[0], d[1], d[2]
@@ -60,9 +60,14 @@ def solids(real: Any) -> SimpleNamespace:
         if k == 2:
             along, across, up = d[2], d[0], d[1]
         scale = real(0.5 * CELLS) / wp.max(wp.abs(along), real(TINY))
-        u = wp.clamp(int(across * scale + real(0.5 * CELLS)), 0, CELLS - 1)
-        v = wp.clamp(int(up * scale + real(0.5 * CELLS)), 0, CELLS - 1)
-        return ((2 * k + wp.where(along > real(0.0), 1, 0)) * CELLS + u) * CELLS + v
+        side = 2 * k + wp.where(along > real(0.0), 1, 0)
+        return side, across * scale + real(0.5 * CELLS), up * scale + real(0.5 * CELLS), wp.abs(along)
+
+    @wp.func(inline=True)
+    def cell_of(side: int, x: real, y: real):
+        """The cell of a side, and where in it the point x, y lies, as parts of its edges."""
+        u, v = wp.clamp(int(x), 0, CELLS - 1), wp.clamp(int(y), 0, CELLS - 1)
+        return (side * CELLS + u) * CELLS + v, x - real(u), y - real(v)
 
     @wp.func(inline=True)
     def point_of(v: vec4):
@@ -75,7 +80,9 @@ def solids(real: Any) -> SimpleNamespace:
         The first of each lane's list comes for all lanes at once, as memory is slow to answer; what more there is in
         lists, of one cell after the other.
         """
-        left = cells + cell_of(d)
+        side, u, v, along = leaving(d)
+        cell, right, up = cell_of(side, u, v)
+        left = cells + cell
         best = index(hull_celladr[left])
         top = wp.dot(point_of(hull_far[best]), d)
         if hull_celladr[left + 1] - best == 1:
@@ -126,9 +133,31 @@ def solids(real: Any) -> SimpleNamespace:
             x = prism[number]
         return s.pos + s.mat * x, number
 
+    @wp.func(inline=True)
+    def height(kind: int, size: vec3, cells: int, d: vec3, hull_tops: vec4s):
+        """How far a solid reaches along ``d``, in its frame, times the length of ``d``. Hulls reach less far than this:
+        where a function is convex, and so is this one of ``d``, it is below a mean of what it is at corners.
+        """
+        high = size[0] * wp.length(d)
+        if kind == CAPSULE:
+            high += wp.abs(d[2]) * size[1]
+        elif kind == CYLINDER:
+            high = size[0] * wp.sqrt(d[0] * d[0] + d[1] * d[1]) + wp.abs(d[2]) * size[1]
+        elif kind == ELLIPSOID:
+            high = wp.length(wp.cw_mul(d, size))
+        elif kind == BOX:
+            high = wp.abs(d[0]) * size[0] + wp.abs(d[1]) * size[1] + wp.abs(d[2]) * size[2]
+        elif kind == MESH:
+            side, x, y, along = leaving(d)
+            cell, u, v = cell_of(side, x, y)
+            top = hull_tops[cells + cell]
+            near = top[0] + v * (top[1] - top[0])
+            high = along * (near + u * (top[2] + v * (top[3] - top[2]) - near))
+        return high
+
     @wp.func
     def radius(s: Solid):
         """By how much the solid is larger than what `support` answers for."""
         return wp.where(s.kind == SPHERE or s.kind == CAPSULE, s.size[0], real(0.0))
 
-    return SimpleNamespace(Solid=Solid, support=support, radius=radius)
+    return SimpleNamespace(Solid=Solid, support=support, height=height, radius=radius)

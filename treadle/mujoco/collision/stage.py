@@ -18,7 +18,7 @@ from treadle.mujoco.model import Model
 
 OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
 NO_MULTICCD = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
-SLOTS = ("count", "dist", "pos", "normal", "tangent")  # what methods write of what they find
+SLOTS = ("count", "turns", "dist", "pos", "normal", "tangent")  # what methods write of what they find
 TURNS = 3  # support points of a pair, by MuJoCo's limit of iterations for each of distance and depth
 
 

@@ -30,6 +30,7 @@ class Tables(Fields):
     hull_cells = constant("int", "ngeom", "first cell of the cube around it")
     hull_celladr = constant("int", "cell_ends", "first candidate of each cell, and the end")
     hull_far = constant("vec4", "candidates", "what can be farthest there: vertices, and their numbers in the hull")
+    hull_tops = constant("vec4", "cells", "how far the hull reaches towards the four corners of each cell, m")
     hull_mapadr = constant("int", "ends", "first polygon of each vertex, and the end")
     hull_map = constant("int", "corners", "polygons that meet in each vertex")
     hull_polynormal = constant("vec3", "polygons", "outward normals")
