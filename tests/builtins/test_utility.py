@@ -49,7 +49,8 @@ def test_max_lane_is_the_largest_of_the_running_threads(width):
     @wp.kernel(gang_width=width)
     def k(a: wp.array(dtype=int), o: wp.array(dtype=int)):
         i = wp.tid()
-        if a[i] < 50:
+        shared = wp.same_lane(50 + 0 * a[i])  # without a mask
+        if a[i] < wp.same_lane(shared + 0 * a[i]):
             left = a[i]
             while wp.any_lane(left >= -100):
                 top = wp.max_lane(left)

@@ -22,7 +22,7 @@ _FILES = {  # in the order in which the overloads of one name are tried
         atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch atomic_cas len zeros
         empty array lower_bound""",
     "utility": """
-        where select any_lane max_lane tid block_dim address_of breakpoint printf print expect_eq expect_neq
+        where select any_lane max_lane same_lane tid block_dim address_of breakpoint printf print expect_eq expect_neq
         expect_near""",
     "generic": """
         vector matrix quaternion transformation cast""",

@@ -102,6 +102,23 @@ class max_lane:
         return b.one("lanes_max", (n,), i32)
 
 
+@builtin("utility")
+class same_lane:
+    """``n``, a number that the threads that run together share, as a number that is known to be shared (beyond Warp).
+
+    As with `max_lane`, what it is an index of is read once, but no thread is asked for more than its own number. Where
+    threads that run together have different numbers, which of them this is depends on the processor.
+
+    >>> wp.same_lane(3)
+    3
+    """
+
+    def sig(n: i32) -> i32: ...
+
+    def emit(b, result, n):
+        return b.one("lanes_max", (n,), i32, same=True)
+
+
 # -- what the translator itself knows ----------------------------------------------------------------------------------
 
 

@@ -196,8 +196,9 @@ class Data(Fields):
     live_G = scratch("real", "nworld nlivereach", "what basis rows do in the space of `solver.dual`")
     solver_y = scratch("real", "nworld nv", "what all forces do there")
     solver_root = scratch("real", "nworld nv", "1 / square root of the diagonal of the mass matrix's factor")
-    dof_low = scratch("int", "nworld nv", "where the dense part of a row of the Hessian begins (`solver.hessian`)")
-    dof_end = scratch("int", "nworld nv", "the last row of the Hessian that has an element in a column")
+    tree_up = scratch("int", "nworld nv", "the degree of freedom before it in the tree of the gang (`solver.hessian`)")
+    tree_deep = scratch("int", "nworld nv", "its number of ancestors there")
+    tree_at = scratch("int", "nworld nv", "where its row of the Hessian begins")
     solver_L = scratch("real", "nworld nH", "factor of the Hessian: rows up to the diagonal")
     eq_active = control("int", "nworld neq", "whether equality constraints are on")
 

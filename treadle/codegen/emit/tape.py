@@ -324,7 +324,12 @@ def _seek(e: Emitter, op: Op) -> None:
 
 
 def _lanes_max(e: Emitter, op: Op) -> None:
-    e.env[op.results[0]] = _largest(e, e.number(op.args[0]))
+    x = e.number(op.args[0])
+    if op.attrs.get("same") and e.mask is None and x.text is None:  # all lanes have what the first one has
+        kind = Lower(e, x.type, x.type, False).llvm(x.type)
+        e.env[op.results[0]] = e.uniform(x.type, e.t.ins(f"extractelement {kind} {e.wide(x)}, i64 0"))
+    else:
+        e.env[op.results[0]] = _largest(e, x)
 
 
 def _largest(e: Emitter, x: X) -> X:

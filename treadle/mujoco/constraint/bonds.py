@@ -90,7 +90,6 @@ class Bonds(Fields):
     bond_couples = constant("int", "bonds", "whether some of them are not ancestors of each other")
     bond_dof = constant("int", "dofs", "degrees of freedom, ascending")
     bond_sign = constant("int", "dofs", "of a contact: 1 where only its second body is moved, -1 where the first is")
-    bond_low = constant("int", "dofs", "the first of the list that is no ancestor of this one, or itself")
     bond_reach = constant("int", "bonds", "number of degrees of freedom that it meets or that are ancestors of these")
     bond_reached = constant("int", "bonds", "first of them in their list")
     reach_dof = constant("int", "reaches", "degrees of freedom, ascending")
@@ -99,21 +98,13 @@ class Bonds(Fields):
     run_from = constant("int", "runs", "place in the list where a run begins")
     run_to = constant("int", "runs", "and the one behind it")
     run_shift = constant("int", "runs", "degree of freedom less place")
-    dof_row = constant("int", "nv", "where a row begins in a matrix that lies as its rows up to the diagonal")
-    dof_run = constant("int", "nv", "first run of ancestors of a degree of freedom")
-    dof_runs = constant("int", "nv", "number of runs")
-    kin_from = constant("int", "kins", "ancestor at which a run begins")
-    kin_to = constant("int", "kins", "and the one behind it")
-    dof_last = constant("int", "nv", "the last degree of freedom that moves with one: itself, or a descendant")
-    dof_apart = constant("int", "nv nv", "the first ancestor of one that is none of the other, nv if there is none")
+    dof_three = constant("int", "nv", "1 where one ends a path of three (`threes`)")
     pair_first = constant("int", "pairs", "first bond of each pair of geoms")
     pair_most = constant("int", "pairs", "most contacts of each pair")
 
     def __init__(self, real: Any, mjm: mujoco.MjModel, pairs: Pairs):
         bonds = list(of_model(mjm, pairs))
         ancestors = _ancestors(mjm)
-        kin = [_runs(sorted(found - {k})) for k, found in enumerate(ancestors)]
-        kin_ends = np.cumsum([0, *map(len, kin)])
         most = np.array([MOST[how] for how in pairs.methods], int)
         ranges = np.searchsorted([_range(b) for b in bonds], range(5))
         values = {
@@ -124,13 +115,7 @@ class Bonds(Fields):
             "bond_size": [b.dim * len(b.dofs) for b in bonds],
             "bond_weights": [b.dim * (b.dim + 1) // 2 for b in bonds],
             **_lists(mjm, pairs, bonds, ancestors),
-            "dof_row": np.cumsum(range(mjm.nv)),
-            "dof_run": kin_ends[:-1],
-            "dof_runs": np.diff(kin_ends),
-            "kin_from": [first for runs in kin for _, first, _ in runs],
-            "kin_to": [first + end - begin for runs in kin for begin, first, end in runs],
-            "dof_last": [max(i for i, near in enumerate(ancestors) if k in near) for k in range(mjm.nv)],
-            "dof_apart": [[min(far - near, default=mjm.nv) for near in ancestors] for far in ancestors],
+            "dof_three": threes(mjm),
             "pair_first": ranges[3] + np.cumsum(most) - most,
             "pair_most": most,
         }
@@ -152,7 +137,7 @@ def _runs(dofs: Sequence[int]) -> list[tuple[int, int, int]]:
 
 def _lists(mjm: mujoco.MjModel, pairs: Pairs, bonds: list[Bond], ancestors: list[set[int]]) -> dict[str, list[int]]:
     """The columns of the table that lists of degrees of freedom fill; bonds with the same list share it."""
-    names = ("bond_adr", "bond_run", "bond_runs", "bond_couples", "bond_reached", "bond_dof", "bond_sign", "bond_low",
+    names = ("bond_adr", "bond_run", "bond_runs", "bond_couples", "bond_reached", "bond_dof", "bond_sign",
              "reach_dof", "run_from", "run_to", "run_shift")  # fmt: skip
     found: dict[str, list[int]] = {name: [] for name in names}
     known: dict[tuple[Any, ...], tuple[int, ...]] = {}
@@ -160,14 +145,13 @@ def _lists(mjm: mujoco.MjModel, pairs: Pairs, bonds: list[Bond], ancestors: list
     for bond in bonds:
         b1, b2 = _bodies(mjm, pairs, bond)
         if (key := (bond.dofs, b1, b2)) not in known:
-            low = [min((i for i in bond.dofs if i < k and i not in ancestors[k]), default=k) for k in bond.dofs]
             runs = _runs(bond.dofs)
-            couples, reached = int(tuple(low) != bond.dofs), len(found["reach_dof"])
+            couples = int(any(not ancestors[k].issuperset(bond.dofs[:m]) for m, k in enumerate(bond.dofs)))
+            reached = len(found["reach_dof"])
             known[key] = len(found["bond_dof"]), len(found["run_from"]), len(runs), couples, reached
             found["reach_dof"] += bond.reach
             found["bond_dof"] += bond.dofs
             found["bond_sign"] += [int(moves[b2, i] - moves[b1, i]) for i in bond.dofs]
-            found["bond_low"] += low
             for begin, first, end in runs:
                 for name, value in zip(names[-3:], (begin, end, first - begin)):
                     found[name].append(value)
@@ -187,6 +171,17 @@ def _range(bond: Bond) -> int:
 def _ancestors(mjm: mujoco.MjModel) -> list[set[int]]:
     """For each degree of freedom those on its way to the world, itself too."""
     return [{i for i in chain(mjm, int(b)) if i <= k} for k, b in enumerate(mjm.dof_bodyid)]
+
+
+def threes(mjm: mujoco.MjModel) -> list[int]:
+    """Which degrees of freedom end a path of three, from the last one on, with all their ancestors in the rows of the
+    mass matrix: 1 for each."""
+    found, k, ancestors = [0] * mjm.nv, mjm.nv - 1, _ancestors(mjm)
+    while k >= 0:
+        path = k > 1 and mjm.dof_parentid[k] == k - 1 and mjm.dof_parentid[k - 1] == k - 2
+        found[k] = int(path and all(mjm.M_rownnz[i] == len(ancestors[i]) for i in (k - 2, k - 1, k)))
+        k -= 3 if found[k] else 1
+    return found
 
 
 def of_model(mjm: mujoco.MjModel, pairs: Pairs) -> Iterator[Bond]:

@@ -71,7 +71,7 @@ def living(real: Any) -> SimpleNamespace:
         """``row_b = J qacc_smooth - aref``, from what pulls (already there) and the damping of each row."""
         r, j = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.same_lane(bonds[w, i]))
             dim, num, adr = index(bond_dim[t]), index(bond_num[t]), index(bond_adr[t])
             for s in range(dim):
                 vel, acc = real(0.0), real(0.0)

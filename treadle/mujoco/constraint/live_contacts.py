@@ -5,10 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
-from treadle.mujoco.algebra import algebra, row, types
+from treadle.mujoco.algebra import algebra, index, row, types
 from treadle.mujoco.collision.contacts import listing
 from treadle.mujoco.collision.gather import mixing
-from treadle.mujoco.constraint.jacobian import jacobians
 from treadle.mujoco.constraint.kinds import CONE_ELLIPTIC, NO_CONTACT
 from treadle.mujoco.constraint.live import NUMBERS, ROWS, living, places
 from treadle.mujoco.constraint.rows import writers
@@ -20,10 +19,11 @@ ints2 = wp.array2d(dtype=int)
 @cache
 def live_contacts(real: Any) -> SimpleNamespace:
     """The kernel function ``contacts`` for one precision."""
-    t, a, spec, rotation = types(real), living(real), writers(real).spec, algebra(real).rotation
+    t, a, spec = types(real), living(real), writers(real).spec
+    rotation, translation = algebra(real).rotation, algebra(real).translation
     vec2, vec3, vec5, mat33, spatial = t.vec2, t.vec3, t.vec5, t.mat33, t.spatial
     matrix, pairs2, fives, vectors = (wp.array2d(dtype=kind) for kind in (real, vec2, vec5, vec3))
-    put, soften, at_point = a.put, a.soften, jacobians(real).at_point
+    put, soften = a.put, a.soften
     margin_of, frame_of, parameters = listing(real).margin_of, mixing(real).frame, mixing(real).parameters
 
     @wp.func(inline=True)
@@ -31,25 +31,37 @@ def live_contacts(real: Any) -> SimpleNamespace:
         w: int, place: int, dim: int, num: int, first: int, on: bool, frame: mat33, offset1: vec3, offset2: vec3,
         bond_dof: ints, bond_sign: ints, cdof: wp.array2d(dtype=spatial), J: matrix,
     ):  # fmt: skip
-        """The relative motion of two bodies along the axes of the frame, and about them, per degree of freedom."""
-        for m in range(num):
-            sign = bond_sign[first + m]
-            motion = cdof[w, bond_dof[first + m]]
-            offset = offset2
-            if sign < 0:
+        """The relative motion of two bodies along the axes of the frame, and about them, per degree of freedom.
+
+        Of a motion (r, t) the point at ``offset`` moves along an axis by ``axis . (t + r x offset)``, which is
+        ``axis . t + (offset x axis) . r``.
+        """
+        for side in range(2):
+            sign, offset = 1 - 2 * side, offset2
+            if side > 0:
                 offset = offset1
             factor = wp.where(on, real(sign), real(0.0))
-            slide = frame * (factor * at_point(motion, offset))
-            if dim > 3:
-                turn = frame * (factor * rotation(motion))
-                for s in range(3):
-                    J[w, place + s * num + m] = wp.where(on, slide[s], real(0.0))
-                    if s < dim - 3:
-                        J[w, place + (3 + s) * num + m] = wp.where(on, turn[s], real(0.0))
-            else:
-                for s in range(3):
-                    if s < dim:
-                        J[w, place + s * num + m] = wp.where(on, slide[s], real(0.0))
+            for s in range(3):  # what a lane that has no contact finds there need not be a number
+                offset[s] = wp.where(on, offset[s], real(0.0))
+            axis0, axis1, axis2 = vec3(), vec3(), vec3()
+            for s in range(3):
+                axis0[s] = wp.where(on, factor * frame[0, s], real(0.0))
+                axis1[s] = wp.where(on, factor * frame[1, s], real(0.0))
+                axis2[s] = wp.where(on, factor * frame[2, s], real(0.0))
+            arm0, arm1, arm2 = wp.cross(offset, axis0), wp.cross(offset, axis1), wp.cross(offset, axis2)
+            for m in range(num):
+                if bond_sign[first + m] == sign:
+                    motion = cdof[w, index(bond_dof[first + m])]
+                    r, t, j = rotation(motion), translation(motion), place + m
+                    J[w, j] = wp.dot(axis0, t) + wp.dot(arm0, r)
+                    if dim > 1:
+                        J[w, j + num] = wp.dot(axis1, t) + wp.dot(arm1, r)
+                        J[w, j + 2 * num] = wp.dot(axis2, t) + wp.dot(arm2, r)
+                        if dim > 3:
+                            J[w, j + 3 * num] = wp.dot(axis0, r)
+                            if dim > 4:
+                                J[w, j + 4 * num] = wp.dot(axis1, r)
+                                J[w, j + 5 * num] = wp.dot(axis2, r)
 
     @wp.func(inline=True)
     def softness_of(

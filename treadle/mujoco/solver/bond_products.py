@@ -27,7 +27,7 @@ def bond_products(real: Any) -> SimpleNamespace:
         bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         r, j = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             dim, num, first, runs = index(bond_dim[t]), index(bond_num[t]), index(bond_run[t]), bond_runs[t]
             if dim == 3:
                 y0, y1, y2 = real(0.0), real(0.0), real(0.0)
@@ -59,11 +59,11 @@ def bond_products(real: Any) -> SimpleNamespace:
         bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         r, j = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             dim, num, first, runs = index(bond_dim[t]), index(bond_num[t]), index(bond_run[t]), bond_runs[t]
             if dim == 3:
                 f0, f1, f2 = sign * force[w, r], sign * force[w, r + 1], sign * force[w, r + 2]
-                if wp.any_lane(f0 != real(0.0) or f1 != real(0.0) or f2 != real(0.0)):
+                if wp.any_lane(wp.abs(f0) + wp.abs(f1) + wp.abs(f2) != real(0.0)):
                     for q in range(first, first + runs):
                         shift = index(run_shift[q])
                         for m in range(index(run_from[q]), run_to[q]):

@@ -103,7 +103,7 @@ def spaces(real: Any) -> SimpleNamespace:
         bond_reach, bond_reached, reach_dof = reaches
         r, j, g, c = int(0), int(0), int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(bonds[w, i]))
+            t = index(wp.same_lane(bonds[w, i]))
             kind, dim, num, reach = bond_kind[t], index(bond_dim[t]), index(bond_num[t]), index(bond_reach[t])
             contact = kind == FRICTIONLESS
             begin = int(0)
@@ -245,7 +245,7 @@ def slipping(real: Any) -> wp.Function:
         while k < iterations and wp.any_lane(running):
             r, g, c = int(0), int(0), int(0)
             for i in range(live):
-                t = index(wp.max_lane(bonds[w, i]))
+                t = index(wp.same_lane(bonds[w, i]))
                 kind, dim = bond_kind[t], index(bond_dim[t])
                 reach, first = index(bond_reach[t]), bond_reached[t]
                 if rubs(kind):
@@ -392,7 +392,7 @@ def projecting(real: Any) -> wp.Function:
             gain = real(0.0)
             r, g, c = int(0), int(0), int(0)
             for i in range(live):
-                t = index(wp.max_lane(bonds[w, i]))
+                t = index(wp.same_lane(bonds[w, i]))
                 kind, dim = bond_kind[t], index(bond_dim[t])
                 reach, first = index(bond_reach[t]), bond_reached[t]
                 if kind != FRICTIONLESS or dim == 1:

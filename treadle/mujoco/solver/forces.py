@@ -24,7 +24,7 @@ def forces(real: Any) -> SimpleNamespace:
         D, mu = soft
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             dim = index(bond_dim[t])
             if bond_kind[t] == FRICTIONLESS:
                 for s in range(1, dim):
@@ -39,7 +39,7 @@ def forces(real: Any) -> SimpleNamespace:
         live, listed, bond_kind, bond_dim = bonds
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             dim = index(bond_dim[t])
             if bond_kind[t] == FRICTIONLESS and dim > 1:
                 normal = real(0.0)
@@ -55,7 +55,7 @@ def forces(real: Any) -> SimpleNamespace:
         live, listed, bond_kind, bond_dim = bonds
         r, cost = int(0), real(0.0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             dim = index(bond_dim[t])
             edges = bond_kind[t] == FRICTIONLESS and dim > 1 and not elliptic
             if D[w, r] > real(0.0):
@@ -98,7 +98,7 @@ def forces(real: Any) -> SimpleNamespace:
         D, mu = soft
         r, n = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             kind, dim = bond_kind[t], index(bond_dim[t])
             if D[w, r] > real(0.0):
                 if kind != FRICTIONLESS or dim == 1:

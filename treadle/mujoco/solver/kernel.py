@@ -48,7 +48,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
     bounds, finish = live_bounds(real, not plain), living(real).finish
     frictions, limits = bounds.frictions, bounds.limits
     begin, residuals, minimise = starting(real).begin, starting(real).residuals, descending(real, by_newton)
-    evaluate, add_bt, pattern = weighing(real), bond_products(real).add_bt, hessian(real).pattern
+    evaluate, add_bt, arrange = weighing(real), bond_products(real).add_bt, hessian(real).arrange
     space, force_of = spaces(real), forces(real)
     roots, inward, outward, columns_of = space.roots, space.inward, space.outward, space.columns
     split, join, softness, hand_out = force_of.split, force_of.join, force_of.softness, force_of.hand_out
@@ -63,10 +63,10 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         opt_timestep: wp.array(dtype=real), opt_impratio: wp.array(dtype=real), meaninertia: real,
         M_rownnz: ints, M_rowadr: ints, M_colind: ints, bond_first: ints, bond_kind: ints, bond_id: ints,
         bond_part: ints, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_couples: ints, bond_dof: ints,
-        bond_sign: ints, bond_low: ints, bond_size: ints, bond_weights: ints, bond_reach: ints,
+        bond_sign: ints, bond_size: ints, bond_weights: ints, bond_reach: ints,
         bond_reached: ints, reach_dof: ints, bond_run: ints, bond_runs: ints,
-        run_from: ints, run_to: ints, run_shift: ints, dof_row: ints, dof_run: ints, dof_runs: ints, kin_from: ints,
-        kin_to: ints, dof_last: ints, dof_apart: ints2, pair_first: ints, pair_most: ints,
+        run_from: ints, run_to: ints, run_shift: ints, dof_parentid: ints, dof_three: ints,
+        pair_first: ints, pair_most: ints,
         # equalities
         eq_type: ints, eq_obj1id: ints, eq_obj2id: ints, eq_objtype: ints, eq_solref: pairs2, eq_solimp: fives,
         eq_data: cube, eq_active: ints2, body_rootid: ints, body_invweight0: pairs2, body_isdofancestor: ints2,
@@ -96,11 +96,10 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         # scratch
         live_bond: ints2, live_state: ints2, live_quad: vectors, live_J: matrix, live_C: matrix, live_dC: matrix,
         live_Z: matrix, live_A: matrix, live_G: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix, row_b: matrix,
-        row_jar: matrix, row_jv: matrix, row_force: matrix, row_up: matrix, row_down: matrix, dof_low: ints2,
-        dof_end: ints2, solver_x: matrix, solver_Mx: matrix, solver_grad: matrix, solver_Mgrad: matrix,
-        solver_last: matrix,
-        solver_p: matrix, solver_Mp: matrix, solver_H: matrix, solver_L: matrix, solver_diag: matrix, solver_y: matrix,
-        solver_root: matrix,
+        row_jar: matrix, row_jv: matrix, row_force: matrix, row_up: matrix, row_down: matrix, tree_up: ints2,
+        tree_deep: ints2, tree_at: ints2, solver_x: matrix, solver_Mx: matrix, solver_grad: matrix,
+        solver_Mgrad: matrix, solver_last: matrix, solver_p: matrix, solver_Mp: matrix,
+        solver_H: matrix, solver_L: matrix, solver_diag: matrix, solver_y: matrix, solver_root: matrix,
     ):  # fmt: skip
         """The acceleration that minimises the cost, and the forces of constraints on joints."""
         w = wp.tid()
@@ -142,19 +141,20 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
             w, at[LIVE], live_bond, bond_dim, bond_num, bond_adr, bond_dof, live_J, qvel, qacc_smooth, row_D, row_damp,
             row_b,
         )  # fmt: skip
-        running = False
+        stiffest = real(0.0)
         for i in range(rows):
-            running = running or row_D[w, i] > real(0.0)
+            stiffest = wp.max(stiffest, row_D[w, i])
+        running = stiffest > real(0.0)
 
         bonds, soft = (at[LIVE], live_bond, bond_kind, bond_dim), (row_D, row_mu)
         weights = (bond_weights, live_C, live_dC)
         jacobian = (bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, live_J)
-        mass = (M_rownnz, M_rowadr, M_colind, M)
-        tree = (dof_row, dof_run, dof_runs, kin_from, kin_to, dof_low, dof_end)
-        joins = (bond_couples, bond_num, bond_adr, bond_dof, bond_low, dof_apart, dof_last)
+        mass = (M_rownnz, M_rowadr, M_colind, M, dof_three)
+        tree = (dof_parentid, dof_three, tree_up, tree_deep, tree_at)
+        joins = (bond_couples, bond_num, bond_adr, bond_dof)
         if curves:
             curve(
-                w, rows, elliptic, bonds, jacobian, (dof_row, bond_adr, bond_dof), joins, tree, mass, soft, weights,
+                w, rows, elliptic, bonds, jacobian, (bond_adr, bond_dof), joins, tree, mass, soft, weights,
                 live_state, solver_x, row_b, row_jar, row_jv, row_force, live_Z, solver_H, solver_L, solver_diag,
             )  # fmt: skip
         elif follows:
@@ -172,24 +172,26 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                 )  # fmt: skip
                 evaluate(w, bonds, elliptic, soft, weights, live_state, row_jar, row_force)
             else:
-                begin(
+                cost, pieces, ready = begin(
                     w, running, warm, rows, elliptic, bonds, jacobian, soft, weights, mass, qacc_warmstart, qacc_smooth,
                     live_state, solver_x, solver_Mx, row_b, row_jar, row_jv, row_force,
                 )  # fmt: skip
                 if by_newton:
-                    pattern(w, bonds, joins, tree, solver_L)
+                    arrange(w, bonds, joins, tree)
                 count = minimise(
-                    w, running, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
+                    w, running, ready, cost, pieces, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
                     tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
-                    (dof_row, bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
+                    (bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
                     solver_Mx, solver_grad, solver_Mgrad, solver_last, solver_p, solver_Mp, row_jar, row_jv, row_force,
                     live_quad, live_Z, solver_H, solver_L, solver_diag,
                 )  # fmt: skip
-            for c in range(nv):
-                qfrc_constraint[w, c] = real(0.0)
-            add_bt(w, real(1.0), bonds, jacobian, row_force, qfrc_constraint)
-
-            if dual:
+            if not dual:
+                for c in range(nv):  # what is left of M x is the gradient
+                    qfrc_constraint[w, c] = solver_Mx[w, c] - solver_grad[w, c]
+            else:
+                for c in range(nv):
+                    qfrc_constraint[w, c] = real(0.0)
+                add_bt(w, real(1.0), bonds, jacobian, row_force, qfrc_constraint)
                 inertia = (M_rowadr, M_rownnz, M_colind, qLD, solver_root)
                 reaches = (bond_reach, bond_reached, reach_dof)
                 roots(w, qLDiagInv, solver_root)

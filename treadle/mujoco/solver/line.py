@@ -13,11 +13,14 @@ from treadle.mujoco.solver.products import products
 
 
 @cache
-def lines(real: Any) -> SimpleNamespace:
-    """The kernel function ``descend`` for one precision."""
+def lines(real: Any, by_newton: bool) -> SimpleNamespace:
+    """The kernel function ``descend`` for one precision. ``by_newton``: whether along Newton's steps, which end at 1
+    where no bond changes its piece."""
     matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
-    zone, mul_m, dot, mul_b = costs(real).zone, products(real).mul_m, products(real).dot, bond_products(real).mul_b
+    zone, mul_b, mul = costs(real).zone, bond_products(real).mul_b, products(real)
+    mul_mass, dot = mul.mul_mass, mul.dot
     close = 1e-13 if real is wp.float64 else 1e-5  # of the slope at the start: as flat as rounding lets it be
+    nearly = 1e-2  # of it, where the next direction is another one in any case
 
     @wp.func(inline=True)
     def lone(w: int, r: int, dim: int, kind: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix):
@@ -91,7 +94,7 @@ def lines(real: Any) -> SimpleNamespace:
         live, listed, bond_kind, bond_dim = bonds
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             dim = index(bond_dim[t])
             if bond_kind[t] == FRICTIONLESS and dim > 1:
                 quad = vec3()
@@ -114,7 +117,7 @@ def lines(real: Any) -> SimpleNamespace:
         slope, bend, pieces, curved = gauss + a * curve, curve, int(0), False
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             kind, dim = bond_kind[t], index(bond_dim[t])
             first, second, piece = real(0.0), real(0.0), int(0)
             if kind != FRICTIONLESS or dim == 1:
@@ -134,29 +137,30 @@ def lines(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def search(
-        w: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, elliptic: bool, bonds: Any,
-        soft: Any, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
+        w: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, start: real, pieces: int,
+        elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
     ):  # fmt: skip
-        """The step ``a`` at which the slope vanishes, the slope at 0, and whether the step is exact.
+        """The step ``a`` at which the slope vanishes, and whether the step is exact.
 
         Newton's method between two ends that close in, on the slope, a growing function made of straight pieces where
-        no contact is elliptic: once two points lie on one piece, the second is the minimum itself.
+        no contact is elliptic: once two points lie on one piece, the second is the minimum itself. ``start`` and
+        ``pieces`` are known at 0.
         """
         if elliptic:
             prepare(w, bonds, soft[1], jar, jv, quads)
-        a, low, high, start, enough = real(0.0), real(0.0), real(-1.0), real(0.0), real(0.0)
-        searching, exact, newton = running, False, False
-        pieces, k = int(0), int(0)
+        a, low, high, enough = real(0.0), real(0.0), real(-1.0), wp.max(flat, real(close) * wp.abs(start))
+        searching, exact, newton = running and start < real(0.0), False, False
+        k = int(0)
+        if by_newton:
+            k = 1
+            a = wp.where(searching, real(1.0), real(0.0))
+            newton = True
         while k <= iterations and wp.any_lane(searching):
             slope, bend, there, curved = along(w, a, gauss, curve, elliptic, bonds, soft, jar, jv, quads)
-            if k == 0:
-                start = slope
-                enough = wp.max(flat, real(close) * wp.abs(start))
-                searching = searching and start < real(0.0) and bend > real(0.0)
             if searching:
                 if newton and there == pieces and not curved:
                     exact, searching = True, False
-                elif wp.abs(slope) <= enough:
+                elif wp.abs(slope) <= wp.where(curved, wp.max(enough, real(nearly) * wp.abs(start)), enough):
                     searching = False
                 else:
                     pieces = there
@@ -168,34 +172,37 @@ def lines(real: Any) -> SimpleNamespace:
                     newton = not (high > real(0.0) and (step <= low or step >= high))
                     if not newton:
                         step = real(0.5) * (low + high)
-                    if step == a:
+                    if step == a or not bend > real(0.0):
                         searching = False
-                    a = step
+                    else:
+                        a = step
             k = k + 1
-        return a, start, exact
+        return a, exact
 
     @wp.func(inline=True)
     def descend(
-        w: int, running: bool, rows: int, iterations: int, flat: real, elliptic: bool, bonds: Any, jacobian: Any,
-        mass: Any, soft: Any, x: matrix, Mx: matrix, jar: matrix, p: matrix, Mp: matrix, jv: matrix,
-        quads: wp.array2d(dtype=vec3),
+        w: int, running: bool, rows: int, iterations: int, flat: real, pieces: int, elliptic: bool, bonds: Any,
+        jacobian: Any, mass: Any, soft: Any, x: matrix, Mx: matrix, grad: matrix, jar: matrix, p: matrix, Mp: matrix,
+        jv: matrix, quads: wp.array2d(dtype=vec3),
     ):  # fmt: skip
         """Move ``x``, and the products with it, along the direction ``p``: as far as the cost falls, where running.
 
-        ``flat`` is the slope that counts as none, by the length of p. Returns what `search` returns.
+        ``flat`` is the slope that counts as none, by the length of p. Returns the step, the slope where it begins, and
+        whether it is exact.
         """
-        rownnz, rowadr, colind, M = mass
-        mul_m(w, rownnz, rowadr, colind, M, p, Mp)
+        mul_mass(w, mass, p, Mp)
         mul_b(w, bonds, jacobian, p, jv)
-        a, slope, exact = search(
-            w, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), elliptic, bonds, soft,
-            jar, jv, quads,
+        start = dot(w, p, grad)
+        a, exact = search(
+            w, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), start, pieces, elliptic,
+            bonds, soft, jar, jv, quads,
         )  # fmt: skip
+        a = wp.where(running, a, real(0.0))
         for c in range(x.shape[1]):
-            x[w, c] = wp.where(running, x[w, c] + a * p[w, c], x[w, c])
-            Mx[w, c] = wp.where(running, Mx[w, c] + a * Mp[w, c], Mx[w, c])
+            x[w, c] = x[w, c] + a * p[w, c]
+            Mx[w, c] = Mx[w, c] + a * Mp[w, c]
         for i in range(rows):
-            jar[w, i] = wp.where(running, jar[w, i] + a * jv[w, i], jar[w, i])
-        return a, slope, exact
+            jar[w, i] = jar[w, i] + a * jv[w, i]
+        return a, start, exact
 
     return SimpleNamespace(descend=descend)

@@ -121,7 +121,7 @@ def optimum(real: Any) -> SimpleNamespace:
     """The kernel functions ``curve`` and ``follow`` for one precision."""
     matrix = wp.array2d(dtype=real)
     h, mul_m, evaluate = hessian(real), products(real).mul_m, weighing(real)
-    pattern, begin, add_bonds, factor = h.pattern, h.begin, h.add_bonds, h.factor
+    arrange, begin, add_bonds, factor, spread = h.arrange, h.begin, h.add_bonds, h.factor, h.spread
     mul_b, add_bt = bond_products(real).mul_b, bond_products(real).add_bt
     respond, stand = responses(real), standing(real)
 
@@ -137,12 +137,11 @@ def optimum(real: Any) -> SimpleNamespace:
         for i in range(rows):
             jar[w, i] = b[w, i] + jv[w, i]
         evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
-        for e in range(L.shape[1]):
-            L[w, e] = real(0.0)
-        pattern(w, bonds, joins, tree, L)
+        arrange(w, bonds, joins, tree)
         begin(w, True, tree, mass, H)
-        add_bonds(w, bonds, jacobian, columns, bond_weights, C, Z, H)
-        factor(w, tree, H, L, diag)
+        add_bonds(w, bonds, jacobian, columns, tree, bond_weights, C, Z, H)
+        factor(w, tree, H, H, diag)
+        spread(w, tree, H, L)
 
     @wp.func(inline=True)
     def solve(w: int, L: matrix, diag: matrix, x: matrix):
@@ -170,7 +169,7 @@ def optimum(real: Any) -> SimpleNamespace:
 
         There the forces on joints are M x.
         """
-        rownnz, rowadr, colind, M = mass
+        rownnz, rowadr, colind, M, three = mass
         mul_b(w, bonds, jacobian, x, jv)
         for i in range(rows):
             jar[w, i] = b[w, i] + jv[w, i]

@@ -25,7 +25,7 @@ def starting(real: Any) -> SimpleNamespace:
     """The kernel functions ``residuals`` and ``begin`` for one precision: where solvers begin."""
     matrix = wp.array2d(dtype=real)
     evaluate, mul, mul_b = weighing(real), products(real), bond_products(real).mul_b
-    mul_m, dot = mul.mul_m, mul.dot
+    mul_mass, dot = mul.mul_mass, mul.dot
 
     @wp.func(inline=True)
     def residuals(
@@ -45,26 +45,31 @@ def starting(real: Any) -> SimpleNamespace:
         weights: Any, mass: Any, qacc_warmstart: matrix, qacc_smooth: matrix, state: ints2, x: matrix, Mx: matrix,
         b: matrix, jar: matrix, jv: matrix, force: matrix,
     ):  # fmt: skip
-        """Begin at the acceleration of the step before, or, if that costs less, at that without constraints."""
-        rownnz, rowadr, colind, M = mass
-        residuals(w, rows, bonds, jacobian, qacc_warmstart, qacc_smooth, x, b, jar, jv)
-        mul_m(w, rownnz, rowadr, colind, M, x, Mx)
-        hot, cost = real(0.0), real(0.0)
+        """Begin at the acceleration of the step before, or, if that costs less, at that without constraints.
+
+        Returns what `evaluate` does at the former, and whether that is where all begin.
+        """
+        for k in range(x.shape[1]):
+            x[w, k] = qacc_warmstart[w, k] - qacc_smooth[w, k]
+        mul_b(w, bonds, jacobian, x, jv)
+        mul_mass(w, mass, x, Mx)
+        cold, cost, changed, pieces, curved = real(0.0), real(0.0), int(0), int(0), False
         for turn in range(2):
-            hot = cost
-            if turn > 0:
-                for i in range(rows):
-                    jv[w, i] = jar[w, i]
-                    jar[w, i] = b[w, i]
-            cost, changed = evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
-            if turn == 0:
-                cost = cost + real(0.5) * dot(w, x, Mx)
-        warm = warm and running and hot < cost
+            cold = cost
+            for i in range(rows):
+                start = b[w, i]
+                if turn > 0:
+                    start = start + jv[w, i]
+                jar[w, i] = start
+            cost, changed, pieces, curved = evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
+        hot = cost + real(0.5) * dot(w, x, Mx)
+        warm = warm and running and hot < cold
         for k in range(x.shape[1]):
             x[w, k] = wp.where(warm, x[w, k], real(0.0))
             Mx[w, k] = wp.where(warm, Mx[w, k], real(0.0))
         for i in range(rows):
-            jar[w, i] = wp.where(warm, jv[w, i], b[w, i])
+            jar[w, i] = wp.where(warm, jar[w, i], b[w, i])
+        return cost, pieces, not wp.any_lane(running and not warm)
 
     return SimpleNamespace(residuals=residuals, begin=begin)
 
@@ -87,7 +92,7 @@ def directions(real: Any) -> SimpleNamespace:
             anew(w, fresh, tree, mass, H)
             for e in range(numbers):
                 dC[w, e] = wp.where(fresh, C[w, e], dC[w, e])
-        add_bonds(w, bonds, jacobian, columns, bond_weights, dC, Z, H)
+        add_bonds(w, bonds, jacobian, columns, tree, bond_weights, dC, Z, H)
         factor(w, tree, H, L, diag)
         for c in range(p.shape[1]):
             p[w, c] = -grad[w, c]
@@ -99,7 +104,7 @@ def directions(real: Any) -> SimpleNamespace:
         p: matrix,
     ):  # fmt: skip
         """Polak and Ribière's direction, preconditioned by M; gives the size of the gradient, for the next time."""
-        rownnz, rowadr, colind, M = mass
+        rownnz, rowadr, colind, M, three = mass
         for c in range(p.shape[1]):
             Mgrad[w, c] = grad[w, c]
         precondition(w, rowadr, rownnz, colind, qLD, qLDiagInv, Mgrad)
@@ -117,30 +122,36 @@ def directions(real: Any) -> SimpleNamespace:
 def descending(real: Any, by_newton: bool) -> wp.Function:
     """The kernel function ``minimise`` for one precision, by Newton's method or by conjugate gradients."""
     matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
-    evaluate, descend, dot, add_bt = weighing(real), lines(real).descend, products(real).dot, bond_products(real).add_bt
+    evaluate, descend = weighing(real), lines(real, by_newton).descend
+    dot, add_bt = products(real).dot, bond_products(real).add_bt
     newton, conjugate = directions(real).newton, directions(real).conjugate
     small = 1e-12 if real is wp.float64 else 1e-4  # of M x: a gradient that a Hessian with rounding in it may leave
     least = 1e-30 if real is wp.float64 else 1e-14  # a gain after which Newton's next step would be rounding
 
     @wp.func(inline=True)
     def minimise(
-        w: int, running: bool, rows: int, numbers: int, iterations: int, line_iterations: int, tolerance: real,
-        flat: real, scale: real, elliptic: bool, bonds: Any, jacobian: Any, columns: Any, tree: Any, mass: Any,
-        soft: Any, weights: Any, factors: Any, state: ints2, x: matrix, Mx: matrix, grad: matrix, Mgrad: matrix,
-        last: matrix, p: matrix, Mp: matrix, jar: matrix, jv: matrix, force: matrix, quads: wp.array2d(dtype=vec3),
-        Z: matrix, H: matrix, L: matrix, diag: matrix,
+        w: int, running: bool, ready: bool, cost: real, pieces: int, rows: int, numbers: int, iterations: int,
+        line_iterations: int, tolerance: real, flat: real, scale: real, elliptic: bool, bonds: Any, jacobian: Any,
+        columns: Any, tree: Any, mass: Any, soft: Any, weights: Any, factors: Any, state: ints2, x: matrix, Mx: matrix,
+        grad: matrix, Mgrad: matrix, last: matrix, p: matrix, Mp: matrix, jar: matrix, jv: matrix, force: matrix,
+        quads: wp.array2d(dtype=vec3), Z: matrix, H: matrix, L: matrix, diag: matrix,
     ):  # fmt: skip
-        """Move x, and what goes with it, to where the cost is least; gives the number of steps."""
+        """Move x, and what goes with it, to where the cost is least; gives the number of steps.
+
+        ``cost`` and ``pieces`` are what `evaluate` returned if the gang is ``ready``, with all that it wrote.
+        """
         qLD, qLDiagInv = factors
-        if not by_newton:
-            for c in range(x.shape[1]):
+        for c in range(x.shape[1]):
+            grad[w, c] = real(0.0)  # in case that nobody runs
+            if not by_newton:
                 p[w, c] = real(0.0)
                 last[w, c] = real(0.0)
         count, k = int(0), int(0)
         size = real(1.0)  # of the last gradient, by the preconditioner (conjugate gradients)
-        a, slope, exact, fresh = real(0.0), real(0.0), False, True
+        a, slope, exact, fresh, changed, curved = real(0.0), real(0.0), False, True, int(0), False
         while k <= iterations and wp.any_lane(running):
-            cost, changed = evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
+            if k > 0 or not ready:
+                cost, changed, pieces, curved = evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
             for c in range(x.shape[1]):
                 grad[w, c] = Mx[w, c]
             add_bt(w, real(-1.0), bonds, jacobian, force, grad)
@@ -167,8 +178,8 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
                 else:
                     size = conjugate(w, size, mass, qLD, qLDiagInv, grad, Mgrad, last, p)
                 a, slope, exact = descend(
-                    w, running, rows, line_iterations, flat, elliptic, bonds, jacobian, mass, soft, x, Mx, jar, p, Mp,
-                    jv, quads,
+                    w, running, rows, line_iterations, flat, pieces, elliptic, bonds, jacobian, mass, soft, x, Mx, grad,
+                    jar, p, Mp, jv, quads,
                 )  # fmt: skip
                 if running:
                     count = count + 1

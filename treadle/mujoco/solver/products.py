@@ -12,7 +12,7 @@ ints = wp.array(dtype=int)
 
 @cache
 def products(real: Any) -> SimpleNamespace:
-    """The kernel functions ``mul_m``, ``mul_j``, ``add_jt`` and ``dot`` for one precision.
+    """The kernel functions ``mul_m``, ``mul_mass``, ``mul_j``, ``add_jt`` and ``dot`` for one precision.
 
     Loops over rows run as long as any world of the gang has some: what they compute for the others is not used, and
     the loop needs no masks.
@@ -31,6 +31,41 @@ def products(real: Any) -> SimpleNamespace:
                 y = y + M[w, e] * x[w, k]
                 out[w, k] = out[w, k] + M[w, e] * x[w, i]
             out[w, i] = y
+
+    @wp.func(inline=True)
+    def mul_mass(w: int, mass: Any, x: matrix, out: matrix):
+        """The same of ``mass``, three rows at once where these end a path (``Bonds.dof_three``)."""
+        rownnz, rowadr, colind, M, three = mass
+        n, i = rownnz.shape[0], int(0)
+        while i < n:
+            a, first = index(i), index(rowadr[i])
+            above = index(rownnz[a] - 1)
+            if i + 2 < n and three[index(wp.min(i + 2, n - 1))] != 0:
+                b, c, second, third = index(i + 1), index(i + 2), index(rowadr[i + 1]), index(rowadr[i + 2])
+                xa, xb, xc = x[w, a], x[w, b], x[w, c]
+                ya = M[w, first + above] * xa + M[w, second + above] * xb + M[w, third + above] * xc
+                yb = M[w, second + above] * xa + M[w, second + above + 1] * xb + M[w, third + above + 1] * xc
+                yc = M[w, third + above] * xa + M[w, third + above + 1] * xb + M[w, third + above + 2] * xc
+                for e in range(above):
+                    k = index(colind[first + e])
+                    ma, mb, mc, xk = M[w, first + e], M[w, second + e], M[w, third + e], x[w, k]
+                    ya = ya + ma * xk
+                    yb = yb + mb * xk
+                    yc = yc + mc * xk
+                    out[w, k] = out[w, k] + ma * xa + mb * xb + mc * xc
+                out[w, a] = ya
+                out[w, b] = yb
+                out[w, c] = yc
+                i = i + 3
+            else:
+                xa = x[w, a]
+                ya = M[w, first + above] * xa
+                for e in range(above):
+                    k = index(colind[first + e])
+                    ya = ya + M[w, first + e] * x[w, k]
+                    out[w, k] = out[w, k] + M[w, first + e] * xa
+                out[w, a] = ya
+                i = i + 1
 
     @wp.func(inline=True)
     def mul_j(w: int, n: int, J: cube, x: matrix, out: matrix):
@@ -65,4 +100,4 @@ def products(real: Any) -> SimpleNamespace:
             y = y + a[w, k] * b[w, k]
         return y
 
-    return SimpleNamespace(mul_m=mul_m, mul_j=mul_j, add_jt=add_jt, dot=dot)
+    return SimpleNamespace(mul_m=mul_m, mul_mass=mul_mass, mul_j=mul_j, add_jt=add_jt, dot=dot)

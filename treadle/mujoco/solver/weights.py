@@ -133,31 +133,36 @@ def weighing(real: Any) -> wp.Function:
                     for q in range(1, 5):
                         if q < s:
                             renew(w, row + q, (dm * f0 * f0 - pull) * lean[s] * lean[q], C, dC)
-        return cost, where + 4
+        return cost, where
 
     @wp.func(inline=True)
     def evaluate(w: int, bonds: Any, elliptic: bool, soft: Any, weights: Any, state: ints2, jar: matrix, force: matrix):
-        """Forces, weights and their changes at ``jar``; the cost, and how many states of bonds have changed."""
+        """Forces, weights and their changes at ``jar``; the cost, how many states of bonds have changed, a number that
+        tells in which pieces all bonds are, and whether some piece is no parabola (as `line` has them)."""
         live, listed, bond_kind, bond_dim = bonds
         (D, mu), (bond_weights, C, dC) = soft, weights
-        cost, changed = real(0.0), int(0)
+        cost, changed, pieces, curved = real(0.0), int(0), int(0), False
         r, c = int(0), int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             kind, dim = bond_kind[t], index(bond_dim[t])
             value, code = real(0.0), int(0)
             if kind != FRICTIONLESS or dim == 1:
                 value, code = lone(w, r, c, dim, kind, D, mu, jar, force, C, dC)
             elif elliptic:
                 value, code = cone(w, r, c, dim, D, mu, jar, force, C, dC)
+                if code == MIDDLE:
+                    curved = True
             else:
                 value, code = pyramid(w, r, c, dim, D, mu, jar, force, C, dC)
             cost = cost + value
             if state[w, i] != code:
                 changed = changed + 1
             state[w, i] = code
+            if D[w, r] > real(0.0):
+                pieces = pieces * 31 + code
             r = r + dim
             c = c + index(bond_weights[t])
-        return cost, changed
+        return cost, changed, pieces, curved
 
     return evaluate
