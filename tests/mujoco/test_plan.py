@@ -104,17 +104,21 @@ def test_what_is_read_again_and_again_is_stored():
         assert_same(d, other, ["xpos", "sensordata"], f"after step {k}")
 
 
-def test_worlds_that_need_more_room_get_it():
+@pytest.mark.parametrize("sensed", [True, False])
+def test_worlds_that_need_more_room_get_it(sensed):
     mjm = constrained.senses()
     m = mjw.put_model(mjm)
     other = worlds_of(mjm, m)
     stepped_by_stages(m, other, 3)
     for nstep in (1, 3):
         d = worlds_of(mjm, m, nconmax=1, njmax=2)
+        d._wanted.update({"sensordata"} if sensed else {})  # as if somebody read it after each step
         for _ in range(0, 3, nstep):
             mjw.step(m, d, nstep=nstep)
-        assert d.sizes["nconmax"] > 1 and d.sizes["njmax"] > 2
-        assert_same(d, other, [*NAMES, "ncon", "nefc", "qfrc_constraint"])
+        assert d.sizes["nconmax"] > 1
+        assert (d.sizes["njmax"] > 2) == sensed, "only sensors look at the list of rows"
+        assert_same(d, other, [*NAMES, "ncon", "nefc", "qfrc_constraint", "sensordata"])
+        assert d.sizes["njmax"] > 2
 
 
 def test_arrays_of_the_users_take_part():
@@ -205,7 +209,9 @@ def test_every_step_of_a_capture_counts_what_it_needs():
 
 
 def test_lists_of_rows_are_for_those_who_look_at_them():
-    assert plans.reads_lists(mjw.put_model(constrained.senses()))
+    m = mjw.put_model(constrained.senses())
+    assert plans.reads_lists(m) and plans.reads_lists(m, {"xpos", "sensordata"}) and plans.reads_lists(m, {"cacc"})
+    assert not plans.reads_lists(m, {"xpos"}), "nobody asks for what sensors say"
     mjm = scenes.load("so101_pick")
     assert mjm.opt.noslip_iterations > 0
     assert not plans.reads_lists(mjw.put_model(mjm)), "its sensors are of frames"
@@ -216,6 +222,7 @@ def test_what_a_captured_step_leaves_out_is_said(symbol):
     mjm = constrained.senses()
     m = mjw.put_model(mjm)
     d = worlds_of(mjm, m)
+    d._wanted.add("sensordata")  # as if somebody read it after each step: sensors look at the lists
     d.sizes.update({symbol: 2} if symbol else {})
     with wp.ScopedCapture() as capture:
         mjw.step(m, d)

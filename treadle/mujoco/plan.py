@@ -11,7 +11,7 @@ so a field that a step passed by is computed when it is read, and has the same b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -203,7 +203,9 @@ class Plan:
         self._does, self._data, self.start = (forward, integrate), d, None
         self.order = d.field("order") if dealt else None
         self._rows = [*starting(d, straight)]
-        self._lists = reads_lists(m) or any(not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted)
+        self._lists = reads_lists(m, wanted) or any(
+            not set(ROOM).isdisjoint(getattr(Data, name).shape) for name in wanted
+        )
         self._counts = counts(m, self._lists)
         self._given = {row.name: d.read(row) for row, start in self._rows if advances or start is row}
         inside = capture.active
@@ -338,10 +340,18 @@ class Plan:
 
 _ENOUGH: dict[str, int] = {}
 
+# Stages of fields that sensors give, or that are computed for sensors.
+SENSED = frozenset(("sensor_pos", "sensor_vel", "sensor_acc", "rne_postconstraint"))
 
-def reads_lists(m: Model) -> bool:
-    """Whether stages read contacts and rows from their lists: actuators that adhere, and some sensors."""
-    return int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions or sensor.lists(m)
+
+def reads_lists(m: Model, wanted: Collection[str] | None = None) -> bool:
+    """Whether stages read contacts and rows from their lists: actuators that adhere, and some sensors. ``wanted``: the
+    derived fields that somebody asks for; nothing else needs sensors, except where their past is a part of the state.
+    """
+    if int(mujoco.mjtTrn.mjTRN_BODY) in m.transmissions:
+        return True
+    asked = wanted is None or m.nhistory or any(getattr(Data, name).stage in SENSED for name in wanted)
+    return bool(asked) and sensor.lists(m)
 
 
 def counts(m: Model, lists: bool) -> dict[str, int]:

@@ -22,7 +22,7 @@ from treadle.mujoco.solver.dual import projecting, slipping, spaces
 from treadle.mujoco.solver.forces import forces
 from treadle.mujoco.solver.hessian import hessian
 from treadle.mujoco.solver.optimum import optimum
-from treadle.mujoco.solver.primal import descending, starting
+from treadle.mujoco.solver.primal import descending, settling, starting
 from treadle.mujoco.solver.weights import weighing
 
 ints = wp.array(dtype=int)
@@ -49,6 +49,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
     frictions, limits = bounds.frictions, bounds.limits
     begin, residuals, minimise = starting(real).begin, starting(real).residuals, descending(real, by_newton)
     evaluate, add_bt, arrange = weighing(real), bond_products(real).add_bt, hessian(real).arrange
+    settle = settling(real)
     space, force_of = spaces(real), forces(real)
     roots, inward, outward, columns_of = space.roots, space.inward, space.outward, space.columns
     split, join, softness, hand_out = force_of.split, force_of.join, force_of.softness, force_of.hand_out
@@ -90,7 +91,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         qpos: matrix, qvel: matrix, xpos: vectors, xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
         site_xpos: vectors, subtree_com: vectors, cdof: wp.array2d(dtype=spatial), cdof_dot: wp.array2d(dtype=spatial),
         cvel: wp.array2d(dtype=spatial), ten_length: matrix, ten_J: matrix, M: matrix, qLD: matrix, qLDiagInv: matrix,
-        qacc_smooth: matrix, qacc_warmstart: matrix,
+        qfrc_smooth: matrix, qacc_smooth: matrix, qacc_warmstart: matrix,
         # results
         qacc: matrix, qfrc_constraint: matrix, solver_niter: ints, live_need: ints, efc_force: matrix, efc_state: ints2,
         # scratch
@@ -178,7 +179,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                 )  # fmt: skip
                 if by_newton:
                     arrange(w, bonds, joins, tree)
-                count = minimise(
+                count, unsettled = minimise(
                     w, running, ready, cost, pieces, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
                     tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
                     (bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
@@ -186,8 +187,10 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                     live_quad, live_Z, solver_H, solver_L, solver_diag,
                 )  # fmt: skip
             if not dual:
-                for c in range(nv):  # what is left of M x is the gradient
-                    qfrc_constraint[w, c] = solver_Mx[w, c] - solver_grad[w, c]
+                settle(
+                    w, not unsettled, mass, qfrc_smooth, qacc_smooth, solver_x, solver_Mx, solver_grad, solver_p,
+                    solver_Mp, qfrc_constraint,
+                )  # fmt: skip
             else:
                 for c in range(nv):
                     qfrc_constraint[w, c] = real(0.0)

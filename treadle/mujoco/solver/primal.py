@@ -75,6 +75,39 @@ def starting(real: Any) -> SimpleNamespace:
 
 
 @cache
+def settling(real: Any) -> wp.Function:
+    """The kernel function ``settle`` for one precision: forces of constraints from the acceleration that was found."""
+    matrix = wp.array2d(dtype=real)
+    mul_mass, dot, single = products(real).mul_mass, products(real).dot, real is wp.float32
+
+    @wp.func(inline=True)
+    def settle(
+        w: int, settled: bool, mass: Any, qfrc_smooth: matrix, qacc_smooth: matrix, x: matrix, Mx: matrix,
+        grad: matrix, qacc: matrix, Mqacc: matrix, force: matrix,
+    ):  # fmt: skip
+        """``J' f``: what is left of ``M x`` is the gradient; in single precision, where that settled, all of ``M x``.
+
+        Forces are what stiffness makes of a residual, and of its rounding, which ``H^-1`` took out of x again. Where x
+        takes back most of ``qacc_smooth``, as at closed chains of light bodies, ``M (qacc_smooth + x) - qfrc_smooth``
+        has fewer digits to lose; but where nothing constrains a joint, the force is nothing.
+        """
+        for c in range(x.shape[1]):
+            force[w, c] = Mx[w, c] - grad[w, c]
+        if single:
+            for c in range(x.shape[1]):
+                qacc[w, c] = qacc_smooth[w, c] + x[w, c]
+            undone = settled and dot(w, x, x) > dot(w, qacc, qacc)
+            if wp.any_lane(undone):
+                mul_mass(w, mass, qacc, Mqacc)
+            for c in range(x.shape[1]):
+                far = undone and Mx[w, c] != real(0.0)
+                mine = wp.where(far, Mqacc[w, c] - qfrc_smooth[w, c], Mx[w, c])
+                force[w, c] = wp.where(settled, mine, force[w, c])
+
+    return settle
+
+
+@cache
 def directions(real: Any) -> SimpleNamespace:
     """The kernel functions ``newton`` and ``conjugate`` for one precision: in which direction the next step goes."""
     matrix = wp.array2d(dtype=real)
@@ -136,8 +169,9 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
         grad: matrix, Mgrad: matrix, last: matrix, p: matrix, Mp: matrix, jar: matrix, jv: matrix, force: matrix,
         quads: wp.array2d(dtype=vec3), Z: matrix, H: matrix, L: matrix, diag: matrix,
     ):  # fmt: skip
-        """Move x, and what goes with it, to where the cost is least; gives the number of steps.
+        """Move x, and what goes with it, to where the cost is least.
 
+        Gives the number of steps, and whether more would lead on.
         ``cost`` and ``pieces`` are what `evaluate` returned if the gang is ``ready``, with all that it wrote.
         """
         qLD, qLDiagInv = factors
@@ -184,6 +218,6 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
                 if running:
                     count = count + 1
             k = k + 1
-        return count
+        return count, running
 
     return minimise
