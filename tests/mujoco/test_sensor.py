@@ -14,7 +14,7 @@ from treadle.mujoco.sensor.stage import SUPPORTED
 def errors(mjm, d, states, floor):
     """The largest error of each sensor, relative to its largest output, or, of forces between bodies, which are sums of
     all that pulls at what hangs there and may come to nothing, to the hundredth part of the largest such force."""
-    worst, sums = np.zeros(mjm.nsensor), (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE)
+    worst, sums = np.zeros(mjm.nsensor), (int(mujoco.mjtSensor.mjSENS_FORCE), int(mujoco.mjtSensor.mjSENS_TORQUE))
     for world, mjd in enumerate(states):
         pull = 1e-2 * abs(mjd.cfrc_int).max()
         for s in range(mjm.nsensor):
