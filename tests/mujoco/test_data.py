@@ -39,6 +39,25 @@ def test_contacts_and_rows_of_constraints_come_back_too():
         np.testing.assert_allclose(getattr(back.contact, name), theirs, rtol=1e-15, atol=0, err_msg=name)
 
 
+def test_why_contacts_have_no_rows_comes_back():
+    mjm = mujoco.MjModel.from_xml_string("""
+        <mujoco><worldbody>
+          <geom name="floor" type="plane" size="1 1 1"/>
+          <body mocap="true" pos="0 0 .05"><geom name="led" size=".1"/></body>
+          <body pos="1 0 .099"><freejoint/><geom size=".1"/></body>
+          <body pos="2 0 .11"><freejoint/><geom size=".1" margin=".005" gap=".01"/></body>
+        </worldbody><contact><pair geom1="floor" geom2="led"/></contact></mujoco>""")
+    mjd, back = mujoco.MjData(mjm), mujoco.MjData(mjm)
+    mujoco.mj_forward(mjm, mjd)
+    assert set(mjd.contact.exclude) == {0, 1, 3}
+    m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.put_data(mjm, mjd, dtype=wp.float64)
+    for computed in (False, True):
+        mujoco.mj_step(mjm, back, nstep=9)  # leaves numbers of its own where contacts will be
+        mjw.get_data_into(back, mjm, d)
+        np.testing.assert_array_equal(back.contact.exclude, mjd.contact.exclude, err_msg=f"{computed=}")
+        mjw.forward(m, d)
+
+
 @pytest.mark.mujoco4
 def test_what_does_not_come_back_is_known():
     mjm = scenes.load("joints")

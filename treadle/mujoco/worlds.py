@@ -254,8 +254,11 @@ def _give_constraints(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world
     pushes = result.contact.efc_address[:ncon] >= 0
     slide = result.contact.friction[:ncon, 0] / np.sqrt(mjm.opt.impratio)
     result.contact.mu[:ncon] = np.where(pushes & (result.contact.dim[:ncon] > 1), slide, 0.0)
+    apart = result.contact.dist[:ncon] >= result.contact.includemargin[:ncon]
+    result.contact.exclude[:ncon] = np.select([apart, ~pushes], [_IN_GAP, _MOVES_NOTHING], 0)
 
 
+_IN_GAP, _MOVES_NOTHING = 1, 3  # reasons why a contact has no rows (mjContact.exclude)
 _CONTACT = {
     name: f"contact_{name}"
     for name in ("dist", "pos", "frame", "includemargin", "friction", "solref", "solreffriction", "solimp", "dim",
