@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# A program in the background of a shell is begun with SIGINT ignored, and so are those that it begins.
 ENDLESS = """
 import sys, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.runtime import kernels
 from treadle.runtime import fast
 program = kernels.endless()
@@ -65,6 +67,7 @@ def test_a_handler_of_the_user_runs_and_the_launch_does_not_end_in_silence():
 
 LONG = """
 import signal, threading, os, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.runtime import kernels
 from treadle.runtime import native
 from treadle.runtime.construct import zeros
