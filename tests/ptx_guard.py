@@ -1,13 +1,16 @@
 """Every kernel that a test compiles also becomes PTX, so that no habit of the CPU gets into the IR unseen.
 
 The text is made when the kernel is compiled, in the same process, and a failure fails that test. Where ``ptxas`` is
-present, all texts of the run are assembled at its end; a rejected one fails the run. Each kernel is made for one
-architecture, by its digest: all for each would take as long as all tests.
+present, the texts of the run are assembled at its end; a rejected one fails the run. Each kernel is made for one
+architecture, by its digest: all for each would take as long as all tests. Some ten programs of half a megabyte take
+``ptxas`` as long as a thousand short ones: of those with one name (a solver for each kind of cone and precision) it sees
+one, by their digests. ``TREADLE_PTXAS=all`` shows it every text.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +24,7 @@ from treadle.codegen import cpu, nvptx
 from treadle.ir.show import show
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
+LONG = 500_000  # bytes of PTX
 texts: dict[str, tuple[str, int, bytes]] = {}  # by digest of the program: kernel's name, architecture, PTX
 
 
@@ -47,11 +51,20 @@ def assemble_too(name: str, arch: int, ptx: bytes) -> None:
     texts[digest(ptx.decode())] = name, arch, ptx
 
 
+def chosen() -> list[tuple[str, int, bytes]]:
+    """The texts that ``ptxas`` is to see, the longest first, so that none is waited for at the end."""
+    found: dict[str, tuple[str, int, bytes]] = {}
+    for key in sorted(texts):
+        name, _, text = texts[key]
+        every = len(text) < LONG or os.environ.get("TREADLE_PTXAS") == "all"
+        found.setdefault(key if every else name, texts[key])
+    return sorted(found.values(), key=lambda made: -len(made[2]))
+
+
 def rejected() -> list[str]:
-    """Assemble all texts; what ``ptxas`` says of those it does not accept."""
+    """Assemble the chosen texts; what ``ptxas`` says of those it does not accept."""
     with tempfile.TemporaryDirectory() as folder:
-        longest_first = sorted(texts.values(), key=lambda made: -len(made[2]))  # so that none is waited for at the end
-        jobs = [(*made, Path(folder, str(k))) for k, made in enumerate(longest_first)]
+        jobs = [(*made, Path(folder, str(k))) for k, made in enumerate(chosen())]
 
         def assemble(job: tuple) -> str:
             name, arch, text, path = job
@@ -78,9 +91,9 @@ def finish(session: pytest.Session) -> None:
     said = None if shutil.which("ptxas") is None else rejected()
     output = getattr(session.config, "workeroutput", None)
     if output is None:
-        report(len(texts), said)
+        report(len(chosen()), said)
     else:
-        output["ptx"] = len(texts), said
+        output["ptx"] = len(chosen()), said
     if said:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
