@@ -3,8 +3,8 @@
 The text is made when the kernel is compiled, in the same process, and a failure fails that test. Where ``ptxas`` is
 present, the texts of the run are assembled at its end; a rejected one fails the run. Each kernel is made for one
 architecture, by its digest: all for each would take as long as all tests. Some ten programs of half a megabyte take
-``ptxas`` as long as a thousand short ones: of those with one name (a solver for each kind of cone and precision) it sees
-one, by their digests. ``TREADLE_PTXAS=all`` shows it every text.
+``ptxas`` as long as a thousand short ones: of those with one name (a solver for each kind of cone and precision) it
+sees one, by their digests. ``TREADLE_PTXAS=all`` shows it every text.
 """
 
 from __future__ import annotations

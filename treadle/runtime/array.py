@@ -24,7 +24,7 @@ from .allocators import MemoryKind
 from .conversion import from_data, to_host, value_rows
 from .device import Device, get_device
 from .elements import Element, element
-from .foreign import FAR, shared
+from .foreign import lies_far, shared
 from .memory import borrow, span
 from .shaped import Shaped
 from .writes import put_rows, put_value, put_zeros
@@ -556,7 +556,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool, 
     """An array of the elements of ``data``, sharing its memory where that is asked for and possible."""
     if not isinstance(data, np.ndarray) and isinstance(getattr(data, "data", None), array):  # it is indexed
         data, dtype = data.contiguous(), data.dtype if dtype is Any else dtype
-    if hasattr(data, FAR) and not isinstance(data, array):
+    if not isinstance(data, array) and lies_far(data):
         data = shared(data)
     if isinstance(data, array):
         same = dtype is Any or element(dtype).type is data._element.type

@@ -28,16 +28,23 @@ def shared(value: Any, dtype: Any = None) -> array | None:
         from .dlpack import from_dlpack
 
         made = from_dlpack(value, dtype)
-    if made is None and (facts := getattr(value, FAR, None)) is not None:
+    if made is None and lies_far(value) and (facts := getattr(value, FAR)) is not None:
         from .device import shown
 
         made = shown(facts, dtype, value)
     return made
 
 
+NEAR = "__array_interface__"  # tells of memory of the host
 FAR = "__cuda_array_interface__"  # tells of memory of a GPU
 
 
 def shows_memory(value: Any) -> bool:
-    """Whether ``value`` tells in some way where its elements are."""
-    return any([hasattr(value, name) for name in ("__array_interface__", "__dlpack__", FAR)])
+    """Whether ``value`` tells in some way where its elements are. Ways that come after one that is there are not tried:
+    properties may fail."""
+    return any(hasattr(value, name) for name in (NEAR, "__dlpack__", FAR))
+
+
+def lies_far(value: Any) -> bool:
+    """Whether ``value`` tells of memory of a GPU. What tells of memory of the host as well lies there."""
+    return not hasattr(value, NEAR) and hasattr(value, FAR)
