@@ -162,3 +162,16 @@ def test_a_source_that_means_something_else_by_now_is_not_merged():
     finally:
         FACTOR = 3.0
     assert z.list() == [9.0] * n and (capture.graph._table.merged, capture.graph._table.chains) == (0, 1)
+
+
+def test_code_that_was_first_asked_for_by_one_thread_is_for_any_grid():
+    few, n = arr([3.0]), 1000
+    for _ in range(2):
+        wp.launch(times, dim=1, inputs=[few, few, 2.0])
+        wp.launch(scaled, dim=1, inputs=[few, few])
+    x, y = arr(np.arange(n)), wp.zeros(n, dtype=float)
+    with wp.ScopedCapture() as captured:
+        wp.launch(times, dim=n, inputs=[x, y, 2.0])
+        wp.launch(scaled, dim=n, inputs=[y, y])
+    wp.capture_launch(captured.graph)
+    np.testing.assert_array_equal(y.numpy(), 6.0 * np.arange(n, dtype=np.float32))

@@ -1,6 +1,7 @@
 """What a kernel may store to, told by its source."""
 
 import gc
+import types
 import weakref
 
 import pytest
@@ -144,3 +145,39 @@ def test_what_is_known_of_a_source_goes_with_it():
     del source
     gc.collect()
     assert left() is None
+
+
+def test_functions_in_namespaces_and_modules_of_modules_are_told_apart():
+    from treadle.lang.identity import Identity
+
+    @wp.func
+    def keep(to: floats, i: int):
+        return to[i]
+
+    @wp.func
+    def store(to: floats, i: int):
+        to[i] = 0.0
+        return 0.0
+
+    inner = types.ModuleType("inner")
+    outer = types.ModuleType("outer")
+    outer.inner, tools = inner, types.SimpleNamespace()
+
+    def kernels():
+        @wp.kernel
+        def by_module(a: floats):
+            outer.inner.f(a, wp.tid())
+
+        @wp.kernel
+        def by_namespace(a: floats):
+            tools.f(a, wp.tid())
+
+        return by_module, by_namespace
+
+    found = []
+    for inner.f in (keep, store):
+        tools.f = inner.f
+        made = kernels()
+        found.append([Identity().of(k.source) for k in made])
+        assert [stores(k.source) for k in made] == [{"a"} if inner.f is store else set()] * 2
+    assert not set(found[0]) & set(found[1])

@@ -310,11 +310,12 @@ class Variant:
     ):  # fmt: skip
         install()
         self.options, self.device = options, device
-        self._origin = weakref.ref(kernel), types, options
         self._making = Making(kernel, types, options, begin, found)
         self._program: Program | None = None
         self._what = kernel.key, [p.name for p in kernel.parameters], types
         self.meta = self._making.meta
+        made_for = options if self.meta["once"] else options._replace(fill="")  # code that is for any grid
+        self._origin = weakref.ref(kernel), types, made_for
 
     @property
     def program(self) -> Program:

@@ -102,18 +102,30 @@ def _code_text(code: types.CodeType) -> str:
 
 
 def _reached(source: Source) -> Iterator[tuple[str, Any]]:
-    """Names of the code and of code inside of it with their values, and what modules among these have by such names."""
+    """Names of the code and of code inside of it with their values, and what modules and namespaces among these have by
+    such names, and what those have."""
     names = set(_names(source.code))
-    closure, found = source.closure, {}
-    for name in names:
-        if name in closure:
-            found[name] = closure[name]
-        elif name in source.globals:
-            found[name] = source.globals[name]
-    for name, value in found.items():
-        yield name, value
-        if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] != _OWN:
-            yield from ((f"{name}.{n}", vars(value)[n]) for n in names if n in vars(value))
+    found = [(name, where[name]) for name in names for where in _scopes(source, name)]
+    while found:
+        path, value = found.pop()
+        yield path, value
+        if _is_scope(value) and path.count(".") < _DEEPEST:
+            found += [(f"{path}.{name}", vars(value)[name]) for name in names if name in vars(value)]
+
+
+def _scopes(source: Source, name: str) -> list[dict[str, Any]]:
+    """Where the name is found: in at most one place."""
+    return [where for where in (source.closure, source.globals) if name in where][:1]
+
+
+def _is_scope(value: Any) -> bool:
+    """Whether code names what is in ``value``: a module of others, or a namespace."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0] != _OWN
+    return type(value) is types.SimpleNamespace
+
+
+_DEEPEST = 4  # dots in a path: modules may contain themselves
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -62,8 +62,8 @@ def stores(source: Source) -> frozenset[str]:
 def _noted(source: Source) -> frozenset[str]:
     """The same by a note in the cache, if there is one: a process whose kernels are all kept there does not parse those
     that it will not run."""
-    from .compile import compiler_version
     from .identity import Identity
+    from .targets import compiler_version
 
     identity = Identity()
     key = digest("stores", compiler_version(), identity.of(source))

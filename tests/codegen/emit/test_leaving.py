@@ -57,3 +57,26 @@ def test_all_widths_do_what_threads_in_order_do(width, monkeypatch):
         wp.launch(springs, dim=THREADS, inputs=args)
         assert np.array_equal(f.numpy(), want), kind
         assert (seen.numpy() == 1).all(), kind
+
+
+@wp.kernel
+def seats(
+    index: wp.array(dtype=int), x: wp.array(dtype=float), counter: wp.array(dtype=int), at: wp.array(dtype=float)
+):  # fmt: skip
+    t = wp.tid()
+    value = x[index[t]]
+    for _ in range(t % 3):
+        place = wp.atomic_add(counter, 0, 1)
+        at[place] = value
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_a_gang_that_has_drawn_from_counters_stays(width, monkeypatch):
+    monkeypatch.setattr(wp.config, "gang_width", width)
+    index = np.random.default_rng(5).integers(0, N, 40).astype(np.int32)
+    index[[3, 17, 39]] = -1
+    x = np.arange(N, dtype=np.float32)
+    want = np.repeat(x[index], np.arange(40) % 3)
+    counter, at = wp.zeros(1, dtype=int), wp.zeros(60, dtype=float)
+    wp.launch(seats, dim=40, inputs=[wp.array(index), wp.array(x), counter, at])
+    assert counter.list() == [len(want)] and np.array_equal(at.numpy()[: len(want)], want)

@@ -72,8 +72,8 @@ class Leaving:
 
 def leaving(e: Emitter, func: Func, label: str) -> Leaving | None:
     """What a full gang of ``func`` may leave by. None where none does: no index can be negative, or something was
-    changed before; or gangs run along rows, where no loop takes threads one by one."""
-    if e.unit.options.rows or func_fails(e.unit, func):
+    changed before, or drawn from counters; or gangs run along rows, where no loop takes threads one by one."""
+    if e.unit.options.rows or e.unit.drawing or func_fails(e.unit, func):
         return None
     makers: dict[Value, Op] = {}
     first: dict[Value, Op] = {}

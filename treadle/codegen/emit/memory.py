@@ -299,7 +299,8 @@ def access(e: Emitter, op: Op) -> tuple[Access, ViewX]:
 
 def _load(e: Emitter, op: Op) -> None:
     element, view = access(e, op)
-    if e.leaving is not None and op.results[0] in e.leaving.indices and element.shape == "wide":
+    whole = element.shape == "wide" and len(element.items) == 1
+    if whole and e.leaving is not None and op.results[0] in e.leaving.indices:
         e.settle(op.results[0], e.leaving.load(e, element))
         return
     xs = iter(element.load())
