@@ -31,6 +31,8 @@ def test_numbers_become_those_next_to_them():
     gap = np.spacing(np.abs(values).astype(np.float32))
     assert (single == single.astype(np.float32)).all() and (np.abs(single - values) <= gap).all()
     assert (rounding.rounded(single.astype(float), rng) == single).all()
+    powers = np.float64(2.0) ** np.arange(-10, 10).repeat(50)  # below which numbers lie twice as dense as above
+    assert (rounding.rounded(powers, rng) == powers).all()
     halves = rounding.rounded(np.full(1000, 1 + np.float64(2.0) ** -24), rng)
     assert 400 < (halves > 1).sum() < 600
 

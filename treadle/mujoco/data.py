@@ -42,7 +42,7 @@ class Data(Fields):
 
     history = state("real", "nworld nhistory", "samples of controls and sensors, for those with delays (`history`)")
     plastic = state("real", "nworld nplastic", "places of rest of springs that yield (`plastic`)")
-    warned = state("int", "nworld 5", "how often velocities, positions, accelerations, controls were bad, and inertia")
+    warned = state("int", "nworld 5", "how often velocity, position, acceleration, control or mass matrix was bad")
 
     ctrl = control("real", "nworld nu", "actuator controls")
     qfrc_applied = control("real", "nworld nv", "forces applied to joints, N or N m")

@@ -341,7 +341,7 @@ class Plan:
 _ENOUGH: dict[str, int] = {}
 
 # Stages of fields that sensors give, or that are computed for sensors.
-SENSED = frozenset(("sensor_pos", "sensor_vel", "sensor_acc", "rne_postconstraint"))
+SENSED = frozenset(("sensor_acc", "rne_postconstraint"))
 
 
 def reads_lists(m: Model, wanted: Collection[str] | None = None) -> bool:

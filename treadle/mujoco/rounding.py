@@ -38,6 +38,14 @@ def forward(mjm: mujoco.MjModel, mjd: mujoco.MjData, rng: np.random.Generator) -
             for name in ("dist", "pos", "frame"):
                 values = getattr(mjd.contact, name)
                 values[...] = rounded(values, rng)
+    _aside(mjm, mjd)
+    _round(mjd, _numbers(), rng)
+
+
+def _aside(mjm: mujoco.MjModel, mjd: mujoco.MjData) -> None:
+    """What mj_forward computes only where a flag or a sensor asks for it."""
+    for part in (mujoco.mj_energyPos, mujoco.mj_energyVel, mujoco.mj_subtreeVel):
+        part(mjm, mjd)
 
 
 def step(mjm: mujoco.MjModel, mjd: mujoco.MjData, rng: np.random.Generator) -> None:
@@ -69,6 +77,7 @@ def costs(
     exact, ends = states(), states()
     for mjd, end in zip(exact, ends):
         mujoco.mj_forward(mjm, mjd)
+        _aside(mjm, mjd)
         mujoco.mj_step(mjm, end)
     found: dict[tuple[str, str], float] = {}
     for draw in range(draws):
@@ -84,10 +93,13 @@ def costs(
 
 
 def rounded(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of single precision next to ``values``, in double precision; the nearer the more likely."""
+    """Numbers of single precision next to ``values``, in double precision, the nearer the more likely. Those that are
+    of single precision already stay."""
     with np.errstate(over="ignore", invalid="ignore"):
-        gap = np.spacing(np.abs(values).astype(np.float32)).astype(float)
-        return (values + gap * rng.uniform(-0.5, 0.5, values.shape)).astype(np.float32)
+        near = values.astype(np.float32)
+        other = np.nextafter(near, np.where(values > near, np.inf, -np.inf).astype(np.float32))
+        chance = np.abs(values - near) / np.abs(other.astype(float) - near)
+        return np.where(rng.uniform(size=values.shape) < chance, other, near)
 
 
 @cache

@@ -18,7 +18,7 @@ from treadle.mujoco.stages import STAGES, check_kinds, run_stage
 from treadle.runtime import capture
 
 STRAIGHT_WORK = 16_000  # operations of a straight-line step, beyond which compiling it takes too long
-TAPED_DOFS = 20  # the same where its adjoint is compiled, too
+TAPED_DOFS = 20  # degrees of freedom, where its adjoint is compiled too
 MANY = 3  # kinds of fields that are computed one by one after a step; then all are
 LATELY = 4  # calls of `step`, within which a field is read again that shall be stored
 
