@@ -158,7 +158,7 @@ class Kernel:
         """The places of parameters that leave their type open but not to any, and what they ask for."""
         places = [i for i, t in enumerate(self.declared) if not _complete([t])]
         limits = self.source.limits if places else ()
-        return [(i, limits[i]) for i in places if limits[i] is not None]  # type: ignore[misc]
+        return [(i, limit) for i in places if (limit := limits[i]) is not None]
 
     def _stated(self, types: tuple[Type, ...], args: list[Any]) -> tuple[Type, ...]:
         """``types``, or those of a stub under ``@wp.overload`` that differs only in the types of Python numbers."""
