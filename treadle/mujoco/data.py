@@ -335,9 +335,9 @@ class Data(Fields):
         ``BADQVEL``, ``BADQPOS``, ``BADQACC``: the world was lost, as velocities, positions or accelerations were no
         numbers or beyond all bounds, and unless the flag ``mjDSBL_AUTORESET`` is set it began anew. ``BADCTRL``: a
         control was, and the world went on as if all were 0; once for each time that forces of actuators were computed.
-        ``INERTIA``: the mass matrix was all but singular; once for each of its factors
-        (straight-line steps have one matrix, with the joints' damping in it, which MuJoCo factors after the other).
-        Where MuJoCo warns that contacts or constraints are full, `check` raises.
+        ``INERTIA``: the mass matrix was all but singular; once for each of its factors (straight-line steps have one
+        matrix, with the joints' damping in it, which MuJoCo factors after the other). Where MuJoCo warns that contacts
+        or constraints are full, `check` raises.
         """
         counts = self.field("warned").numpy()
         return {name: counts[:, k].copy() for k, name in enumerate(WARNINGS)}
@@ -352,7 +352,11 @@ class Data(Fields):
 
         Raises:
             CapacityError: the message says how many were needed.
+            ValueError: a table of the model's structure was written to, or an option means nothing. Steps say so where
+                that is to be seen at no cost, in memory of the host.
         """
+        if self._model is not None:
+            self._model.intact()
         for name, counts in self.warning.items():
             if counts.any():
                 first, total = int(np.flatnonzero(counts)[0]), int((counts > 0).sum())

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 import treadle as wp
 from treadle.lang.ahead import Deferred
 from treadle.runtime.array import array
@@ -18,11 +20,17 @@ REPEATS = 9
 
 def operations(launches: Iterable[Deferred]) -> int:
     """The operations on floats that the first thread of ``launches`` does: counted by an interpreter, which takes about
-    a microsecond for each op, and computes what the launches compute."""
-    return sum([_counted(launch) for launch in launches])
+    a microsecond for each op. Arrays hold afterwards what they held before."""
+    held: list[tuple[np.ndarray, np.ndarray]] = []
+    try:
+        return sum([_counted(launch, held) for launch in launches])
+    finally:
+        for values, before in reversed(held):
+            values[...] = before
 
 
-def _counted(launch: Deferred) -> int:
+def _counted(launch: Deferred, held: list[tuple[np.ndarray, np.ndarray]]) -> int:
+    """The operations of one launch; arrays that it may change are added to ``held``, with what they hold now."""
     from treadle.codegen import oracle
     from treadle.lang.compile import translate
     from treadle.types.core import Scalar
@@ -30,6 +38,8 @@ def _counted(launch: Deferred) -> int:
     overload = launch.kernel.overload(launch.types, None)
     func = translate(launch.kernel, overload.types, overload.variant(launch.dims).options).func
     args = [a.numpy() if isinstance(a, array) else a for a in launch.args]
+    changed = [values for values, (a, stored) in zip(args, launch.touched()) if stored and isinstance(a, array)]
+    held += [(values, values.copy()) for values in changed]
     total = 0
     for op, count in oracle.run(func, args, counted=True).counts.items():
         t = op.results[0].type if op.results else None

@@ -29,8 +29,10 @@ class Shown:
         self.some, values = True, array.numpy()
         if values.ctypes.data == array.ptr or not values.size:
             self._near[name] = values, values.tobytes()
+            self._far.pop(name, None)  # where an array on another device was before
         else:
             self._far[name] = array, values.tobytes()
+            self._near.pop(name, None)
 
     def changed(self, far: bool) -> list[str]:
         """The names of those that hold something else; ``far``: look at memory, too, that must be copied for it."""

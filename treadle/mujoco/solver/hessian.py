@@ -3,9 +3,9 @@
 It is factored as ``L'DL`` from the last row up, as the mass matrix is (`factor`): rows of degrees of freedom on one
 branch of a tree fill nothing in. A bond that joins branches does; its degrees of freedom are put on one path, so that
 there is a tree again, the same for all lanes of a gang, in which row k has no elements but in columns of its ancestors
-(`trees`). A row lies as its elements
-from the root down: the one in column c has the number ``deep[c]``, in whichever row, and the row of an ancestor is as
-long as the beginning of a row. So one row is taken off another from place to place.
+(`trees`). A row lies as its elements from the root down: the one in column c has the number ``deep[c]``, in whichever
+row, and the row of an ancestor is as long as the beginning of a row. So one row is taken off another from place to
+place.
 
 Three degrees of freedom of which each is the only step to the next (``dof_three``, which the model alone decides) are
 taken together: what they change is read and written once for all of them.
