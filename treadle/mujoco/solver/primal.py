@@ -158,7 +158,9 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
     evaluate, descend = weighing(real), lines(real, by_newton).descend
     dot, add_bt = products(real).dot, bond_products(real).add_bt
     newton, conjugate = directions(real).newton, directions(real).conjugate
-    small = 1e-12 if real is wp.float64 else 1e-4  # of M x: a gradient that a Hessian with rounding in it may leave
+    small = 1e-12 if real is wp.float64 else 1e-6  # of M x: a gradient that a Hessian with rounding in it may leave
+    rough = 1e-4  # of M x: more than rounding leaves of a gradient in single precision
+    single = real is wp.float32
     least = 1e-30 if real is wp.float64 else 1e-14  # a gain after which Newton's next step would be rounding
 
     @wp.func(inline=True)
@@ -183,6 +185,7 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
         count, k = int(0), int(0)
         size = real(1.0)  # of the last gradient, by the preconditioner (conjugate gradients)
         a, slope, exact, fresh, changed, curved = real(0.0), real(0.0), False, True, int(0), False
+        rest, most, refined = real(0.0), real(0.0), False
         while k <= iterations and wp.any_lane(running):
             if k > 0 or not ready:
                 cost, changed, pieces, curved = evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
@@ -190,14 +193,17 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
                 grad[w, c] = Mx[w, c]
             add_bt(w, real(-1.0), bonds, jacobian, force, grad)
             rest = wp.sqrt(dot(w, grad, grad))
+            most = wp.sqrt(dot(w, Mx, Mx))
             renewed, fresh = fresh, k % REBUILD == 0
             if k > 0:
                 # what a step gains follows from slope and length; the difference of two costs would be rounding
                 gain = real(-0.5) * a * slope
                 if by_newton:
-                    solved = exact and changed == 0
-                    if solved and not renewed and rest > real(small) * wp.sqrt(dot(w, Mx, Mx)):
-                        solved, fresh = False, True
+                    # in single precision the solution with any Hessian is refined once, by what it leaves
+                    final, refined = refined if single else renewed, exact and changed == 0
+                    solved = refined
+                    if solved and not final and rest > real(small) * most:
+                        solved, fresh = False, not renewed
                     if solved or scale * gain < tolerance or gain <= real(least) * cost:
                         running = False
                 elif scale * gain < tolerance or a == real(0.0):
@@ -218,6 +224,6 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
                 if running:
                     count = count + 1
             k = k + 1
-        return count, running
+        return count, running and rest > real(rough) * most
 
     return minimise
