@@ -81,8 +81,8 @@ _HOMES = {
     "base.config": "DeterministicMode",
     "base.errors": "TreadleError KernelError KernelSyntaxError KernelTypeError KernelNameError KernelAttributeError "
                    "KernelValueError KernelIndexError KernelGradientError AutogradError UnassignedError LaunchError "
-                   "DeviceError GridError CaptureError DeterminismError LaunchTypeError ArrayError IndexOutOfRange "
-                   "DataRaceError KernelAssertionError KernelMemoryError",
+                   "DeviceError DeviceLostError GridError CaptureError DeterminismError LaunchTypeError ArrayError "
+                   "IndexOutOfRange DataRaceError KernelAssertionError KernelMemoryError",
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ERRORS = {  # how programs written for Warp name what a refused program raises

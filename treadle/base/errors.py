@@ -88,6 +88,11 @@ class DeviceError(TreadleError, RuntimeError):
     """A device that is not there, or whose driver refused something. Mend: the message says what is missing."""
 
 
+class DeviceLostError(DeviceError):
+    """A GPU on which a kernel went so wrong that its driver does nothing any more for this process: it used memory that
+    is none, say. Mend: run the program with ``wp.config.mode = "debug"``, which checks each index; then start anew."""
+
+
 class GridError(LaunchError, ValueError):
     """A grid that a launch cannot have. Mend: one to four extents, none negative, each within what indices can say."""
 

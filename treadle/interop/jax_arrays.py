@@ -59,6 +59,16 @@ def current_device() -> Any:
     return found
 
 
+def first_gpu() -> Device:
+    """The GPU that code for JAX's is made for: that which JAX computes on, or the first.
+
+    Raises:
+        DeviceError: there is none; the message says what is missing.
+    """
+    here = current_device()
+    return device_from_jax(here) if here.platform in ("gpu", "cuda") else wp.get_cuda_device(0)
+
+
 def device_to_jax(warp_device: Any = None) -> Any:
     """JAX's device of this process for a device.
 

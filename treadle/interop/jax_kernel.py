@@ -9,7 +9,6 @@ from typing import Any
 
 from ..base.config import config
 from ..base.errors import LaunchError, LaunchTypeError
-from ..lang.blocks import in_blocks
 from ..lang.kernel import Kernel
 from ..runtime.elements import Element
 from ..runtime.launch import normal_dims
@@ -167,6 +166,7 @@ class JaxKernel:
         key = (dims, *facts, vmap_method is None, config.mode, config.enable_cpu_blocks)
         found = self._calls.get(key)
         if found is None:
-            kernel = in_blocks(self.kernel, self.block_dim)
-            found = self._calls[key] = Call(kernel, dims, slots, self.has_side_effect, vmap_method is not None)
+            batches = vmap_method is not None
+            found = Call(self.kernel, dims, slots, self.has_side_effect, batches, self.block_dim)
+            self._calls[key] = found
         return found

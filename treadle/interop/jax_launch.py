@@ -4,10 +4,13 @@ for its tangents and for its adjoint."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..base.errors import KernelGradientError, KernelValueError
+from ..lang.blocks import in_blocks
 from ..lang.jvp import Doubled
 from ..lang.plan import Plan, plan_of
 from ..lang.struct import zero_of
@@ -59,9 +62,11 @@ class Call:
     """A launch of ``kernel`` over a grid of ``dims``, with its parameters. Calls that are alike are one object."""
 
     def __init__(
-        self, kernel: Any, dims: tuple[int, ...], slots: tuple[Slot, ...], effect: bool = False, batches: bool = True
-    ):
-        self.kernel, self.dims, self.slots, self.batches = kernel, dims, slots, batches
+        self, kernel: Any, dims: tuple[int, ...], slots: tuple[Slot, ...], effect: bool = False, batches: bool = True,
+        block_dim: int | None = None,
+    ):  # fmt: skip
+        self._asked = kernel, block_dim
+        self.kernel, self.dims, self.slots, self.batches = in_blocks(kernel, block_dim), dims, slots, batches
         self.wanted = self.effect = effect  # also where nobody uses its results
         self.key = kernel.key
         self.operands = tuple([s for s in slots if s.role in (INPUT, INOUT, VALUE)])
@@ -69,7 +74,26 @@ class Call:
         self.place = {s.name: k for k, s in enumerate(self.operands)}
         self.types = tuple([s.type for s in slots])
         self.float_results = tuple([s for s in self.results if s.floats])
+        self.device: Any = None  # where it runs, if not on the host's memory
+        self._elsewhere: dict[Any, Call] = {}
         self._made: dict[Any, Any] = {}
+
+    def on(self, device: Any) -> Call:
+        """The same launch on a GPU."""
+        found = self._elsewhere.get(device)
+        if found is None:
+            found = copy(self)
+            found.device, found._made = device, {}
+            found.kernel = in_blocks(*self._asked, device)
+            for name in ("program", "plan"):
+                found.__dict__.pop(name, None)
+            self._elsewhere[device] = found
+        return found
+
+    @property
+    def overload(self) -> Any:
+        """The kernel for these types, where it runs."""
+        return self.kernel.overload(self.types, self.device)
 
     def __repr__(self) -> str:
         return self.kernel.key
@@ -87,12 +111,12 @@ class Call:
             IndexOutOfRange: an index that is the same in every launch leaves its array.
             KernelValueError: the kernel writes to what is no result.
         """
-        return self.kernel.overload(self.types).variant(self.dims).program
+        return self.overload.variant(self.dims).program
 
     @cached_property
     def plan(self) -> Plan:
         """Which arrays the kernel reads and writes."""
-        plan = plan_of(self.kernel, self.kernel.overload(self.types), self.program)
+        plan = plan_of(self.kernel, self.overload, self.program)
         for site in plan.writes:
             slot = self.slots[site.k]
             if slot.role == INPUT:
@@ -119,7 +143,7 @@ class Call:
         """The launch itself: operands to results."""
         key = "launch", batch
         if key not in self._made:
-            made = _Assembly(self, self.program, batch)
+            made = _Assembly(self, lambda call: call.program, batch)
             for slot, offset in zip(self.slots, self.program.offsets, strict=False):
                 made.put(slot, offset, made.data_of(slot, covered=slot.role == OUTPUT and self.covered(slot)))
             self._made[key] = made.lowered(len(self.results))
@@ -135,16 +159,16 @@ class Call:
     def _doubled(self, active: tuple[int, ...]) -> Program:
         """The launch with tangents of the ``active`` operands beside its values."""
         names = tuple(sorted([self.operands[k].name for k in active]))
-        overload = self.kernel.overload(self.types)
+        overload = self.overload
         doubled = overload.doubled.get(names)
         if doubled is None:
             doubled = overload.doubled[names] = Doubled(self.kernel, overload, names)
         return doubled.variant(self.dims).program
 
     def _tangent(self, active: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
-        program = self._doubled(active)
+        made = _Assembly(self, lambda call: call._doubled(active), batch)
+        program = made.program
         needed = set(program.entry.meta["tangents"])
-        made = _Assembly(self, program, batch)
         behind = {self.operands[k].name: len(self.operands) + n for n, k in enumerate(active)}
         moving = [s for s in self.slots if has_tangent(s.type)]
         tangents = {}
@@ -175,7 +199,7 @@ class Call:
             raise KernelGradientError(f"kernel {self.key} has no adjoint: enable_backward is False")
         arrays = {self.operands[k].name for k in active} | {s.name for s in self.float_results}
         names = tuple([site.name for site in self.plan.sites if site.floats and site.name in arrays])
-        return self.kernel.overload(self.types).adjoint(self.dims, names).program
+        return self.overload.adjoint(self.dims, names).program
 
     def winners(self, active: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Results of which the adjoint must see what the launch left; and those of them that it only looks at."""
@@ -194,10 +218,9 @@ class Call:
         return self._made[key]
 
     def _adjoint(self, active: tuple[int, ...], given: tuple[int, ...], batch: tuple[Level, ...]) -> Lowered:
-        program = self.adjoint_program(active)
-        winners, _ = self.winners(active)
+        made = _Assembly(self, lambda call: call.adjoint_program(active), batch)
+        program, (winners, _) = made.program, self.winners(active)
         touched = {self.slots[fact["path"][0]].name for fact in program.entry.meta["touched"]["arrays"]}
-        made = _Assembly(self, program, batch)
         first = len(self.operands)
         after = {name: first + n for n, name in enumerate(winners)}
         cotangents = {self.float_results[k].name: first + len(winners) + n for n, k in enumerate(given)}
@@ -242,8 +265,8 @@ class Call:
         both = tuple([site.name for site in self.plan.sites if site.floats and site.name in names])
         hot = {self.operands[k].name for k in moved} | {*self._doubled(moved).entry.meta["tangents"]}
         tangents = tuple(sorted({*hot, *[f"grad {name}" for name in both]}))
-        program = self.kernel.overload(self.types).tangent(self.dims, tangents, both).program
-        made, first = _Assembly(self, program, batch), len(self.operands)
+        made = _Assembly(self, lambda call: call.overload.tangent(self.dims, tangents, both).program, batch)
+        program, first = made.program, len(self.operands)
         motion = {self.operands[k].name: first + n for n, k in enumerate(moved)}
         seeds = {self.float_results[k].name: first + len(moved) + n for n, k in enumerate(given)}
         first += len(moved) + len(given)
@@ -272,10 +295,11 @@ class Call:
 class _Assembly(Buffers):
     """The arguments of a launch, being put together."""
 
-    def __init__(self, call: Call, program: Program, batch: tuple[Level, ...]):
+    def __init__(self, call: Call, find: Callable[[Call], Program], batch: tuple[Level, ...]):
+        """``find`` gives the program of the call, or of the same one elsewhere."""
         super().__init__(batch)
-        self.call, self.program = call, program
-        self.packed = bytearray(program.args_size)
+        self.call, self.find, self.program = call, find, find(call)
+        self.packed = bytearray(self.program.args_size)
 
     def like(self, slot: Slot, clear: bool, alias: int | None = None) -> tuple[bool, int]:
         """A new result like ``slot``: it begins as operand ``alias``, or cleared, or as memory is."""
@@ -318,5 +342,11 @@ class _Assembly(Buffers):
         self.program.command(self.packed, dims)  # raises where the grid has too many threads
         self.program.check_own(self.packed, dims)
         self.call.plan  # noqa: B018, it refuses what the kernel may not do
-        name = register_launch(self.program, bytes(self.packed), dims, self)
+        if self.call.device is None:
+            name = register_launch(self.program, bytes(self.packed), dims, self)
+        else:
+            from . import xla_gpu
+
+            call, find = self.call, self.find
+            name = xla_gpu.register_launch(lambda gpu: find(call.on(gpu)), call.device, bytes(self.packed), dims, self)
         return Lowered(name, tuple(self.results), kept, self.aliases)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import KernelGradientError
 from .extras import jax
+from .jax_arrays import first_gpu
 from .jax_launch import INOUT, VALUE, Call, Lowered, Slot
 from .xla import Level
 
@@ -47,6 +48,7 @@ def primitives() -> Primitives:
         p.def_impl(_implementation(xla, p))
         p.def_effectful_abstract_eval(_abstract(shapes, p is made.launch))
         mlir.register_lowering(p, _lowering(lower), platform="cpu")
+        mlir.register_lowering(p, _lowering(lower, far=True), platform="cuda")
         batching.primitive_batchers[p] = _batcher(p, fixed)
     ad.primitive_jvps[made.launch] = _launch_jvp
     ad.primitive_jvps[made.tangent] = _tangent_jvp
@@ -166,9 +168,9 @@ def _bend_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowere
     )
 
 
-def _lowering(lower: Callable[..., Lowered]) -> Callable[..., Any]:
+def _lowering(lower: Callable[..., Lowered], far: bool = False) -> Callable[..., Any]:
     def rule(ctx: Any, *operands: Any, batch: tuple[Level, ...], call: Call, **params: Any) -> Any:
-        made = lower(batch, call, **params)
+        made = lower(batch, call.on(first_gpu()) if far else call, **params)
         every = [*ctx.avals_out]
         every += [jax().core.ShapedArray(shape, dtype) for shape, dtype in made.results[made.kept :]]
         write = jax().ffi.ffi_lowering(made.name, operand_output_aliases=made.aliases, has_side_effect=call.effect)

@@ -79,14 +79,16 @@ def device_from_torch(torch_device: Any) -> Device:
 
 
 def stream_from_torch(stream_or_device: Any = None) -> Stream:
-    """The stream for one of PyTorch's, or for PyTorch's current one of a device; a CPU has one queue of work."""
+    """The stream for one of PyTorch's, or for PyTorch's current one of a device; a CPU has one queue of work. Without
+    an argument it is that of PyTorch's current GPU, or of the CPU where PyTorch has none."""
     where = getattr(stream_or_device, "device", stream_or_device)
-    device = get_device("cpu") if where is None else device_from_torch(where)
+    if where is None:
+        where = f"cuda:{torch().cuda.current_device()}" if torch().cuda.is_available() else "cpu"
+    device: Any = device_from_torch(where)
     if not device.is_cuda:
         return get_stream(device)
     given = hasattr(stream_or_device, "cuda_stream")
-    stream = stream_or_device if given else torch().cuda.current_stream(device.ordinal)
-    return device.external_stream(stream.cuda_stream)
+    return device.external_stream(stream_or_device.cuda_stream if given else _current(device))
 
 
 def stream_to_torch(stream_or_device: Any = None) -> Any:
@@ -164,7 +166,14 @@ def _home(t: Any) -> Device:
     """The device of a tensor that does not lie on the CPU."""
     if not t.is_cuda:
         raise ArrayError(f"the tensor lies on {t.device}; arrays lie on the CPU or on GPUs of NVIDIA")
-    return device_from_torch(t.device)
+    device: Any = device_from_torch(t.device)
+    device.follow(_current(device), device.stream.handle)
+    return device
+
+
+def _current(device: Any) -> int:
+    """The handle of PyTorch's current stream of a GPU."""
+    return torch().cuda.current_stream(device.ordinal).cuda_stream
 
 
 def _gradient_like(t: Any) -> Any:
@@ -241,8 +250,12 @@ def _tensor(a: array) -> Any:
 
 
 def adopted(value: Any, dtype: Any) -> array:
-    """The array for a tensor that was passed to a launch, gradient included where the tensor has one."""
+    """The array for a tensor that was passed to a launch, gradient included where the tensor has one. Later work of
+    PyTorch's current stream begins after the launch."""
     try:
-        return from_torch(value, dtype, requires_grad=value.is_leaf and value.grad is not None)
+        made = from_torch(value, dtype, requires_grad=value.is_leaf and value.grad is not None)
     except ArrayError as error:
         raise LaunchTypeError(error.message) from None
+    if value.is_cuda:
+        made.device.lend(_current(made.device))
+    return made

@@ -42,6 +42,7 @@ MAX_ARGS = 4096  # bytes of arguments that the handler has room for
 
 _STRUCT = re.compile(r"(?:typedef\s+)?struct\s+(\w+)\s*\{(.*?)\}", re.DOTALL)
 _ENUM = re.compile(r"typedef\s+enum\s*\{(.*?)\}\s*(\w+)\s*;", re.DOTALL)
+_BIT = re.compile(r"(\w+)\s*=\s*1u\s*<<\s*(\d+)")
 _DEFINE = re.compile(r"#define\s+(XLA_FFI_API_M\w+)\s+(\d+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WIDE = frozenset({"size_t", "int64_t", "uint64_t"})
@@ -60,6 +61,7 @@ def parse_header(text: str) -> dict[str, int]:
     """The same of the text of a header, which declares structures before it nests them."""
     text = _COMMENT.sub("", text)
     found = {name: int(value) for name, value in _DEFINE.findall(text)}
+    found |= {name: 1 << int(place) for name, place in _BIT.findall(text)}
     enums = set()
     for body, name in _ENUM.findall(text):
         enums.add(name)
@@ -121,43 +123,59 @@ class Work(NamedTuple):
     alone: bool = False
 
 
-class Target:
-    """Something that XLA knows by ``name``: launches of a program, or :class:`Work`, which may change. It lives as long
-    as the process: XLA may keep what calls it."""
+class Told:
+    """Something that XLA knows by ``name``, and the record of what it does. It lives as long as the process: XLA may
+    keep what calls it."""
+
+    platform = "cpu"
+    stages = ("execute",)  # at which XLA calls it
+
+    def __init__(self, name: str, buffers: Buffers, library: Any):
+        self.name, self.number, self.library = name, next(_numbers), library
+        self.record = record = Memory(TARGET)
+        self.tables = table([move.row() for move in buffers.moves]), table([*buffers.cleared])
+        for field, rows, given in zip(("moves", "zeros"), self.tables, (buffers.moves, buffers.cleared), strict=True):
+            record[field], record[f"n{field}"] = rows.buffer_info()[0], len(given)
+        self.levels = tuple([level.size for level in buffers.levels])
+        record["count"] = product(self.levels)
+        for k, size in enumerate((*self.levels, *(1,) * (MAX_LEVELS - len(self.levels)))):
+            record[f"size{k}"] = max(size, 1)
+        record["report"], record["number"] = ctypes.cast(_report, ctypes.c_void_p).value or 0, self.number
+        ctypes.c_uint64.from_address(library.addresses["treadle_target"]).value = record.address
+        _targets[self.number] = self
+
+    def takes(self, packed: bytes) -> None:
+        """The arguments of a launch, without what depends on the call."""
+        self.args = ctypes.create_string_buffer(bytes(packed), max(len(packed), 8))
+        self.record["args"], self.record["nbytes"] = ctypes.addressof(self.args), len(packed)
+
+    def tell(self, status: int, fault: int, log: int, shadow: int, words: int) -> str:
+        """What happened in a call, in words, or nothing."""
+        raise NotImplementedError
+
+
+class Target(Told):
+    """Launches of a program on the CPU, or :class:`Work`, which may change."""
 
     def __init__(self, name: str, buffers: Buffers, launch: tuple[Program, bytes, tuple[int, ...]] | None,
                  weight: float, ordered: bool):  # fmt: skip
-        self.name, self.number = name, next(_numbers)
+        super().__init__(name, buffers, native.ffi_handler(layout()))
         driver = native.driver()
-        self.library = native.ffi_handler(layout())
-        self.record, self.told = Memory(TARGET), Memory(LAUNCH)
-        self.tables = table([move.row() for move in buffers.moves]), table([*buffers.cleared])
-        record = self.record
+        self.told, record = Memory(LAUNCH), self.record
         record["env"], record["drive"] = driver.env.address, driver.address
-        for field, rows, given in zip(("moves", "zeros"), self.tables, (buffers.moves, buffers.cleared), strict=True):
-            record[field], record[f"n{field}"] = rows.buffer_info()[0], len(given)
         self.program, self.dims = None, (1,)
         self.work: tuple[Work, Memory] | None = None
         if launch is not None:
             self._launches(*launch)
         self.told["stop"], record["launch"] = driver.stop, self.told.address
-        levels = tuple([level.size for level in buffers.levels])
-        record["count"] = product(levels)
-        for k, size in enumerate((*levels, *(1,) * (MAX_LEVELS - len(levels)))):
-            record[f"size{k}"] = max(size, 1)
-        self.batch = self._batch(weight, ordered) if levels else None
+        self.batch = self._batch(weight, ordered) if self.levels else None
         record["batch"] = self.batch.address if self.batch is not None else 0
-        record["report"], record["number"] = ctypes.cast(_report, ctypes.c_void_p).value or 0, self.number
-        address = self.library.addresses["treadle_target"]
-        ctypes.c_uint64.from_address(address).value = record.address
-        _targets[self.number] = self
 
     def _launches(self, program: Program, packed: bytes, dims: tuple[int, ...]) -> None:
         """Launch a program."""
         self.program, self.dims = program, dims
-        self.args = ctypes.create_string_buffer(bytes(packed), max(len(packed), 8))
-        self.record["program"], self.record["args"] = program.record.address, ctypes.addressof(self.args)
-        self.record["nbytes"] = len(packed)
+        self.takes(packed)
+        self.record["program"] = program.record.address
         self.told["size"], self.told["checked"] = product(dims), program.checked
         for k, extent in enumerate((*dims, *(1,) * (MAX_DIMS - len(dims)))):
             self.told[f"dim{k}"] = extent
@@ -214,8 +232,8 @@ def _free(address: int) -> None:
 
 
 _numbers = itertools.count(1)
-_targets: dict[int, Target] = {}
-_names: dict[str, Target] = {}
+_targets: dict[int, Told] = {}
+_names: dict[str, Told] = {}
 _retired: list[tuple[Target, Any]] = []  # work that may still be under way
 _said = threading.local()  # keeps a message until XLA has copied it
 _lock = threading.Lock()
@@ -228,6 +246,16 @@ def _report(number: int, status: int, fault: int, log: int, shadow: int, words: 
         said = _targets[number].tell(status, fault, log, shadow, words)
     except TreadleError as error:
         said = str(error)
+    return message(said)
+
+
+def target_of(number: int) -> Told:
+    """The target of that number."""
+    return _targets[number]
+
+
+def message(said: str) -> int:
+    """The address of a message for XLA, which copies it; 0 where there is none."""
     if not said:
         return 0
     _said.text = ctypes.create_string_buffer(said.encode())
@@ -305,15 +333,28 @@ def register_launch(program: Program, packed: bytes, dims: tuple[int, ...], buff
     Raises:
         InternalError: more than the handler has room for.
     """
+    meta = program.entry.meta
+    weight = max(meta.get("weight", 1.0), 1e-3) * max(product(dims), 1)
+
+    def made(name: str) -> Target:
+        return Target(name, buffers, (program, packed, dims), weight, bool(meta.get("prints")))
+
+    return named(program, packed, dims, buffers, made)
+
+
+def named(program: Program, packed: bytes, dims: tuple[int, ...], buffers: Buffers, make: Callable[[str], Told]) -> str:
+    """The name of a launch, for which ``make`` makes the target if there is none yet.
+
+    Raises:
+        InternalError: it has more arguments than handlers have room for.
+    """
     if len(packed) > MAX_ARGS or len(buffers.moves) > MAX_MOVES:
         raise InternalError(f"kernel {program.name} has too many arguments for a function of JAX")
     facts = repr((program.name, dims, program.checked)) + buffers.facts()
     name = "treadle_" + digest(program.entry.binary.code, bytes(packed), facts)[:40]
     with _lock:
         if name not in _names:
-            meta = program.entry.meta
-            weight = max(meta.get("weight", 1.0), 1e-3) * max(product(dims), 1)
-            _register(Target(name, buffers, (program, packed, dims), weight, bool(meta.get("prints"))))
+            _register(make(name))
     return name
 
 
@@ -329,13 +370,18 @@ def register_work(facts: Sequence[str], buffers: Buffers, weight: float, ordered
     if len(buffers.moves) > MAX_MOVES:
         raise InternalError("a function of JAX has too many arguments")
     name = "treadle_" + digest(*facts, buffers.facts())[:40]
+    return numbered(name, lambda name: Target(name, buffers, None, weight, ordered))  # type: ignore[return-value]
+
+
+def numbered(name: str, make: Callable[[str], Told]) -> Told:
+    """The target that ``make`` makes, under ``name`` and the next number."""
     with _lock:
         number = next(k for k in itertools.count() if f"{name}_{k}" not in _names)
-        return _register(Target(f"{name}_{number}", buffers, None, weight, ordered))
+        return _register(make(f"{name}_{number}"))
 
 
-def _register(target: Target) -> Target:
+def _register(target: Told) -> Told:
     _names[target.name] = target
-    handler = ctypes.c_void_p(target.library.addresses["treadle_ffi"])
-    jax().ffi.register_ffi_target(target.name, jax().ffi.pycapsule(handler), platform="cpu")
+    handler = jax().ffi.pycapsule(ctypes.c_void_p(target.library.addresses["treadle_ffi"]))
+    jax().ffi.register_ffi_target(target.name, dict.fromkeys(target.stages, handler), platform=target.platform)
     return target

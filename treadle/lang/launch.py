@@ -10,6 +10,7 @@ from ..base.errors import KernelError, LaunchError, LaunchTypeError, alone
 from ..base.logs import log_info
 from ..runtime import capture, fast, watch
 from ..runtime import device as devices
+from ..runtime.adopt import is_frozen
 from ..runtime.array import array
 from ..runtime.device import Device, get_device
 from ..runtime.foreign import shared
@@ -159,10 +160,10 @@ def _launch(
         return
     program, packed = ready(kernel, types, dims, values, checked, where)
     for k in _written(program):
-        if k < len(args) and values[k] is not args[k] and _is_frozen(values[k]):
+        if k < len(args) and values[k] is not args[k] and is_frozen(values[k]):
             raise LaunchTypeError(
                 f"kernel {kernel.key} writes to its argument {kernel.parameters[k].name!r}, a "
-                f"{type(args[k]).__name__} that must not be changed", hint="pass a copy: wp.clone(wp.from_jax(x))",
+                f"{type(args[k]).__name__} that must not be changed", hint="pass a copy: wp.clone(wp.from_dlpack(x))",
             )  # fmt: skip
     usual = checked is None and not config.print_launches and not config.verify_fp
     if usual and where.key and not program.shared:
@@ -186,17 +187,11 @@ def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> l
     try:
         for k in places:
             args[k] = shared(args[k], kernel.element_classes[k])
-            if k in kernel.written and _is_frozen(args[k]):
+            if k in kernel.written and is_frozen(args[k]):
                 return None
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, BufferError):
         return None
     return args if places else None
-
-
-def _is_frozen(value: Any) -> bool:
-    """Whether an array lies over memory that its owner takes for constant, as JAX does."""
-    owner = getattr(value, "_ref", None)
-    return isinstance(owner, memoryview) and owner.readonly
 
 
 def _written(program: Program) -> set[int]:

@@ -50,6 +50,23 @@ def adopt(address: int, shape: tuple[int, ...], strides: tuple[int, ...], scalar
     return build(e, shape, strides, component, address, None, 0, device or get_device("cpu"), owner)
 
 
+class Frozen:
+    """Keeps ``owner``, whose memory must not be changed."""
+
+    __slots__ = ("owner",)
+    readonly = True
+
+    def __init__(self, owner: Any):
+        self.owner = owner
+
+
+def is_frozen(a: Any) -> bool:
+    """Whether an array lies over memory that its owner takes for constant, as JAX does."""
+    while a is not None and not getattr(a, "readonly", False):
+        a = getattr(a, "_ref", None)
+    return a is not None
+
+
 MOST = 1000  # layouts that are remembered of arrays of one library
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..base.errors import ArrayError
 from ..types.core import SCALARS, Scalar, Struct, bf16
 from ..types.spelling import spell
-from .adopt import adopt, dense_strides
+from .adopt import adopt, dense_strides, is_frozen
 from .array import array
 from .device import Device, exchanged
 from .elements import Element, element_of
@@ -28,6 +28,7 @@ _BRAIN = 4  # of bfloat16
 _TENSOR = struct.Struct("<QiiiBBHQQQ")  # data, device and its number, ndim, code, bits, lanes, shape, strides, offset
 _TYPE, _PLACE = 20, 8  # where code and bits stand, and where the device does
 _DELETER, _VERSIONED_DELETER, _VERSIONED_TENSOR = 56, 16, 32
+_FLAGS, _READ_ONLY = 24, 1  # where flags stand in a tensor of a version, and DLPACK_FLAG_BITMASK_READ_ONLY
 _USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
 
 
@@ -89,6 +90,8 @@ def export(a: array, stream: Any = None, max_version: tuple[int, int] | None = N
     if there and copy:
         a = a.__deepcopy__({})
     rows = a._raw() if there else a._rows().copy() if copy else a._rows()
+    if there and is_frozen(a):
+        rows.flags.writeable = False
     options = {} if max_version is None or max_version[0] < 1 else {"max_version": max_version}
     try:
         made = _written(rows, options)
@@ -125,9 +128,10 @@ def _declare(capsule: Any, field: int, kinds: str, *values: int) -> None:
 class _Taken:
     """A tensor that was taken out of its capsule; its deleter is called when this goes."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "readonly")
 
-    def __init__(self, tensor: int, deleter: int):
+    def __init__(self, tensor: int, deleter: int, readonly: bool):
+        self.readonly = readonly
         if deleter:
             weakref.finalize(self, ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(deleter), tensor).atexit = False
 
@@ -157,7 +161,7 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
     if hasattr(source, "__dlpack__"):
         where = _device(*source.__dlpack_device__()) if hasattr(source, "__dlpack_device__") else None
         number = None if where is None else where.stream_number()
-        capsule = source.__dlpack__() if number is None else source.__dlpack__(stream=number)
+        capsule = _given(source, {} if number is None else {"stream": number})
     name, pointer, rename = _capsules()
     kind = name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if kind not in _USED:
@@ -167,9 +171,18 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
     versioned = kind == b"dltensor_versioned"
     found = _read(managed + (_VERSIONED_TENSOR if versioned else 0))
     (deleter,) = struct.unpack("<Q", ctypes.string_at(managed + (_VERSIONED_DELETER if versioned else _DELETER), 8))
+    flags = int.from_bytes(ctypes.string_at(managed + _FLAGS, 8), "little") if versioned else 0
     rename(capsule, _USED[kind])
     *facts, where = found
-    return adopt(*facts, dtype, _Taken(managed, deleter), where)
+    return adopt(*facts, dtype, _Taken(managed, deleter, bool(flags & _READ_ONLY)), where)
+
+
+def _given(source: Any, options: dict[str, Any]) -> Any:
+    """The capsule of an object: of a version that tells whether the memory may be changed, where that is known."""
+    try:
+        return source.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:
+        return source.__dlpack__(**options)
 
 
 def _device(kind: int, number: int) -> Device | None:

@@ -48,6 +48,9 @@ class Room(Protocol):
     def ffi_binary(self, layout: Mapping[str, int]) -> Binary:
         """A handler of XLA's foreign function interface."""
 
+    def ffi_gpu_binary(self, layout: Mapping[str, int]) -> Binary:
+        """The same for work that is given to a GPU."""
+
     def graph_binary(self) -> Binary:
         """The function that replays graphs, and what their entries call."""
 
@@ -95,12 +98,14 @@ def binary(name: str, make: Callable[[], Binary]) -> Binary:
 _handlers: dict[str, Binary] = {}
 
 
-def ffi_handler(layout: Mapping[str, int]) -> Library:
-    """A new copy, with variables of its own, of the handler that XLA calls; see ``codegen/native/ffi.py``."""
-    name = "ffi-" + digest(repr(sorted(layout.items())))
+def ffi_handler(layout: Mapping[str, int], far: bool = False) -> Library:
+    """A new copy, with variables of its own, of the handler that XLA calls; see ``codegen/native/ffi.py``. ``far``: of
+    that for GPUs, ``ffi_gpu.py``."""
+    name = f"ffi-{'gpu-' * far}" + digest(repr(sorted(layout.items())))
     found = _handlers.get(name)
     if found is None:
-        found = _handlers[name] = binary(name, lambda: room().ffi_binary(layout))
+        make = "ffi_gpu_binary" if far else "ffi_binary"
+        found = _handlers[name] = binary(name, lambda: getattr(room(), make)(layout))
     return link(found)
 
 

@@ -74,7 +74,7 @@ FAULT = words("state thread site value0 value1 value2 value3 value4 value5 value
 REFUSED = 9  # the `state` of a fault record in which a GPU's driver says why it took no launch: its status is `value0`
 
 # What native code must know of a GPU: the addresses of the driver's functions, the context, the current stream.
-GPU = words("push pop launch context stream")
+GPU = words("push pop launch clear copy wait context stream")
 
 # How a kernel of one pass is launched on a GPU: `threads` of a block, but no fewer than `least` where they would keep
 # fewer than all `multiprocessors` busy; with as many blocks as `held` threads have, or one for each thread of the
@@ -216,10 +216,24 @@ SPREAD = words(
 # function that says in words what happened, which is told the target's `number`. `busy`: calls under way. Where the
 # function answers AGAIN, there is other work now, which is to be done instead. Work with a `gate` is done by one thread
 # at a time, its `owner`; `taken`, an i32, is 0, 1, or 2 if somebody waits.
+# A target for GPUs has a record FAR for each of the `ngpus` of them, at `gpus` by its number, or null, which `load`, a
+# `message function(number, gpu)`, then makes. `traits` are XLA's. `scratch`: the result that passes share, or -1.
 TARGET = words(
     "env drive program args nbytes moves nmoves zeros nzeros launch batch count size0 size1 size2 size3 report number "
-    "work busy"
+    "work busy gpus ngpus load traits scratch"
 )
+
+# What a target gives to a GPU: a kernel's `launch` record; its passes, `nsteps` rows STEP at `steps`; what those share,
+# `nitems` rows ITEM at `items`, whose table the kernel `fills` writes.
+FAR = words("gpu launch steps nsteps items nitems fills")
+
+# One pass: a function of the driver's, blocks, threads of a block, bytes of shared memory.
+STEP = words("function blocks threads shared")
+
+# Memory that passes share: `own`, or `offset` bytes into the result that they have for that; its slots; how many bytes
+# are cleared before the first pass.
+ITEM = words("own offset slots cleared")
+MAX_ITEMS = 32
 WORK = words("function context gate")
 GATE = words("taken owner")
 AGAIN = 1 << 24

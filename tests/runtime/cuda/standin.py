@@ -40,6 +40,9 @@ from treadle.base.digest import digest
 from treadle.codegen import nvptx
 
 
+_ALWAYS = ("cuCtxPushCurrent", "cuCtxPopCurrent", "cuGetErrorName", "cuGetErrorString")  # also of a GPU that is lost
+
+
 class Driver(Graphs):
     """The stand-in; it stands where ``cuda.bindings.driver`` would.
 
@@ -67,6 +70,7 @@ class Driver(Graphs):
         self.CUmemPoolProps = self.CUmemAccessDesc = lambda: Record(location=Record())
         self.CUipcEventHandle = self.CUipcMemHandle = lambda: Record(reserved=b"")
         self.cuuint64_t = self.CUgraphNode = int
+        self.lost = ""  # the error with which all calls end from now on
         self.bindings: Any = None  # the real ones, where calls are tried on them too
 
     # ---- the outside
@@ -81,6 +85,8 @@ class Driver(Graphs):
             if self.bindings is not None:
                 self._try(name, args)
             try:
+                if self.lost and name not in _ALWAYS:
+                    raise Refused(self.lost)
                 with self._lock:
                     result = found(*args)
             except Refused as no:
@@ -416,9 +422,7 @@ class Driver(Graphs):
         return self._new(Stream(self._next))
 
     def cuStreamDestroy(self, hStream):
-        stream = self._stream(hStream)
-        self._run(stream)
-        stream.alive = False
+        self._stream(hStream).alive = False  # what was given to it is done all the same
 
     def cuStreamSynchronize(self, hStream):
         self._current()

@@ -22,7 +22,7 @@ _LINE = 256
 _ENUMS = {
     "CUresult": {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_OUT_OF_MEMORY": 2,
                  "CUDA_ERROR_NO_DEVICE": 100, "CUDA_ERROR_INVALID_CONTEXT": 201, "CUDA_ERROR_INVALID_IMAGE": 200,
-                 "CUDA_ERROR_NOT_READY": 600, "CUDA_ERROR_NOT_FOUND": 500,
+                 "CUDA_ERROR_NOT_READY": 600, "CUDA_ERROR_ILLEGAL_ADDRESS": 700, "CUDA_ERROR_NOT_FOUND": 500,
                  "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": 900, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": 905},
     "CUdevice_attribute": {f"CU_DEVICE_ATTRIBUTE_{name}": n for name, n in {
         "MULTIPROCESSOR_COUNT": 16, "MAX_THREADS_PER_MULTIPROCESSOR": 39, "UNIFIED_ADDRESSING": 41,
@@ -218,4 +218,17 @@ def native_functions(driver: Any) -> Any:
         (status,) = driver.cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream or 0, params, extra or 0)[:1]
         return int(status)
 
-    return SimpleNamespace(cuCtxPushCurrent_v2=push, cuCtxPopCurrent_v2=pop, cuLaunchKernel=launch)
+    @ctypes.CFUNCTYPE(i32, ptr, ctypes.c_uint8, ctypes.c_uint64, ptr)
+    def clear(address, value, count, stream):
+        return int(driver.cuMemsetD8Async(address, value, count, stream or 0)[0])
+
+    @ctypes.CFUNCTYPE(i32, ptr, ptr, ctypes.c_uint64, ptr)
+    def copy(into, source, count, stream):
+        return int(driver.cuMemcpyAsync(into, source, count, stream or 0)[0])
+
+    @ctypes.CFUNCTYPE(i32, ptr)
+    def wait(stream):
+        return int(driver.cuStreamSynchronize(stream or 0)[0])
+
+    return SimpleNamespace(cuCtxPushCurrent_v2=push, cuCtxPopCurrent_v2=pop, cuLaunchKernel=launch,
+                           cuMemsetD8Async=clear, cuMemcpyDtoHAsync_v2=copy, cuStreamSynchronize=wait)  # fmt: skip

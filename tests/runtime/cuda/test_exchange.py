@@ -202,3 +202,43 @@ def test_allocators(gpu, driver):
     with wp.ScopedAllocator(gpu, wp.CudaManagedAllocator(gpu)):
         b = wp.full(3, 2.0, dtype=float)
     assert "cuMemAllocManaged" in driver.names() and b.list() == [2.0] * 3
+
+
+def test_memory_that_must_not_be_changed(gpu):
+    own = wp.array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    fixed = Shown(own, data=(own.ptr, True))
+    with pytest.raises(wp.LaunchTypeError, match="must not be changed"):
+        wp.launch(double, dim=2, inputs=[fixed])
+    seen = wp.array(fixed, copy=False)
+    assert seen.ptr == own.ptr and seen.__cuda_array_interface__["data"] == (own.ptr, True)
+    assert seen[1].__cuda_array_interface__["data"][1] and not own.__cuda_array_interface__["data"][1]
+    with pytest.raises(wp.ArrayError, match="DLPack cannot describe"):
+        seen.__dlpack__()  # the first version of DLPack has no word for it
+    capsule = seen.__dlpack__(max_version=(1, 0))
+    name, pointer, _ = dlpack._capsules()
+    assert ctypes.c_uint64.from_address(pointer(capsule, name(capsule)) + 24).value & 1
+    assert wp.from_dlpack(capsule).__cuda_array_interface__["data"] == (own.ptr, True)
+
+
+def test_dimensions_without_a_stride(gpu):
+    """One element stands for many: it is read as often as asked, copied, downloaded, and added to in any order."""
+    one = wp.array(np.float32([[1.0], [2.0]]))
+    wide = wp.array(ptr=one.ptr, dtype=float, shape=(2, 4), strides=(4, 0))
+    assert wide.numpy().tolist() == [[1.0] * 4, [2.0] * 4] and wide.__cuda_array_interface__["strides"] == (4, 0)
+    shown = wp.array(Shown(wide), copy=False)
+    assert shown.strides == (4, 0) and wp.clone(shown).numpy().tolist() == wide.numpy().tolist()
+    out = wp.zeros((2, 4), dtype=float)
+    wp.copy(out, wide)
+    assert out.numpy().tolist() == wide.numpy().tolist() and wide.contiguous().strides == (16, 4)
+    wp.launch(gathered, dim=(2, 4), inputs=[out, wide])
+    assert one.numpy().tolist() == [[5.0], [10.0]]
+    wide.fill_(3.0)
+    assert one.numpy().tolist() == [[3.0], [3.0]]
+    wide.assign(out)
+    assert one.numpy().tolist() == [[1.0], [2.0]]
+
+
+@wp.kernel
+def gathered(x: wp.array2d(dtype=float), sums: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    wp.atomic_add(sums, i, j, x[i, j])

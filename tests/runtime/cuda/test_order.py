@@ -124,9 +124,58 @@ def test_memory_outlives_work_on_other_streams(gpu, driver):
     assert out.list() == [3.0] * 1000
 
 
+def test_memory_outlives_work_on_streams_that_have_gone(gpu, driver):
+    """A stream goes with work in it, and then the memory that this uses."""
+    stream, out = wp.Stream(gpu), wp.zeros(1000, dtype=float)
+    source = wp.full(1000, 3.0, dtype=float)
+    stream.wait_stream(wp.get_stream())
+    wp.copy(out, source, stream=stream)
+    del stream
+    gc.collect()
+    del source
+    gc.collect()
+    assert wp.full(1000, 7.0, dtype=float).numpy()[0] == 7.0 and out.numpy()[0] == 0.0  # nobody waited for it yet
+    wp.synchronize()
+    assert out.list() == [3.0] * 1000
+
+
+def test_a_gpu_that_has_stopped(gpu, driver, monkeypatch):
+    """After an error that stays, everything says so, and what goes leaves no errors behind."""
+    a, stream = wp.zeros(3, dtype=float), wp.Stream(gpu)
+    wp.launch(scale, dim=3, inputs=[a, 1.0])
+
+    wp.synchronize()
+    driver.lost = "ILLEGAL_ADDRESS"
+    ignored = []
+    monkeypatch.setattr("sys.unraisablehook", ignored.append)
+    for ask in (wp.synchronize, lambda: wp.launch(scale, 3, [a, 1.0], checked=False), lambda: wp.empty(3)):
+        with pytest.raises(wp.DeviceLostError, match="the GPU has stopped: CUDA_ERROR_ILLEGAL_ADDRESS"):
+            ask()
+    del a, stream
+    gc.collect()
+    assert ignored == []
+    driver.lost = ""
+    driver.arenas[0].live.clear()
+
+
+@wp.kernel
+def say(x: wp.array(dtype=float)):
+    print(x[wp.tid()])
+
+
+def test_a_kernel_that_prints_has_one_buffer(gpu, driver, capsys):
+    x = wp.ones(2, dtype=float)
+    wp.launch(say, dim=2, inputs=[x])
+    before = len(driver.pinned)
+    for _ in range(5):
+        wp.launch(say, dim=2, inputs=[x])
+    assert len(driver.pinned) == before and not gpu.queue.reports._armed
+    assert capsys.readouterr().out == 12 * "1\n"
+
+
 def test_streams_and_events(gpu, driver):
     stream, begin, end = wp.Stream(gpu, priority=-99), *(wp.Event(gpu, enable_timing=True) for _ in range(2))
-    assert stream.priority == -5 and first(driver, "cuStreamCreateWithPriority") == (1, -5)
+    assert stream.priority == -5 and first(driver, "cuStreamCreateWithPriority") == (0, -5)
     a = wp.full(3, 1.0, dtype=float)
     driver.calls.clear()
     with wp.ScopedStream(stream):
@@ -144,7 +193,7 @@ def test_streams_and_events(gpu, driver):
     driver.calls.clear()
     del stream
     gc.collect()
-    assert driver.names() == ["cuStreamDestroy"]
+    assert driver.names()[-3:] == ["cuEventRecord", "cuStreamWaitEvent", "cuStreamDestroy"]
 
 
 def test_a_graph_is_captured_from_nothing_but_work(gpu, driver):

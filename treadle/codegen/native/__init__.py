@@ -70,6 +70,13 @@ def ffi_binary(layout: Mapping[str, int]) -> Binary:
     return ffi_binary(layout)
 
 
+def ffi_gpu_binary(layout: Mapping[str, int]) -> Binary:
+    """A handler that XLA calls to give work to a GPU."""
+    from .build import ffi_gpu_binary
+
+    return ffi_gpu_binary(layout)
+
+
 def launcher_binary() -> Binary:
     """The native launcher."""
     from .build import launcher_binary

@@ -12,6 +12,7 @@ from . import transfers
 from .clear import clear
 from .driver import driver
 from .ffi import ffi
+from .ffi_gpu import ffi_gpu
 from .graph import graph
 from .issue import ISSUE_SYMBOLS, issue
 from .launcher import launcher
@@ -26,6 +27,7 @@ DRIVER_SYMBOLS = ("treadle_drive", "treadle_worker", "treadle_set_workers", "int
 GRAPH_SYMBOLS = ("treadle_replay", "treadle_launch_graph", "treadle_move", "treadle_zero", "treadle_spread",
                  "treadle_sum")  # fmt: skip
 FFI_SYMBOLS = ("treadle_ffi", "treadle_batch", "treadle_target")
+FFI_GPU_SYMBOLS = ("treadle_ffi", "treadle_target")
 PIECES_SYMBOLS = ("treadle_exchange", "treadle_keep", "treadle_put", "treadle_swap")
 
 
@@ -86,6 +88,11 @@ def graph_binary() -> Binary:
 def ffi_binary(layout: Mapping[str, int]) -> Binary:
     """A handler of XLA's foreign function interface."""
     return build(ffi(layout, triple()), FFI_SYMBOLS, 2)
+
+
+def ffi_gpu_binary(layout: Mapping[str, int]) -> Binary:
+    """A handler that XLA calls to give work to a GPU."""
+    return build(ffi_gpu(layout), FFI_GPU_SYMBOLS, 0)
 
 
 def launcher_binary() -> Binary:

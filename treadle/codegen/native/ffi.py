@@ -48,6 +48,16 @@ def ffi(layout: Mapping[str, int], triple: str) -> str:
 def _handler(layout: Mapping[str, int]) -> str:
     """XLA first asks of what version the handler is; then it calls at each stage of an execution."""
     c = Code("treadle_ffi", "ptr", [("ptr", "frame")])
+    answer(c, layout, 0)
+    stage = c.load("i32", "%frame", layout["XLA_FFI_CallFrame.stage"])
+    with c.if_(c.op("icmp ne", "i32", stage, layout["XLA_FFI_ExecutionStage_EXECUTE"])):
+        c.ret("null")
+    c.ret(c.call("ptr", "@execute", ("ptr", "%frame")))
+    return c.text()
+
+
+def answer(c: Code, layout: Mapping[str, int], traits: str | int) -> None:
+    """Where XLA asks what the handler is, say so, and return."""
     extension = c.load("ptr", "%frame", layout["XLA_FFI_CallFrame.extension_start"])
     with c.if_(c.op("icmp ne", "ptr", extension, "null")):
         kind = c.load("i32", extension, layout["XLA_FFI_Extension_Base.type"])
@@ -57,30 +67,32 @@ def _handler(layout: Mapping[str, int]) -> str:
             for part in ("major", "minor"):
                 number = layout[f"XLA_FFI_API_{part.upper()}"]
                 c.store("i32", number, version, layout[f"XLA_FFI_Api_Version.{part}_version"])
-            c.store("i32", 0, data, layout["XLA_FFI_Metadata.traits"])
+            c.store("i32", traits, data, layout["XLA_FFI_Metadata.traits"])
             c.ret("null")
-    stage = c.load("i32", "%frame", layout["XLA_FFI_CallFrame.stage"])
-    with c.if_(c.op("icmp ne", "i32", stage, layout["XLA_FFI_ExecutionStage_EXECUTE"])):
-        c.ret("null")
-    c.ret(c.call("ptr", "@execute", ("ptr", "%frame")))
-    return c.text()
 
 
-def _execute(layout: Mapping[str, int]) -> str:
-    """``ptr @execute(frame)``: the work; null, or XLA's error."""
-    c = Code("execute", "ptr", [("ptr", "frame")], "internal")
-    target = c.load("ptr", "@treadle_target")
+def gathered(c: Code, layout: Mapping[str, int], target: str) -> tuple[str, str]:
+    """The addresses of the buffers that the target moves, in a row on the stack; and XLA's table of results."""
     buffers = c.stack(8 * MAX_MOVES)
     operands = c.load("ptr", c.at("%frame", layout["XLA_FFI_CallFrame.args"]), layout["XLA_FFI_Args.args"])
     results = c.load("ptr", c.at("%frame", layout["XLA_FFI_CallFrame.rets"]), layout["XLA_FFI_Rets.rets"])
     data = layout["XLA_FFI_Buffer.data"]
-    moves, zeros = c.load("ptr", target, TARGET["moves"]), c.load("ptr", target, TARGET["zeros"])
+    moves = c.load("ptr", target, TARGET["moves"])
     with c.for_(c.load("i64", target, TARGET["nmoves"])) as i:
         move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
         is_result = c.op("icmp ne", "i64", c.load("i64", move, MOVE["result"]), 0)
         table = c.select(is_result, "ptr", results, operands)
         buffer = c.load("ptr", table, c.op("mul", "i64", c.load("i64", move, MOVE["index"]), 8))
         c.store("ptr", c.load("ptr", buffer, data), buffers, c.op("mul", "i64", i, 8))
+    return buffers, results
+
+
+def _execute(layout: Mapping[str, int]) -> str:
+    """``ptr @execute(frame)``: the work; null, or XLA's error."""
+    c = Code("execute", "ptr", [("ptr", "frame")], "internal")
+    target = c.load("ptr", "@treadle_target")
+    buffers, results = gathered(c, layout, target)
+    data, zeros = layout["XLA_FFI_Buffer.data"], c.load("ptr", target, TARGET["zeros"])
     with c.for_(c.load("i64", target, TARGET["nzeros"])) as i:
         row = c.at(zeros, c.op("mul", "i64", i, CLEARED.size))
         buffer = c.load("ptr", results, c.op("mul", "i64", c.load("i64", row, CLEARED["index"]), 8))
@@ -120,7 +132,7 @@ def _execute(layout: Mapping[str, int]) -> str:
     words = c.call("ptr", c.load("ptr", target, TARGET["report"]), *listed)
     with c.if_(c.op("icmp eq", "ptr", words, "null")):
         c.ret("null")
-    c.ret(_error(c, layout, words))
+    c.ret(error(c, layout, words))
     return c.text()
 
 
@@ -198,7 +210,7 @@ def _once() -> str:
     return c.text()
 
 
-def _error(c: Code, layout: Mapping[str, int], words: str) -> str:
+def error(c: Code, layout: Mapping[str, int], words: str) -> str:
     """XLA's error with a message."""
     record = c.stack(layout["XLA_FFI_Error_Create_Args"])
     c.store("i64", layout["XLA_FFI_Error_Create_Args"], record, layout["XLA_FFI_Error_Create_Args.struct_size"])
@@ -209,28 +221,33 @@ def _error(c: Code, layout: Mapping[str, int], words: str) -> str:
     return c.call("ptr", c.load("ptr", api, layout["XLA_FFI_Api.XLA_FFI_Error_Create"]), ("ptr", record))
 
 
+def place_element(c: Code, target: str, buffers: str, own: str, element: str) -> None:
+    """Put the addresses of the buffers of an element of the batch into ``own``."""
+    moves, nmoves = c.load("ptr", target, TARGET["moves"]), c.load("i64", target, TARGET["nmoves"])
+    sizes = [c.load("i64", target, TARGET[f"size{k}"]) for k in range(MAX_LEVELS)]
+    places, rest = [], element
+    for size in reversed(sizes):
+        places.append(c.op("urem", "i64", rest, size))
+        rest = c.op("udiv", "i64", rest, size)
+    places.reverse()
+    with c.for_(nmoves) as i:
+        move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
+        offset = "0"
+        for k, place in enumerate(places):
+            step = c.op("mul", "i64", place, c.load("i64", move, MOVE[f"step{k}"]))
+            offset = c.op("add", "i64", offset, step)
+        at = c.op("mul", "i64", i, 8)
+        c.store("ptr", c.value(f"getelementptr i8, ptr {c.load('ptr', buffers, at)}, i64 {offset}"), own, at)
+
+
 def _batch() -> str:
     """``i32 @treadle_batch(whole, outer, begin, end, priv)``: the work for some elements of a batch."""
     params = [("ptr", "whole"), ("ptr", "outer"), ("i64", "begin"), ("i64", "end"), ("ptr", "priv")]
     c = Code("treadle_batch", "i32", params)
     target, buffers, launch, words = (c.load("ptr", "%whole", at) for at in _BATCH.values())
-    moves, nmoves = c.load("ptr", target, TARGET["moves"]), c.load("i64", target, TARGET["nmoves"])
-    sizes = [c.load("i64", target, TARGET[f"size{k}"]) for k in range(MAX_LEVELS)]
     own = c.stack(8 * MAX_MOVES)
     with c.for_("%end", "%begin") as element:
-        places, rest = [], element
-        for size in reversed(sizes):
-            places.append(c.op("urem", "i64", rest, size))
-            rest = c.op("udiv", "i64", rest, size)
-        places.reverse()
-        with c.for_(nmoves) as i:
-            move = c.at(moves, c.op("mul", "i64", i, MOVE.size))
-            offset = "0"
-            for k, place in enumerate(places):
-                step = c.op("mul", "i64", place, c.load("i64", move, MOVE[f"step{k}"]))
-                offset = c.op("add", "i64", offset, step)
-            at = c.op("mul", "i64", i, 8)
-            c.store("ptr", c.value(f"getelementptr i8, ptr {c.load('ptr', buffers, at)}, i64 {offset}"), own, at)
+        place_element(c, target, buffers, own, element)
         listed = (("ptr", target), ("ptr", own), ("ptr", launch), ("ptr", words))
         status = c.call("i32", "@once", *listed)
         with c.if_(c.op("icmp ne", "i32", status, 0)):

@@ -7,7 +7,7 @@ one a thread. ``run`` counts units there, and axis 0 is the innermost.
 
 from __future__ import annotations
 
-from ...types.records import MAX_AXES, SPREAD
+from ...types.records import MAX_AXES, MAX_ITEMS, SPREAD
 
 UNITS = (1, 2, 4, 8, 16)
 _REGISTERS = ("ctaid.x", "ntid.x", "tid.x", "nctaid.x")
@@ -15,6 +15,10 @@ _REGISTERS = ("ctaid.x", "ntid.x", "tid.x", "nctaid.x")
 
 def names() -> tuple[str, ...]:
     """The entries, one of each kind for each size of units."""
+    return *_moving(), "treadle_words"
+
+
+def _moving() -> tuple[str, ...]:
     return tuple([f"treadle_{what}_{unit}" for what in ("spread", "exchange") for unit in UNITS])
 
 
@@ -26,7 +30,24 @@ def bodies() -> str:
 def entries() -> str:
     """The entries for a GPU, ``@NAME(record by value, total)``."""
     reads = "\n".join([f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()" for name in _REGISTERS])
-    return f"{reads}\n{bodies()}" + "".join([_entry(name) for name in names()])
+    return f"{reads}\n{bodies()}" + "".join([_entry(name) for name in _moving()]) + _words()
+
+
+def _words() -> str:
+    """``@treadle_words(table by value, address)``: one block of as many threads as the table has words writes it: where
+    copies from the host cannot be, in graphs."""
+    return f"""
+define ptx_kernel void @treadle_words(ptr byval([{16 * MAX_ITEMS} x i8]) align 8 %table, ptr %address) {{
+  %tid.short = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %tid = zext i32 %tid.short to i64
+  %from = getelementptr i64, ptr %table, i64 %tid
+  %word = load i64, ptr %from, align 8
+  %place = addrspacecast ptr %address to ptr addrspace(1)
+  %to = getelementptr i64, ptr addrspace(1) %place, i64 %tid
+  store i64 %word, ptr addrspace(1) %to, align 8
+  ret void
+}}
+"""
 
 
 def condition() -> str:

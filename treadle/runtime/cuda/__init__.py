@@ -48,6 +48,15 @@ def _listed(count: int) -> str:
     return "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
 
 
+def count() -> int:
+    """How many GPUs the driver knows.
+
+    Raises:
+        DeviceError: there is no driver.
+    """
+    return int(drivers.driver().cuDeviceGetCount())
+
+
 def devices() -> list[Device]:
     """All GPUs that kernels can run on."""
     driver = drivers.available()

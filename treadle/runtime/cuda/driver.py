@@ -11,10 +11,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...base.errors import DeviceError
+from ...base.errors import DeviceError, DeviceLostError
 
 OLDEST = 75  # compute capability from which on kernels run, times ten
 EXTRA = "pip install 'treadle[cuda]'"
+
+# After these the driver answers every call of the process with the same (CUDA Driver API, CUresult).
+LOST = frozenset("CUDA_ERROR_" + name for name in (
+    "ECC_UNCORRECTABLE", "ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "CONTEXT_IS_DESTROYED", "ASSERT", "HARDWARE_STACK_ERROR",
+    "ILLEGAL_INSTRUCTION", "MISALIGNED_ADDRESS", "INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED",
+    "EXTERNAL_DEVICE", "CONTAINED", "TENSOR_MEMORY_LEAK"))  # fmt: skip
 
 _lock = threading.Lock()
 _found: Driver | None = None
@@ -46,15 +52,16 @@ class Driver:
 
     def error(self, function: str, status: Any) -> DeviceError:
         """The exception for a status other than success."""
-        return DeviceError(f"the CUDA driver refused {function}: {self.word(status)}")
-
-    def word(self, status: Any) -> str:
-        """The driver's word for a status, and what it says about it."""
         texts = []
         for ask in (self.module.cuGetErrorName, self.module.cuGetErrorString):
             _, text = ask(status)
             texts.append(text.decode() if isinstance(text, bytes) else str(text))
-        return f"{texts[0]} ({texts[1]})"
+        if texts[0] in LOST:
+            return DeviceLostError(
+                f"the GPU has stopped: {texts[0]} ({texts[1]}), told by {function} but caused by work given before",
+                hint='wp.config.mode = "debug" finds indices outside of arrays; this process cannot use the GPU again',
+            )
+        return DeviceError(f"the CUDA driver refused {function}: {texts[0]} ({texts[1]})")
 
     def ready(self, function: str, *args: Any) -> bool:
         """The answer of a function that says by its status whether something is done."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.errors import ArrayError, DeviceError
-from ..adopt import adopt, dense_strides
+from ..adopt import Frozen, adopt, dense_strides, is_frozen
 from ..device import device_at
 from ..elements import element
 from . import devices
@@ -24,7 +24,7 @@ def interface(a: Any) -> dict[str, Any]:
     e = a._element
     inner = e.inner_steps(a.component_stride) if e.inner else ()
     found: dict[str, Any] = {
-        "version": 3, "shape": a.shape + e.inner, "typestr": e.dtype.str, "data": (a._address, False),
+        "version": 3, "shape": a.shape + e.inner, "typestr": e.dtype.str, "data": (a._address, is_frozen(a)),
         "strides": None if a.is_contiguous else a.strides + inner, "stream": a.device.stream.handle or _LEGACY,
     }  # fmt: skip
     if e.dtype.fields is not None:
@@ -49,10 +49,10 @@ def from_interface(facts: dict[str, Any], dtype: Any, owner: Any) -> array:
     if device is None:
         raise DeviceError(f"the memory at {address:#x} is none of a GPU that is here")
     stream = facts.get("stream")
-    if stream is not None and (0 if stream == _LEGACY else stream) != device.stream.handle:
-        theirs = device.external_stream(0 if stream == _LEGACY else int(stream))  # type: ignore[attr-defined]
-        device.stream.wait_stream(theirs)
-    return adopt(address, shape, tuple(strides), scalar, dtype, owner, device)
+    if stream is not None:
+        device.lend(0 if stream == _LEGACY else int(stream))  # type: ignore[attr-defined]
+    keeper = Frozen(owner) if facts["data"][1] else owner
+    return adopt(address, shape, tuple(strides), scalar, dtype, keeper, device)
 
 
 def hand_over(device: Gpu, stream: Any) -> None:
@@ -63,9 +63,7 @@ def hand_over(device: Gpu, stream: Any) -> None:
     if stream in (0, 2):  # 0 is ambiguous, 2 is the stream of a thread that CUDA's runtime has
         device.stream.synchronize()
         return
-    handle = 0 if stream in (None, _LEGACY) else int(stream)
-    if handle != device.stream.handle:
-        device.external_stream(handle).wait_stream(device.stream)
+    device.follow(device.stream.handle, 0 if stream in (None, _LEGACY) else int(stream))
 
 
 def number_of(device: Gpu) -> int:

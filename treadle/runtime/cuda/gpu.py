@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ...base.binary import Binary
-from ...base.errors import DeviceError
+from ...base.errors import DeviceError, DeviceLostError
+from ...base.logs import log_debug
 from .. import streams as all_streams
 from ..device import Device, far
 from . import memory
@@ -35,6 +37,13 @@ class _Entered:
 
     def __exit__(self, *exc: object) -> None:
         self._device.driver.cuCtxPopCurrent()
+
+
+class _Lent(threading.local):
+    """Streams of other libraries whose memory is an argument of this thread's next launch."""
+
+    def __init__(self) -> None:
+        self.streams: set[int] = set()
 
 
 class Gpu(Device):
@@ -70,6 +79,9 @@ class Gpu(Device):
         self._quick: Any = None  # native launchers, once they are needed
         self._reaper: CudaStream | None = None
         self._mark: CudaEvent | None = None
+        self.marking = threading.RLock()
+        self.lent = _Lent()
+        self._later: list[tuple[str, int]] = []  # what could not be destroyed yet
         self._building = self._threads_heap = 0
         self._peers: set[int] = set()
         self._external: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
@@ -154,20 +166,81 @@ class Gpu(Device):
     def reaper(self) -> CudaStream:
         """The stream of what nobody else's work is: memory that goes back, or comes while somebody captures."""
         if self._reaper is None:
-            self._reaper = CudaStream(self)
+            self._reaper = CudaStream(self, apart=True)
         return self._reaper
 
+    def follow(self, first: int, then: int) -> None:
+        """Let later work of the stream with handle ``then`` begin after all work of ``first``, as
+        :meth:`CudaStream.wait_stream`."""
+        if first == then:
+            return
+        with self.entered as driver, self.marking:
+            if driver.cuStreamIsCapturing(first) == driver.cuStreamIsCapturing(then):
+                driver.cuEventRecord(self.mark_event.handle, first)
+                driver.cuStreamWaitEvent(then, self.mark_event.handle, 0)
+
+    def lend(self, stream: int) -> None:
+        """Memory that another library works on, on its stream of that handle, is an argument of the launch to come:
+        work of ours begins after its own, and its later work after the launch."""
+        self.follow(stream, self.stream.handle)
+        self.lent.streams.add(stream)
+
+    def give_back(self) -> None:
+        """A launch was given to the current stream: streams that lent memory for it wait."""
+        own, lenders = self.stream.handle, self.lent.streams
+        while lenders:
+            self.follow(own, lenders.pop())
+
+    def leave(self, handle: int, owned: bool) -> None:
+        """A stream goes. What is freed from now on waits for the work that was given to it."""
+        if self._context is None:
+            return
+        try:
+            with self.entered as driver, self.marking:
+                none = driver.enum("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
+                if driver.cuStreamIsCapturing(handle) == none:
+                    then, mark = self.reaper.handle, self.mark_event.handle
+                    driver.cuEventRecord(mark, handle)
+                    driver.cuStreamWaitEvent(then, mark, 0)
+                if owned:
+                    driver.cuStreamDestroy(handle)
+        except DeviceError:
+            return  # it has gone with the device, or who made it has destroyed it
+
     def drop(self, function: str, handle: int) -> None:
-        """Call a function of the driver that destroys something, in the device's context."""
-        if self._context is not None:
+        """Call a function of the driver that destroys something, in the device's context; later, while somebody
+        captures."""
+        if self._context is None:
+            return
+        self._later.append((function, handle))
+        if self.is_captured:
+            return
+        try:
             with self.entered:
-                getattr(self.driver, function)(handle)
+                while self._later:
+                    name, one = self._later.pop()
+                    if name == "cuModuleUnload":  # no kernel may be under way there
+                        self.driver.cuCtxSynchronize()
+                    getattr(self.driver, name)(one)
+        except DeviceLostError:
+            return  # it has gone with the device
+
+    def wait(self) -> None:
+        """Wait for all work given to the device, whatever that reports; not while somebody captures."""
+        if self._context is None or self.is_captured:
+            return
+        try:
+            with self.entered:
+                self.driver.cuCtxSynchronize()
+        except DeviceLostError:
+            return  # nothing works any more
 
     def synchronize(self) -> None:
         """Wait for all work given to the device.
 
         Raises:
             IndexOutOfRange, KernelAssertionError, …: what a kernel reported meanwhile.
+            DeviceLostError: a kernel used memory that is none, or the like.
         """
         if self._context is None:
             return
@@ -176,9 +249,9 @@ class Gpu(Device):
             self.heap.settle()
         self.look()
 
-    def look(self) -> None:
-        """Print what finished kernels printed, and raise what they reported."""
-        self.queue.reports.look()
+    def look(self, stream: int | None = None, done: bool = True) -> None:
+        """Print what finished kernels printed, and raise what they reported. See :meth:`Reports.look`."""
+        self.queue.reports.look(stream, done)
 
     # ---- memory
 
@@ -303,16 +376,26 @@ class Gpu(Device):
         if not self._threads_heap:
             self._threads_heap = nbytes
             with self.entered:
-                self.driver.cuCtxSetLimit(self.driver.enum("CUlimit", "CU_LIMIT_MALLOC_HEAP_SIZE"), nbytes)
+                try:
+                    self.driver.cuCtxSetLimit(self.driver.enum("CUlimit", "CU_LIMIT_MALLOC_HEAP_SIZE"), nbytes)
+                except DeviceLostError:
+                    raise
+                except DeviceError as error:  # another library's kernels have used it before: it stays as it is
+                    log_debug(f"{self}: threads keep the memory that they have by malloc: {error.message}")
 
-    def quicken(self, known: dict[Any, Any], program: Any, exact: Any) -> None:
+    @property
+    def quick(self) -> Any:
+        """What native code is told of the device."""
         if self._quick is None:
             from .quick import Quick
 
             self._quick = Quick(self)
+        return self._quick
+
+    def quicken(self, known: dict[Any, Any], program: Any, exact: Any) -> None:
         if self not in known:
-            known[self] = self._quick.launcher()
-        self._quick.add(known[self], program, exact)
+            known[self] = self.quick.launcher()
+        self.quick.add(known[self], program, exact)
 
     def graph(self, made: Any) -> Any:
         from .graph import GpuGraph
@@ -341,7 +424,7 @@ class _Allocator:
 
     def deallocate(self, ptr: int, size_in_bytes: int) -> None:
         """Give a block back, once all work given to the device so far is done."""
-        self.device.heap.give(ptr, self.device.heap.pooled)
+        self.device.heap.give(ptr)
 
 
 class _Pinned:

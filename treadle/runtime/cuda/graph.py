@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import CaptureError
@@ -49,7 +51,7 @@ class GpuGraph(Graph):
                 for _ in range(times):
                     driver.cuGraphLaunch(self._exec, where.handle)
             for each in self._launches.values():
-                each.arm()
+                each.arm(where.handle)
 
         if watch.watchers:
             watch.replay(self, run)
@@ -75,10 +77,9 @@ class GpuGraph(Graph):
             with device.building():
                 mode = driver.enum("CUstreamCaptureMode", "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL")
                 driver.cuStreamBeginCapture(stream.handle, mode)
-                try:
+                with _ended(driver, stream.handle):
                     self._issue(self._entries, stream.handle)
-                finally:
-                    graph = driver.cuStreamEndCapture(stream.handle)
+                graph = driver.cuStreamEndCapture(stream.handle)
                 made = driver.cuGraphInstantiate(graph, 0)
                 driver.cuGraphDestroy(graph)
             self._exec = int(made)
@@ -161,12 +162,21 @@ class GpuGraph(Graph):
         inner = _Capturing(device)
         mode = driver.enum("CUstreamCaptureMode", "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL")
         driver.cuStreamBeginCaptureToGraph(inner.handle, wanted.conditional.phGraph_out[0], None, None, 0, mode)
-        try:
+        with _ended(driver, inner.handle):
             self._issue(body, inner.handle)
             if last is not None:
                 last(inner.handle)
-        finally:
-            driver.cuStreamEndCapture(inner.handle)
+        driver.cuStreamEndCapture(inner.handle)
+
+
+@contextmanager
+def _ended(driver: Any, stream: int) -> Iterator[None]:
+    """A capture in which something fails ends, and what failed is what is told."""
+    try:
+        yield
+    except BaseException:
+        driver.module.cuStreamEndCapture(stream)
+        raise
 
 
 def _call(queue: Any, entry: Call) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base.errors import CaptureError
 from ...types.records import FAULT, LAUNCH, LOG, MAX_DIMS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 WAVES = 4  # times that a grid may fill the device before threads take several turns
 PRINTED = 1 << 20  # bytes that one launch can print
-MOST_RECORDS = 4096  # fault records, after which they are used again
+MOST_RECORDS = 256  # fault records of a program, after which they are used again
 COMPLETE = 2  # the state of a fault record that is written
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _ALIGN = 256
@@ -63,6 +64,8 @@ class GpuCommand(Command):
             if self._made is None:
                 self._made = Launch(self.program, self.packed, self.dims, self.most)
             self._made.run()
+            if device.lent.streams:
+                device.give_back()
 
 
 class Launch:
@@ -82,7 +85,7 @@ class Launch:
         meta = self.entry.meta
         reports = self.device.queue.reports
         self._fault = reports.record(program, dims) if meta.get("sites") else 0
-        self._log = Log(self.device, meta["prints"]) if meta.get("prints") else None
+        self._log = self.entry.log
         self._block: Scratch | None = None
         self.steps = [self._step(each) for each in self.entry.passes]
         self._fill(0)
@@ -134,6 +137,8 @@ class Launch:
                     )  # fmt: skip
                 self.settle()
             self.issue(device.queue.stream)
+            if self._fault or self._log is not None:  # a graph of somebody else's may run at any time
+                self.arm(None if device.is_captured else device.queue.stream)
             if self._block is not None:
                 self._block.give()
                 self._block = None
@@ -155,12 +160,16 @@ class Launch:
             driver.cuMemsetD8Async(address, 0, nbytes, stream)
         for function, blocks, block, shared in self.steps:
             driver.cuLaunchKernel(function, blocks, 1, 1, block, 1, 1, shared, stream, params, 0)
-        self.arm()
 
-    def arm(self) -> None:
-        """Its threads may report something from now on."""
+    def arm(self, stream: int | None) -> None:
+        """Its threads may report something from now on, as long as that stream works; None: always."""
         if self._fault or self._log is not None:
-            self.device.queue.reports.arm(self.program, self.dims, self._fault, self._log)
+            self.device.queue.reports.arm(self.program, self.dims, self._fault, self._log, stream)
+
+    @property
+    def record(self) -> bytes:
+        """What its threads are told of the launch."""
+        return bytes(self._record)
 
     @property
     def prints(self) -> bool:
@@ -190,40 +199,53 @@ class Scratch:
 
     def __init__(self, launch: Launch):
         device = self.device = launch.device
-        items, places, at = launch.entry.scratch, [], 16 * len(launch.entry.scratch)
-        for number, item in enumerate(items):
-            nbytes, slots = self._size(launch, number, item)
-            at += -at % _ALIGN
-            places.append((at, nbytes, slots))
-            at += nbytes
-        self.address = device.heap.take(at)
-        self.zeroed = [(self.address + place, nbytes) for item, (place, nbytes, _) in zip(items, places, strict=True)
-                       if item.get("zeroed") and nbytes]  # fmt: skip
-        words = []
-        for number, (place, nbytes, slots) in enumerate(places):
-            own = launch.entry.lasting.get(number)
-            words += [self.address + place if nbytes else own or 0, slots]
+        rows, nbytes = laid_out(launch, 16 * len(launch.entry.scratch))
+        self.address = device.heap.take(nbytes)
+        self.zeroed = [(self.address + row.place, row.cleared) for row in rows if row.cleared]
+        words = [n for row in rows for n in (self.address + row.place if row.place else row.own, row.slots)]
         content = (ctypes.c_uint64 * len(words))(*words)
         device.driver.cuMemcpyAsync(self.address, ctypes.addressof(content), 8 * len(words), device.queue.stream)
 
-    @staticmethod
-    def _size(launch: Launch, number: int, item: dict[str, Any]) -> tuple[int, int]:
-        """Bytes and slots of an item."""
-        if item["per"] == "host":
-            return 0, 1
-        if item["per"] == "scalar":
-            return by_scalar(launch.program, launch._args, item)
-        slots = item.get("slots")
-        if slots is None:
-            slots = max(item["first"], launch.entry.kept(item["needs"]))
-            most = launch.device.total_memory // _SHARE // (item["bytes"] * max(launch.threads(), 1))
-            slots = max(min(slots, most), 1)  # threads that need more take it from the heap
-        each = {"launch": 1, "thread": launch.threads(), "block": launch.blocks()}[item["per"]]
-        return item["bytes"] * slots * each, slots
-
     def give(self) -> None:
         """Give the memory back, once the work given so far is done."""
-        self.device.heap.give(self.address, self.device.heap.pooled)
+        self.device.heap.give(self.address)
+
+
+class Row(NamedTuple):
+    """An item of the memory that passes share: ``place``, bytes from the begin of all, or 0 where it has none and lies
+    at ``own``; its slots; how many bytes are cleared before."""
+
+    place: int
+    own: int
+    slots: int
+    cleared: int
+
+
+def laid_out(launch: Launch, head: int) -> tuple[list[Row], int]:
+    """The items of a launch behind ``head`` bytes for their table, and the bytes of all."""
+    rows, at = [], head
+    for number, item in enumerate(launch.entry.scratch):
+        nbytes, slots = _size(launch, item)
+        at += -at % _ALIGN
+        cleared = nbytes if item.get("zeroed") else 0
+        rows.append(Row(at if nbytes else 0, launch.entry.lasting.get(number, 0), slots, cleared))
+        at += nbytes
+    return rows, at
+
+
+def _size(launch: Launch, item: dict[str, Any]) -> tuple[int, int]:
+    """Bytes and slots of an item."""
+    if item["per"] == "host":
+        return 0, 1
+    if item["per"] == "scalar":
+        return by_scalar(launch.program, launch._args, item)
+    slots = item.get("slots")
+    if slots is None:
+        slots = max(item["first"], launch.entry.kept(item["needs"]))
+        most = launch.device.total_memory // _SHARE // (item["bytes"] * max(launch.threads(), 1))
+        slots = max(min(slots, most), 1)  # threads that need more take it from the heap
+    each = {"launch": 1, "thread": launch.threads(), "block": launch.blocks()}[item["per"]]
+    return item["bytes"] * slots * each, slots
 
 
 def by_scalar(program: Any, packed: Any, item: dict[str, Any]) -> tuple[int, int]:
@@ -240,7 +262,7 @@ def by_scalar(program: Any, packed: Any, item: dict[str, Any]) -> tuple[int, int
 
 
 class Log:
-    """The print buffer of one launch, in host memory that the GPU writes."""
+    """The print buffer of a kernel, in host memory that the GPU writes."""
 
     __slots__ = ("_memory", "address", "sites")
 
@@ -280,46 +302,68 @@ def _in_order(log: bytes, sites: list[dict[str, Any]]) -> bytes:
     return b"".join([record for _, record in found])
 
 
+class Armed(NamedTuple):
+    """What may be reported: by launches of a program over ``dims`` on ``stream`` (None: at any time) into a log, and
+    into the fault record at ``fault`` (0: none)."""
+
+    program: Any
+    dims: tuple[int, ...]
+    fault: int
+    log: Log | None
+    stream: int | None
+
+
 class Reports:
     """The fault records and print buffers of a device, and which of them launches may have written to."""
 
     def __init__(self, device: Gpu):
         self.device = device
-        self._records: dict[Any, int] = {}  # by program and grid
+        self._records: weakref.WeakKeyDictionary[Any, dict[tuple[int, ...], int]] = weakref.WeakKeyDictionary()
         self._memory: list[Any] = []
         self._free: list[int] = []
-        self._armed: dict[tuple[int, int], tuple[Any, tuple[int, ...], Log | None]] = {}  # by addresses of both
+        self._armed: dict[tuple[int, int, int | None], Armed] = {}
 
     def record(self, program: Any, dims: tuple[int, ...]) -> int:
         """The address of the fault record for launches of ``program`` over ``dims``."""
-        key = id(program), dims
-        found = self._records.get(key)
+        known = self._records.setdefault(program, {})
+        found = known.get(dims)
         if found is None:
-            if len(self._records) >= MOST_RECORDS:
+            if len(known) >= MOST_RECORDS:
                 self.device.synchronize()
-                self._free += self._records.values()
-                self._records.clear()
+                self._free += known.values()
+                known.clear()
             if not self._free:
                 self._memory.append(memory.pinned(self.device, 64 * FAULT.size, True))
                 self._free = [self._memory[-1][2] + k * FAULT.size for k in range(64)]
-            found = self._records[key] = self._free.pop()
+            found = known[dims] = self._free.pop()
         return found
 
-    def arm(self, program: Any, dims: tuple[int, ...], fault: int, log: Log | None) -> None:
-        """A launch was given to a stream that may write to these."""
-        self._armed.setdefault((fault, log.address if log is not None else 0), (program, dims, log))
+    def arm(self, program: Any, dims: tuple[int, ...], fault: int, log: Log | None, stream: int | None) -> None:
+        """Launches were given to a stream that may write to these; None: they may come at any time."""
+        key = fault, log.address if log is not None else 0, stream
+        if key not in self._armed:
+            self._armed[key] = Armed(program, dims, fault, log, stream)
 
-    def look(self) -> None:
+    def look(self, stream: int | None = None, done: bool = True) -> None:
         """Print what was printed; raise what was reported first.
+
+        Args:
+            stream: all work of that stream is done; None: that of all streams.
+            done: whether it is; else only faults are looked for.
 
         Raises:
             IndexOutOfRange, KernelAssertionError, …: it.
         """
-        for _, _, log in self._armed.values():
-            if log is not None:
-                log.show()
-        for (address, _), (program, dims, _) in self._armed.items():
-            fault = ctypes.string_at(address, FAULT.size) if address else b""
+        failed: Exception | None = None
+        for key, one in list(self._armed.items()):
+            over = done and (stream is None or one.stream in (stream, None))
+            if over and one.log is not None:
+                one.log.show()
+            fault = ctypes.string_at(one.fault, FAULT.size) if one.fault else b""
             if int.from_bytes(fault[:8], "little") == COMPLETE:
-                ctypes.memset(address, 0, FAULT.size)
-                raise program.error(fault, dims)
+                ctypes.memset(one.fault, 0, FAULT.size)
+                failed = failed or one.program.error(fault, one.dims)
+            if over and one.stream is not None:
+                self._armed.pop(key, None)
+        if failed is not None:
+            raise failed

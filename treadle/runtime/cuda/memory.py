@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.errors import DeviceError
+from ...base.errors import DeviceError, DeviceLostError
 from ..memory import addressed
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Heap:
         self.threshold = KEEP
         self.shared: set[Gpu] = set()  # other GPUs that may use the pool
         self._pool: Any = None
-        self._dead: list[tuple[int, bool]] = []  # blocks that could not be given back yet
+        self._plain: set[int] = set()  # blocks that are not the pool's
+        self._dead: list[int] = []  # blocks that could not be given back yet
         self._lock = threading.RLock()
 
     @property
@@ -126,26 +127,33 @@ class Heap:
                     if apart:
                         device.driver.cuStreamSynchronize(stream.handle)
                 else:
-                    found = device.driver.cuMemAlloc(nbytes)
+                    found = self.plain(int(device.driver.cuMemAlloc(nbytes)))
+            except DeviceLostError:
+                raise
             except DeviceError as error:
                 raise MemoryError(f"no {nbytes} bytes to be had on {device}: {error.message}") from None
         return int(found)
+
+    def plain(self, address: int) -> int:
+        """Note that a block is not the pool's."""
+        self._plain.add(address)
+        return address
 
     def allocate(self, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """A block for an array; see :meth:`Device.allocate`. It goes back when the last array in it goes."""
         pooled, size = self.pooled, max(nbytes, 1)
         address = self.take(size, pooled)
         owner = _Block()
-        weakref.finalize(owner, self.give, address, pooled).atexit = False
+        weakref.finalize(owner, self.give, address).atexit = False
         if zeroed and nbytes:
             self.device.clear(address, nbytes)
         return addressed(address, nbytes, owner).view(PoolMemory if pooled else DeviceMemory), 0, address
 
-    def give(self, address: int, pooled: bool) -> None:
+    def give(self, address: int) -> None:
         """Take a block back once all work given to the device so far is done. While a stream is captured that would
         become part of the graph, so it waits."""
         with self._lock:
-            self._dead.append((address, pooled))
+            self._dead.append(address)
         if not self.device.is_captured:
             with self.device.entered:
                 self.settle()
@@ -156,12 +164,16 @@ class Heap:
             return
         with self._lock:
             dead, self._dead = self._dead, []
-        driver, stream = self.device.driver, self.device.last()
-        for address, pooled in dead:
-            if pooled:
-                driver.cuMemFreeAsync(address, stream)
-            else:
-                driver.cuMemFree(address)  # waits for the device
+        try:
+            driver, stream = self.device.driver, self.device.last()
+            for address in dead:
+                if address in self._plain:
+                    self._plain.discard(address)
+                    driver.cuMemFree(address)  # waits for the device
+                else:
+                    driver.cuMemFreeAsync(address, stream)
+        except DeviceLostError:
+            pass  # its memory has gone with it; whoever uses the device is told
 
 
 def pinned(device: Gpu, nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
@@ -182,6 +194,5 @@ def _unpin(device: Gpu, address: int) -> None:
     from ..device import far
 
     for each in far:
-        each.synchronize()
-    with device.entered:
-        device.driver.cuMemFreeHost(address)
+        each.wait()
+    device.drop("cuMemFreeHost", address)

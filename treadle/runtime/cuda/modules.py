@@ -21,7 +21,7 @@ from ...base.errors import DeviceError, InternalError
 from .. import cache as disk
 from .. import native
 from ..cpu import Entry
-from .launch import GpuCommand, by_scalar
+from .launch import GpuCommand, Log, by_scalar
 from .memory import pinned
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class GpuEntry(Entry):
     """A loaded kernel of a GPU: no code of the host's, but launches. ``lasting``: where the numbers lie that stay from
     launch to launch, in host memory that the GPU writes, by their places in ``scratch``."""
 
-    __slots__ = ("_memory", "lasting", "passes", "scratch")
+    __slots__ = ("_log", "_memory", "lasting", "passes", "scratch")
     command = GpuCommand
     library: Module
 
@@ -81,12 +81,20 @@ class GpuEntry(Entry):
         plain = [{"entry": name, "grid": "threads", "block": 256}]
         self.passes: list[dict[str, Any]] = binary.meta.get("passes") or plain
         self.scratch: list[dict[str, Any]] = binary.meta.get("scratch") or []
+        self._log: Log | None = None
         own = [k for k, item in enumerate(self.scratch) if item["per"] == "host"]
         self._memory = pinned(device, 8 * len(own), True) if own else None
         self.lasting = {k: self._memory[2] + 8 * n for n, k in enumerate(own)} if self._memory else {}
         for each in self.passes:
             if each.get("shared"):
                 library.allow_shared(each["entry"], each["shared"])
+
+    @property
+    def log(self) -> Log | None:
+        """Where it prints; None for kernels that do not."""
+        if self._log is None and self.meta.get("prints"):
+            self._log = Log(self.device, self.meta["prints"])  # type: ignore[arg-type]
+        return self._log
 
     @property
     def taped(self) -> bool:

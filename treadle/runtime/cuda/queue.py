@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -32,6 +33,12 @@ _WHERE = 24  # bytes of words in front of the record of a "spread"
 Axis = tuple[int, int, int]  # extent, step in what is written, step in what is read
 
 
+class _Thread(threading.local):
+    """Where a thread's operations go, if not to the current stream."""
+
+    upon: int | None = None
+
+
 class Queue:
     """Takes operations on the memory of one GPU."""
 
@@ -42,21 +49,22 @@ class Queue:
 
         self.device = device
         self.reports = Reports(device)
-        self._upon: int | None = None
+        self._thread = _Thread()
 
     @property
     def stream(self) -> int:
         """The handle of the stream that operations go to."""
-        return get_stream(self.device).handle if self._upon is None else self._upon
+        upon = self._thread.upon
+        return get_stream(self.device).handle if upon is None else upon
 
     @contextmanager
     def upon(self, stream: int) -> Iterator[None]:
         """In the block operations go to another stream."""
-        before, self._upon = self._upon, stream
+        before, self._thread.upon = self._thread.upon, stream
         try:
             yield
         finally:
-            self._upon = before
+            self._thread.upon = before
 
     # ---- what captures have too
 
@@ -158,7 +166,7 @@ class Queue:
                 stream = self.stream
                 driver.cuMemcpyAsync(content.ctypes.data, a._address + low, content.size, stream)
                 driver.cuStreamSynchronize(stream)
-            self.reports.look()
+            self.reports.look(stream)
         return np.ndarray(shape, e.dtype, content, -low, strides)
 
     # ---- the functions; the context is current
@@ -171,7 +179,7 @@ class Queue:
             other = device.device_at(source)
             if other is not None and other is not device:
                 own, others = get_stream(device), get_stream(other)
-                apart = self._upon is None  # within a graph the driver knows what comes after what
+                apart = self._thread.upon is None  # within a graph the driver knows what comes after what
                 if apart:
                     own.wait_stream(others)
                 args = into, device.context, source, other.context, nbytes, self.stream

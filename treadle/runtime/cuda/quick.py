@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ..launch import Program
     from .gpu import Gpu
 
-_FUNCTIONS = {"push": "cuCtxPushCurrent_v2", "pop": "cuCtxPopCurrent_v2", "launch": "cuLaunchKernel"}
+_FUNCTIONS = {"push": "cuCtxPushCurrent_v2", "pop": "cuCtxPopCurrent_v2", "launch": "cuLaunchKernel",
+              "clear": "cuMemsetD8Async", "copy": "cuMemcpyDtoHAsync_v2", "wait": "cuStreamSynchronize"}  # fmt: skip
 _UNBOUNDED = 1 << 30  # threads of a block that nobody halves
 
 

@@ -84,8 +84,8 @@ class CudaManagedAllocator:
     def allocate(self, size_in_bytes: int) -> int:
         """The address of a new block."""
         with self.device.entered as driver:
-            return int(driver.cuMemAllocManaged(max(size_in_bytes, 1), _EVERYWHERE))
+            return self.device.heap.plain(int(driver.cuMemAllocManaged(max(size_in_bytes, 1), _EVERYWHERE)))
 
     def deallocate(self, ptr: int, size_in_bytes: int) -> None:
         """Give a block back, once all work given to the device so far is done."""
-        self.device.heap.give(ptr, False)
+        self.device.heap.give(ptr)

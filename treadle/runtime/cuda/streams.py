@@ -13,7 +13,9 @@ from ..device import get_device
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+# Streams of programs and the legacy stream, which PyTorch and CuPy use if nobody says otherwise, wait for each other.
+_WITH_LEGACY = 0  # CU_STREAM_DEFAULT
+_APART = 1  # CU_STREAM_NON_BLOCKING
 _NO_TIMING, _BLOCKING_SYNC, _INTERPROCESS = 2, 1, 4  # CU_EVENT_DISABLE_TIMING, CU_EVENT_BLOCKING_SYNC, …
 _WAIT_EXTERNAL = 1  # CU_EVENT_WAIT_EXTERNAL: a node of a graph, where that is captured
 
@@ -60,7 +62,7 @@ class CudaEvent(streams.Event):
         """Wait for the work before the event."""
         with self.device.entered:
             self.device.driver.cuEventSynchronize(self.handle)
-        self.device.look()
+        self.device.look(done=False)
 
     def until(self, other: streams.Event) -> float:
         """Milliseconds from this event to a later one."""
@@ -82,11 +84,12 @@ class CudaStream(streams.Stream):
         device: the GPU.
         priority: lower numbers go first; what the GPU does not have is taken as the nearest that it has.
         cuda_stream: the handle of a stream to use, as of PyTorch or JAX; the caller keeps it.
+        apart: whether it does not wait for the legacy stream, nor that for it.
     """
 
     device: Gpu
 
-    def __init__(self, device: Any = None, priority: int = 0, cuda_stream: int | None = None):
+    def __init__(self, device: Any = None, priority: int = 0, cuda_stream: int | None = None, apart: bool = False):
         super().__init__(device, priority)
         where = self.device
         self.owner = cuda_stream is None
@@ -94,12 +97,12 @@ class CudaStream(streams.Stream):
             if cuda_stream is None:
                 least, greatest = where.priorities
                 self.priority = max(min(priority, least), greatest)
-                self.handle = int(where.driver.cuStreamCreateWithPriority(_NON_BLOCKING, self.priority))
+                flags = _APART if apart else _WITH_LEGACY
+                self.handle = int(where.driver.cuStreamCreateWithPriority(flags, self.priority))
             else:
                 self.handle = int(cuda_stream)
         where.streams.add(self)
-        if self.owner:
-            weakref.finalize(self, where.drop, "cuStreamDestroy", self.handle).atexit = False
+        weakref.finalize(self, where.leave, self.handle, self.owner).atexit = False
 
     @property
     def cuda_stream(self) -> int:
@@ -132,7 +135,7 @@ class CudaStream(streams.Stream):
         """
         with self.device.entered:
             self.device.driver.cuStreamSynchronize(self.handle)
-        self.device.look()
+        self.device.look(self.handle)
 
     def record_event(self, event: streams.Event | None = None) -> streams.Event:
         """Mark this point of the stream with ``event``, a new one if left out."""
@@ -157,7 +160,8 @@ class CudaStream(streams.Stream):
         if isinstance(other_stream, CudaStream):
             if self.borrowed != other_stream.borrowed:
                 return
-            self.wait_event(other_stream.record_event(event or other_stream.device.mark_event))
+            with other_stream.device.marking:  # nobody records the event anew before it is waited for
+                self.wait_event(other_stream.record_event(event or other_stream.device.mark_event))
 
 
 def event_from_ipc_handle(handle: bytes, device: Any = None) -> CudaEvent:

@@ -1,0 +1,144 @@
+"""Launches on GPUs as targets of XLA's foreign functions: machine code of ours gives their passes to XLA's stream.
+
+A target is for all GPUs of the machine. What it gives to one of them is made when XLA gets a program ready for that;
+grids, and the memory that passes share, which XLA allocates as one more result, are as the first GPU has them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array as words
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.digest import digest
+from ..base.errors import DeviceError, InternalError, TreadleError
+from ..runtime import cuda, native
+from ..runtime.launch import Program
+from ..types.records import FAR, FAULT, MAX_ITEMS, MAX_MOVES, WORK, Memory
+from .xla import Buffers, Told, Work, layout, message, named, numbered, target_of
+
+if TYPE_CHECKING:
+    from ..runtime.cuda.gpu import Gpu
+
+_COMPLETE = 2  # the state of a fault record that is written
+_NEEDED = "XLA_FFI_Api.XLA_FFI_DeviceOrdinal_Get"
+
+
+class GpuTarget(Told):
+    """Launches of a program on whichever GPU XLA calls for, or :class:`Work` that gives something to its stream.
+
+    Args:
+        program: gives the program for a GPU, None where there is none but work.
+        first: the GPU that ``scratch``, the number of the result that passes share, was made for; -1: they share
+            nothing.
+    """
+
+    platform = "CUDA"
+    stages = ("initialize", "execute")
+
+    def __init__(self, name: str, buffers: Buffers, program: Callable[[Gpu], Program] | None, packed: bytes,
+                 dims: tuple[int, ...], scratch: int, nbytes: int):  # fmt: skip
+        if _NEEDED not in layout():
+            raise DeviceError("this jaxlib does not tell on which GPU a function is called; install a newer one")
+        super().__init__(name, buffers, native.ffi_handler(layout(), far=True))
+        self._program, self._packed, self.dims, self._room = program, packed, dims, nbytes
+        self._pointers = [move.offset for move in buffers.moves if not move.nbytes]
+        self._handed: dict[int, Any] = {}
+        self._work: tuple[Work, Memory] | None = None
+        self.takes(packed)
+        record = self.record
+        self._gpus = words("Q", [0] * max(cuda.count(), 1))
+        record["gpus"], record["ngpus"] = self._gpus.buffer_info()[0], len(self._gpus)
+        record["load"] = ctypes.cast(_load, ctypes.c_void_p).value or 0
+        record["scratch"] = scratch
+        # A number that JAX computes must be waited for; nobody knows what a function does.
+        again = program is not None and not any(move.nbytes for move in buffers.moves)
+        record["traits"] = layout()["XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE"] if again else 0
+
+    def does(self, work: Work) -> None:
+        """Let Python give something to the stream."""
+        pair = Memory(WORK)
+        pair["function"], pair["context"] = work.address, work.context
+        self._work, self.record["work"] = (work, pair), pair.address
+
+    def load(self, number: int) -> None:
+        """Make what is given to a GPU.
+
+        Raises:
+            DeviceError: there is none of that number, or it is of another kind than the first.
+        """
+        from ..runtime.cuda.handed import Handed
+
+        device = cuda.device(number)
+        if self._program is None:
+            made = Memory(FAR)
+            made["gpu"] = device.quick.record.address  # type: ignore[attr-defined]
+            self._handed[number], self._gpus[number] = made, made.address
+            return
+        handed = Handed(self._program(device), self._packed, self.dims, self._pointers)
+        if handed.nbytes > self._room:
+            raise DeviceError(f"{device} needs {handed.nbytes} bytes between passes, the first GPU {self._room}")
+        self._handed[number], self._gpus[number] = handed, handed.record.address
+
+    def tell(self, status: int, fault: int, log: int, shadow: int, words: int) -> str:
+        """What the driver, or an earlier call, reported."""
+        report = ctypes.string_at(fault, FAULT.size) if fault else b""
+        if int.from_bytes(report[:8], "little") == _COMPLETE:
+            ctypes.memset(fault, 0, FAULT.size)
+            program = next(made.program for made in self._handed.values() if made.fault == fault)
+            return f"reported by a call before: {program.error(report, self.dims)}"
+        if self._work is not None:
+            return self._work[0].told(status, b"")
+        driver = cuda.driver.driver()
+        return str(driver.error("a launch for JAX", driver.enum_of("CUresult", status))) if status else ""
+
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+def _load(number: int, gpu: int) -> int:
+    """What native code calls for a GPU that a target does not know yet: the address of a message, or 0."""
+    try:
+        target_of(number).load(gpu)  # type: ignore[attr-defined]
+    except (TreadleError, MemoryError) as error:
+        return message(str(error))
+    return 0
+
+
+def register_launch(program: Callable[[Gpu], Program], first: Gpu, packed: bytes, dims: tuple[int, ...],
+                    buffers: Buffers) -> str:  # fmt: skip
+    """Make a launch over a grid of ``dims`` known to XLA, and give its name.
+
+    Args:
+        program: gives the program for a GPU.
+        first: the GPU that decides how much memory passes share.
+        packed: the arguments, without what depends on the call.
+
+    Raises:
+        InternalError: more than the handler has room for.
+    """
+    from ..runtime.cuda.handed import Handed
+
+    own = program(first)
+    pointers = [move.offset for move in buffers.moves if not move.nbytes]
+    nbytes = Handed(own, packed, dims, pointers).nbytes
+    scratch = -1
+    if len(own.entry.scratch) > MAX_ITEMS:
+        raise InternalError(f"kernel {own.name} shares too much between its passes")
+    if nbytes:
+        scratch = len(buffers.results)
+        buffers.results.append(((nbytes,), np.dtype("u1")))
+
+    def made(name: str) -> GpuTarget:
+        return GpuTarget(name, buffers, program, packed, dims, scratch, nbytes)
+
+    return named(own, packed, dims, buffers, made)
+
+
+def register_work(facts: Sequence[str], buffers: Buffers) -> GpuTarget:
+    """Make a function of buffers known to XLA, which gives something to a stream; see ``xla.register_work``."""
+    if len(buffers.moves) > MAX_MOVES:
+        raise InternalError("a function of JAX has too many arguments")
+    name = "treadle_gpu_" + digest(*facts, buffers.facts())[:40]
+    return numbered(name, lambda name: GpuTarget(name, buffers, None, b"", (1,), -1, 0))  # type: ignore[return-value]
