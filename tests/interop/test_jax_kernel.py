@@ -216,11 +216,27 @@ def test_meshes_and_several_devices():
         (lambda: wp.jax_kernel(mixed, num_outputs=2)(jnp.ones((2, 3)), Line(), wp.vec3(), 1), "takes 3 arguments"),
         (lambda: wp.jax_kernel(couple, block_dim=0), "block_dim"),
         (lambda: wp.jax_kernel(rows, num_outputs=1)(jnp.ones((2, 2), jnp.float16)), "x.astype"),
+        (lambda: wp.jax_kernel(rows, output_dims={"sum": 2}), "no argument 'sum'; its results are total"),
+        (lambda: wp.jax_kernel(grow_wide, in_out_argnames=["x"])(np.ones(2)), "must hold float64, not float32"),
     ],
 )
 def test_what_does_not_fit_is_said(call, words):
     with pytest.raises((ValueError, TypeError, RuntimeError, IndexError), match=words):
         call()
+
+
+@wp.kernel
+def grow_wide(x: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    x[i] = 2.0 * x[i]
+
+
+def test_numbers_of_python_need_no_executable_each():
+    f = wp.jax_kernel(couple)
+    calls = len(f._calls)
+    for s in (1.0, 2, np.float64(3.0), np.array(4.0, np.float32), jnp.float32(5.0)):
+        close(f(X, s, W)[0], reference(X, float(s), W))
+    assert len(f._calls) - calls <= 1
 
 
 def test_inputs_are_not_written():

@@ -40,6 +40,22 @@ def test_strides_of_any_kind_need_no_copy():
     assert v.component_stride == 16 and np.array_equal(v.numpy(), planes)
 
 
+@wp.kernel
+def step(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] + 1.0
+
+
+def test_memory_that_numpy_keeps_from_changes_is_read_but_not_written():
+    rows, y = np.arange(3, dtype=np.float32), wp.zeros(3, dtype=float)
+    rows.flags.writeable = False
+    for _ in range(2):  # before and after the kernel is known
+        wp.launch(step, dim=3, inputs=[rows], outputs=[y])
+        with pytest.raises(wp.LaunchTypeError, match="'y', a ndarray that must not be changed"):
+            wp.launch(step, dim=3, inputs=[y], outputs=[rows])
+    assert wp.from_dlpack(rows).list() == [0.0, 1.0, 2.0] and y.list() == [1.0, 2.0, 3.0]
+
+
 def test_memory_lives_as_long_as_whoever_sees_it():
     a = wp.array([1.0, 2.0], dtype=float)
     rows = np.from_dlpack(a)

@@ -44,11 +44,28 @@ def bind(signature: Signature, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
         elif isinstance(arg, jax().Array):
             found.append(_value(name, t, arg, where))
         else:
+            if isinstance(arg, np.ndarray) and not arg.ndim:
+                arg = arg[()]
             value, own = bind_one(arg, t, name, signature.key)
             if isinstance(own, Struct) and not isinstance(own, Indexed):
                 value = copy_struct(value)  # it stays what it is now, and keeps its arrays
-            found.append((Slot(name, own, STATIC, value=value), None))
+            number = _number(own, value) if signature.traced else None
+            if number is not None:
+                found.append((Slot(name, own, VALUE, (), number.dtype), number))
+            else:
+                found.append((Slot(name, own, STATIC, value=value), None))
     return found
+
+
+def _number(t: Type, value: Any) -> Any:
+    """A known number as an array of JAX, as it would be in JAX's own functions, so that the next value needs no other
+    executable; None for what JAX has no array of."""
+    if not isinstance(t, Scalar):
+        return None
+    dtype = scalar_dtype(t)
+    if jax().dtypes.canonicalize_dtype(dtype) != dtype:
+        return None
+    return jax().numpy.asarray(np.asarray(bool(value) if t.kind == "b" else value, dtype))
 
 
 def outputs(
@@ -88,7 +105,9 @@ def _array(name: str, t: Type | None, arg: Any, role: str, where: str) -> tuple[
     """Slot and operand of an array."""
     if isinstance(arg, array):
         arg = to_jax(arg)
-    if not isinstance(arg, jax().Array | np.ndarray):
+    elif isinstance(arg, np.ndarray):
+        arg = jax().numpy.asarray(arg)  # of the dtype that JAX gives it
+    if not isinstance(arg, jax().Array):
         wanted = spell(t) if t is not None else "an array"
         raise LaunchTypeError(f"{where} must be {wanted}, an array of JAX, not {type(arg).__name__}")
     elem, ndim = (t.elem, t.ndim) if isinstance(t, Array) else (None, arg.ndim)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.digest import digest
 from ..base.errors import CaptureError, KernelGradientError, KernelValueError, LaunchTypeError
-from ..base.logs import log_warning
 from ..lang.contents import copied, put_value
 from ..lang.directions import Directions
 from ..lang.graph import ScopedCapture
@@ -303,7 +302,7 @@ class Task:
                 self.do(arrays)
         except CaptureError as error:
             self.plain = True
-            log_warning(f"function {self.body.key} cannot be captured, so JAX calls it each time: {error.message}")
+            self.body.owner.warn(error.message)
             return
         graph = capture.graph
         self._check(graph, arrays)

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..base.errors import LaunchError, LaunchTypeError
+from ..base.logs import log_warning
 from ..lang.checkpoint import recorder_for
 from ..runtime.elements import Element
 from .extras import jax
@@ -132,12 +133,14 @@ class JaxCallable:
         self.__name__ = getattr(func, "__name__", type(func).__name__)
         names, declared = declared_of(func, self.__name__)
         self.signature = Signature(f"function {self.__name__}", names, declared, num_outputs, in_out, traced=False)
+        self.signature.check_names(output_dims)
         self.stage_in_argnames, self.stage_out_argnames = map(set, stages)
         for name in self.stage_in_argnames | self.stage_out_argnames:
             if name not in names:
                 raise ValueError(f"function {self.__name__} has no argument {name!r} to stage")
         self._bodies: dict[Any, Body] = {}
         self._captured: OrderedDict[Body, None] = OrderedDict()
+        self._warned = False
 
     def __repr__(self) -> str:
         return f"<function {self.__name__} for JAX>"
@@ -151,6 +154,12 @@ class JaxCallable:
         """Drop all graphs."""
         while self._captured:
             self._captured.popitem(last=False)[0].forget()
+
+    def warn(self, why: str) -> None:
+        """Say, once, that the function is called each time."""
+        if not self._warned:
+            self._warned = True
+            log_warning(f"function {self.__name__} cannot be captured, so JAX calls it each time: {why}")
 
     def captured(self, body: Body) -> None:
         """Note that ``body`` has a graph now; another one goes where there are too many."""
@@ -169,6 +178,7 @@ class JaxCallable:
         Raises:
             LaunchError, LaunchTypeError: their number, types or shapes do not fit.
         """
+        self.signature.check_names(output_dims)
         bound = bind(self.signature, args)
         given = self.output_dims if output_dims is None else output_dims
         first = next((s for s, _ in bound if s.role in (INPUT, INOUT)), None)
@@ -182,7 +192,7 @@ class JaxCallable:
 
         slots = (*[slot for slot, _ in bound], *outputs(self.signature, bound, shape_of))
         call = self.body(slots, vmap_method or self.vmap_method)
-        operands = [jax().numpy.asarray(x) for _, x in bound if x is not None]
+        operands = [x for _, x in bound if x is not None]
         return tuple(primitives().launch.bind(*varying_alike(operands), call=call, batch=()))
 
     def body(self, slots: tuple[Slot, ...], vmap_method: str | None) -> Body:

@@ -116,6 +116,7 @@ class JaxKernel:
         self.has_side_effect, self.num_outputs = has_side_effect, num_outputs
         names = [p.name for p in kernel.parameters]
         self.signature = Signature(f"kernel {kernel.key}", names, kernel.declared, num_outputs, in_out)
+        self.signature.check_names(output_dims)
         self.__name__ = kernel.key
         self._calls: dict[Any, Call] = {}
 
@@ -134,6 +135,7 @@ class JaxKernel:
         Raises:
             LaunchError, LaunchTypeError: their number, types or shapes do not fit.
         """
+        self.signature.check_names(output_dims)
         bound = bind(self.signature, args)
         dims = self._grid([slot for slot, _ in bound], launch_dims)
         given = self.output_dims if output_dims is None else output_dims
@@ -147,7 +149,7 @@ class JaxKernel:
 
         slots = (*[slot for slot, _ in bound], *outputs(self.signature, bound, shape_of))
         call = self._call(dims, slots, vmap_method or self.vmap_method)
-        operands = [jax().numpy.asarray(x) for _, x in bound if x is not None]
+        operands = [x for _, x in bound if x is not None]
         return tuple(primitives().launch.bind(*varying_alike(operands), call=call, batch=()))
 
     def _grid(self, slots: Sequence[Slot], launch_dims: Any) -> tuple[int, ...]:

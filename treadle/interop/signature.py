@@ -69,6 +69,13 @@ class Signature:
             listed = ", ".join(self.inputs)
             raise LaunchError(f"{self.what} takes {len(self.inputs)} arguments ({listed}), {len(args)} were given")
 
+    def check_names(self, output_dims: Any) -> None:
+        """Raise LaunchError where shapes are given by name, and there is no argument of a name."""
+        unknown = [n for n in output_dims if n not in self.names] if isinstance(output_dims, Mapping) else []
+        if unknown:
+            listed = ", ".join([name for name, _ in self.made])
+            raise LaunchError(f"output_dims: {self.what} has no argument {unknown[0]!r}; its results are {listed}")
+
     def shape_of(self, name: str, e: Element, ndim: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a result, components included, where its elements have ``shape``, or all of it has.
 

@@ -105,6 +105,7 @@ class _Operator:
         else:
             raise LaunchTypeError(f"wp.torch_function takes a kernel or a function, not {type(func).__name__}")
         self.signature = Signature(what, names, types, num_outputs, in_out)
+        self.signature.check_names(output_dims)
         kinds = [self._kind(n, t) for n, t in zip(self.signature.inputs, self.signature.declared, strict=False)]
         self.inputs = [*zip(self.signature.inputs, self.signature.declared, strict=False)]
         self.tensors = [k for k, kind in enumerate(kinds) if kind == "Tensor"]

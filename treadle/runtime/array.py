@@ -582,10 +582,19 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool, 
         low, high = span(rows.shape, rows.strides, e.dtype.itemsize)
         address = rows.__array_interface__["data"][0]
         memory = borrow(address + low, high - low, rows)
-        return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, data)
+        return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, _keeper(data))
     made = allocate(e, outer, device, False, pinned=pinned)
     put_rows(made, rows)
     return made
+
+
+def _keeper(rows: np.ndarray) -> Any:
+    """What keeps the memory of ``rows``, and tells launches whether it may be changed."""
+    if rows.flags.writeable:
+        return rows
+    from .adopt import Frozen
+
+    return Frozen(rows)
 
 
 def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int | None, capacity: int | None,
