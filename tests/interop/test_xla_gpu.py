@@ -111,3 +111,26 @@ def test_numbers_of_jax_and_what_threads_report(driver):  # noqa: F811
     assert "reported by a call before" in said and "too large" in said and "thread 5" in said
     with pytest.raises(wp.KernelAssertionError):
         wp.synchronize()
+
+
+def test_functions_give_their_work_to_the_stream_of_the_call(driver):  # noqa: F811
+    def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        half = wp.empty_like(x)
+        wp.launch(tripled, dim=x.shape, inputs=[x], outputs=[half])
+        wp.launch(tripled, dim=x.shape, inputs=[half], outputs=[y])
+        if x.shape[0] == 2:
+            raise ValueError("too short")
+
+    for n in (3, 2):
+        x = np.arange(n, dtype="f4")
+        (target,), _ = lowered(lambda x: wp.jax_callable(twice)(x)[0], x)
+        a, y, stream = far(x), wp.zeros(n, dtype=float, device="cuda:0"), wp.Stream("cuda:0")
+        wp.synchronize()
+        frame = Frame([a.ptr], [y.ptr], stream.cuda_stream)
+        said = frame.call(target)
+        if n == 2:
+            assert said == ["ValueError: too short"]
+            continue
+        given = [args[8] for name, args in driver.calls if name == "cuLaunchKernel"]
+        assert said == [] and frame.traits(target) == 0 and given[-2:] == [stream.cuda_stream] * 2
+        assert wp.get_device() == "cpu" and y.list() == [0.0, 9.0, 18.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,9 +19,11 @@ from ..runtime.adopt import dense_strides
 from ..runtime.array import allocate, array, build
 from ..runtime.capture import Launch, every, here
 from ..runtime.chains import writes_elsewhere, written_by
+from ..runtime.cuda import get_cuda_device
 from ..runtime.device import get_device
 from ..runtime.elements import element_of
 from ..runtime.ranges import Ranges
+from ..runtime.streams import ScopedStream
 from ..types.core import View
 from ..types.records import AGAIN
 from .jax_arguments import packed_value
@@ -49,8 +52,18 @@ class Body:
         self.arrays = [s for s in slots if s.role != STATIC]
         self.float_results = tuple([s for s in self.results if s.floats])
         self.place = {s.name: k for k, s in enumerate(self.operands)}
+        self.device: Any = None  # where it runs, if not on the host's memory
+        self._elsewhere: dict[Any, Body] = {}
         self._made: dict[Any, Lowered] = {}
         self._tasks: dict[Any, Task] = {}
+
+    def on(self, device: Any) -> Body:
+        """The same function on a GPU, where it is called each time, to give its work to the stream of the call."""
+        found = self._elsewhere.get(device)
+        if found is None:
+            found = self._elsewhere[device] = copy(self)
+            found.device, found._made, found._tasks = device, {}, {}
+        return found
 
     def __repr__(self) -> str:
         return self.key
@@ -245,11 +258,11 @@ class Task:
         self.targets: list[Target] = []
         self.graph: Any = None
         self.outside = False  # whether it writes to memory that is no argument's, as far as is known
-        self.plain = not body.owner.graph_mode  # whether it is called, not captured
+        self.plain = not body.owner.graph_mode or body.device is not None  # whether it is called, not captured
         self.weight, self.facts = 1e6, ""
         self._uses: Sequence[str] | None = None
         self._failures: dict[int, BaseException] = {}
-        self._called = _Function(self._call)
+        self._called = _Function(self._call if body.device is None else self._give)
 
     @property
     def alone(self) -> bool:
@@ -263,7 +276,12 @@ class Task:
         code = getattr(func, "__code__", None)
         words = [func.__module__ or "", self.body.key, repr(self.key), repr(code and digest(code.co_code)), self.facts,
                  repr([(s.name, s.role, s.shape, str(s.dtype), packed_value(s)) for s in self.body.slots])]  # fmt: skip
-        target = register_work(words, buffers, self.weight, self.alone)
+        if self.body.device is None:
+            target: Any = register_work(words, buffers, self.weight, self.alone)
+        else:
+            from . import xla_gpu
+
+            target = xla_gpu.register_work(words, buffers)
         target.does(work)
         self.targets.append(target)
         return Lowered(target.name, tuple(buffers.results), kept, buffers.aliases)
@@ -359,6 +377,18 @@ class Task:
             return 1
         return 0
 
+    def _give(self, context: int, buffers: Any, words: int) -> int:
+        """Give the work to a stream of a GPU, which ``words`` name, on JAX's own memory."""
+        try:
+            stream, number = (ctypes.c_uint64 * 2).from_address(words)
+            device: Any = get_cuda_device(number)
+            with ScopedStream(device.external_stream(stream), sync_exit=True):
+                self.do([_array(slot, buffers[k], device) for k, slot in enumerate(self.slots)])
+        except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
+            self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error
+            return 1
+        return 0
+
     def _told(self, status: int, words: bytes) -> str:
         """What happened to the call of this thread, in words."""
         error = self._failures.pop(ctypes.pythonapi.PyThread_get_thread_ident(), None)
@@ -374,11 +404,12 @@ def _cpu() -> Any:
     return get_device("cpu")
 
 
-def _array(slot: Slot, address: int | None) -> array:
-    """An array like ``slot``, at an address, or with memory of its own."""
+def _array(slot: Slot, address: int | None, device: Any = None) -> array:
+    """An array like ``slot``, at an address, or with memory of its own; on the CPU if no device is given."""
     t = slot.type
     assert isinstance(t, View)
     e, shape = element_of(t.elem), slot.shape[: t.ndim]
+    where = device or _cpu()
     if address is None:
-        return allocate(e, shape, _cpu(), False)
-    return build(e, shape, dense_strides(shape, e.size), e.component, address, None, 0, _cpu(), None, e.dense[t.ndim])
+        return allocate(e, shape, where, False)
+    return build(e, shape, dense_strides(shape, e.size), e.component, address, None, 0, where, None, e.dense[t.ndim])
