@@ -50,7 +50,9 @@ def from_interface(facts: dict[str, Any], dtype: Any, owner: Any) -> array:
         raise DeviceError(f"the memory at {address:#x} is none of a GPU that is here")
     stream = facts.get("stream")
     if stream is not None:
-        device.lend(0 if stream == _LEGACY else int(stream))  # type: ignore[attr-defined]
+        handle = 0 if stream == _LEGACY else int(stream)
+        device.follow(handle, device.stream.handle)  # type: ignore[attr-defined]
+        device.lend(handle)  # type: ignore[attr-defined]
     keeper = Frozen(owner) if facts["data"][1] else owner
     return adopt(address, shape, tuple(strides), scalar, dtype, keeper, device)
 

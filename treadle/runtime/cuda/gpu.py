@@ -181,8 +181,7 @@ class Gpu(Device):
 
     def lend(self, stream: int) -> None:
         """Memory that another library works on, on its stream of that handle, is an argument of the launch to come:
-        work of ours begins after its own, and its later work after the launch."""
-        self.follow(stream, self.stream.handle)
+        its later work begins after that."""
         self.lent.streams.add(stream)
 
     def give_back(self) -> None:
