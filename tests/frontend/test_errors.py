@@ -146,7 +146,11 @@ def test_kernels_that_promise_a_result():
     def kernel(a: view(f32, 1)) -> float:
         a[0] = 1.0
 
+    def other(a: view(f32, 1)):
+        return None
+
     assert "declares a return value" in str(error(kernel, [view(f32, 1)]))
+    assert "a kernel cannot return a value" in str(error(other, [view(f32, 1)]))
 
 
 def test_columns_count_characters():

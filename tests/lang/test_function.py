@@ -379,6 +379,29 @@ def pair_of_rows(s: Rows, a: wp.array(dtype=float), n: int):
     return a, a
 
 
+def test_an_array_of_a_functions_own_is_not_given_back_as_one_in_memory():
+    @wp.func
+    def own() -> wp.array(dtype=int):
+        return wp.zeros(shape=2, dtype=int)
+
+    @wp.kernel
+    def k(a: wp.array(dtype=int)):
+        a[0] = own()[1]
+
+    with pytest.raises(wp.KernelTypeError, match="of its own, of which the caller gets a copy"):
+        wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=int)])
+
+    class Derived(wp.fixedarray):
+        pass
+
+    def wrong():
+        return wp.zeros(shape=2, dtype=int)
+
+    wrong.__annotations__["return"] = Derived(dtype=int, shape=2)
+    with pytest.raises(TypeError, match="a fixedarray subclass instance as an annotation says no more"):
+        wp.func(wrong)
+
+
 def test_functions_may_return_arrays_that_lie_in_different_ways():
     @wp.kernel
     def k(s: Rows, a: wp.array(dtype=float), m: wp.array2d(dtype=float), y: wp.array(dtype=float)):

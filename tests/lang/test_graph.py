@@ -162,23 +162,26 @@ def test_memory_lives_as_long_as_the_graph():
         memory = np.array(values, np.float32)
         return wp.array(ptr=memory.ctypes.data, shape=3, dtype=float, deleter=lambda *_: freed.append(memory))
 
-    x, y = shared([1.0, 2.0, 3.0]), wp.zeros(3, dtype=float)
+    class Named(wp.array):
+        pass
+
+    x, y = shared([1.0, 2.0, 3.0]), Named(np.zeros(3), dtype=float)
     x.grad = shared([0.0, 0.0, 0.0])
     with wp.ScopedCapture() as capture:
         inner = wp.ones(3, dtype=float)
         wp.launch(add, dim=3, inputs=[x, inner, inner])
         wp.copy(y, inner)
-    whole = weakref.ref(inner)
-    del x, inner
+    whole, kept = weakref.ref(inner), weakref.ref(y)
+    del x, y, inner
     gc.collect()
     junk = [wp.full(3, -1.0) for _ in range(1000)]  # would take over what was freed
     assert not freed and whole() is None
     for _ in range(2):
         wp.capture_launch(capture.graph)
-        assert y.list() == [2.0, 3.0, 4.0]
+        assert kept().list() == [2.0, 3.0, 4.0]
     del capture, junk
     gc.collect()
-    assert len(freed) == 2
+    assert len(freed) == 2 and kept() is None
 
 
 def test_an_array_made_in_a_capture_shows_what_the_last_run_left():

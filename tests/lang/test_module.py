@@ -118,6 +118,27 @@ def test_a_generic_kernel_stays_the_same_once_it_is_compiled():
     assert len(set(digests)) == 3 and first.module.hash_module() == digests[-1]
 
 
+def tenths(result):
+    @wp.func
+    def tenth() -> result:
+        return 0.1
+
+    @wp.kernel(module="unique")
+    def write(a: wp.array(dtype=wp.float64)):
+        a[0] = wp.float64(tenth())
+
+    return write
+
+
+def test_what_a_function_is_declared_to_give_back_tells_kernels_apart():
+    for result, wanted in ((float, float(np.float32(0.1))), (wp.float64, 0.1)):
+        a = wp.zeros(1, dtype=wp.float64)
+        wp.launch(tenths(result), dim=1, inputs=[a])
+        assert a.list() == [wanted]
+    with pytest.raises(wp.KernelTypeError, match="declared to return nothing"):
+        wp.launch(tenths(None), dim=1, inputs=[a])
+
+
 def reading(values):
     @wp.kernel(module="unique")
     def read(a: wp.array(dtype=int)):

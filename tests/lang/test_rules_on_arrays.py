@@ -193,6 +193,28 @@ def test_a_rule_that_reads_what_the_kernel_changes_and_reads_is_refused():
         backward(k, 2, [floats([1.0, 2.0])], [results(2)])
 
 
+@wp.func
+def scaled(calls: wp.array(dtype=int), x: float, s: float):
+    return x * s
+
+
+@wp.func_grad(scaled)
+def adj_scaled(calls: wp.array(dtype=int), x: float, s: float, adj: float):
+    wp.atomic_add(calls, int(adj), 1)
+    wp.adjoint[x] += adj * s
+
+
+def test_a_rule_may_keep_a_record_of_its_own():
+    @wp.kernel
+    def k(calls: wp.array(dtype=int), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = scaled(calls, x[i], 3.0)
+
+    calls, x = wp.zeros(3, dtype=int), floats([1.0, 2.0, 3.0])
+    backward(k, 3, [calls, x], [results(3)], [np.array([0.0, 2.0, 2.0])])
+    assert calls.list() == [1, 0, 2] and x.grad.list() == [0.0, 6.0, 6.0]
+
+
 def test_a_rule_that_writes_elsewhere_is_refused():
     @wp.func
     def f(a: wp.array(dtype=float), x: float):
@@ -207,5 +229,5 @@ def test_a_rule_that_writes_elsewhere_is_refused():
         i = wp.tid()
         y[i] = f(a, x[i])
 
-    with pytest.raises(KernelGradientError, match="adjoint .*f writes to an array"):
+    with pytest.raises(KernelGradientError, match="adjoint .*f writes to an array that its kernel works on"):
         backward(k, 2, [floats([1.0]), floats([1.0, 2.0])], [results(2)])

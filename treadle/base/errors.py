@@ -101,6 +101,10 @@ class LaunchTypeError(TreadleError, TypeError, RuntimeError):
     """A launch argument of the wrong type. Mend: pass the type that the kernel's annotation names."""
 
 
+class LaunchValueError(LaunchTypeError, ValueError):
+    """A launch argument that was left out where a value is needed. Mend: pass one."""
+
+
 class IndexOutOfRange(TreadleError, IndexError):
     """An index outside an array. Mend: guard it; the message names line, array, index and thread."""
 
@@ -112,6 +116,10 @@ class DataRaceError(TreadleError, RuntimeError):
 
 class ArrayError(TreadleError, ValueError, RuntimeError):
     """Shapes, strides, offsets or data that do not fit an array. Mend: the message says what was expected."""
+
+
+class StridesError(ArrayError, NotImplementedError):
+    """Memory was asked for in an order that no array is allocated in. Mend: allocate it forwards and take a view."""
 
 
 class KernelAssertionError(TreadleError, AssertionError):

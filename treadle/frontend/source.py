@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..base.errors import KernelSyntaxError, TreadleError
 from ..base.span import Span
 from ..builtins.names import UPDATING
-from ..types.annotations import Reference, evaluated, type_of
+from ..types.annotations import Reference, evaluated, fixedarray, type_of
 from ..types.core import Array, Type
 from ..types.limits import Limit, limit_of
 from .lambdas import function_of, lambdas_of
@@ -190,18 +190,27 @@ class Source:
 
     def return_type(self) -> Any:
         """The declared type of the result, a tuple of types for several; None for ``None``, ``EMPTY`` if undeclared."""
-        annotation = self.annotations.get("return", EMPTY)
+        annotation, names = self._result(), self.names()
         if annotation is EMPTY:
             return EMPTY
-        names = self.names()
-        if isinstance(annotation, str) and annotation != "None":
-            annotation = self._declared(annotation, names, "the result", evaluated)
         if annotation in (None, "None", NoneType):
             return None
         if getattr(annotation, "__origin__", None) is tuple and Ellipsis not in annotation.__args__:
             return tuple(self._declared(a, names, "the result") for a in annotation.__args__)
         found = self._declared(annotation, names, "the result")
         return EMPTY if found is None else found
+
+    def gives_own_arrays(self) -> bool:
+        """Whether the result is declared to be an array of the function's own, or to have some."""
+        declared = self._result()
+        return any(isinstance(each, fixedarray) for each in (declared, *getattr(declared, "__args__", ())))
+
+    def _result(self) -> Any:
+        """What annotates the result."""
+        annotation = self.annotations.get("return", EMPTY)
+        if isinstance(annotation, str) and annotation != "None":
+            return self._declared(annotation, self.names(), "the result", evaluated)
+        return annotation
 
     def _declared(self, annotation: Any, names: Mapping[str, Any], what: str, read: Callable | None = None) -> Any:
         """:meth:`type_of`, or ``read``, of an annotation of the signature; an error names the function and ``what``."""

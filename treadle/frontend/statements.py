@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from ..ir.node import Value
-from ..types.core import Fixed, Indexed, Matrix, Scalar, Tuple, Type, Vector, View, b1
+from ..types.core import Array, Fixed, Indexed, Matrix, Scalar, Tuple, Type, Vector, View, b1
 from ..types.spelling import spell
 from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
 from .control import Flow, operand_type
@@ -182,9 +182,9 @@ class Statements(Loops):
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     def _return(self, s: ast.Return, live: Names) -> Flow:
+        if s.value is not None and self.kind == "kernel":
+            self.fail(s, "a kernel cannot return a value", "write it to an array; 'return' alone ends the thread")
         if s.value is not None and not (isinstance(s.value, ast.Constant) and s.value.value is None):
-            if self.kind == "kernel":
-                self.fail(s, "a kernel cannot return a value", "write it to an array; 'return' alone ends the thread")
             self._result(self.expression(s.value), s)
         if self.depth:
             self.env[RETURNED] = Variable(TRUE)
@@ -209,6 +209,10 @@ class Statements(Loops):
             self.fail(s, f"{self.source.name} {why} nothing")
         if declared is not EMPTY and not _agree(types, wanted):
             self.fail(s, self._broken_promise(wanted, types))
+        if any(map(_lends, types, wanted)) and not self.source.gives_own_arrays():
+            what = f"{self.source.name} is annotated to return an array, but the code returns a fixed-size array"
+            hint = "annotate wp.fixedarray(dtype=…, shape=…)"
+            self.fail(s, f"{what} of its own, of which the caller gets a copy", hint)
         if self.returned is None:
             self.returned = (types, self.span(s))
         elif self.returned[0] != types:
@@ -285,6 +289,11 @@ def _list(types: tuple[Type, ...]) -> str:
 def _is_function(x: object) -> bool:
     """Whether ``x`` is a function of the kernel language."""
     return hasattr(x, "treadle_function") or hasattr(x, "__treadle_builtin__")
+
+
+def _lends(t: Type, wanted: Type | None) -> bool:
+    """Whether an array of a function's own is returned where one in memory is declared."""
+    return isinstance(t, View) and t.space == "local" and isinstance(wanted, Array)
 
 
 def _agree(types: tuple[Type, ...], wanted: tuple) -> bool:

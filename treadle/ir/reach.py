@@ -76,7 +76,7 @@ def facts_of(func: Func) -> dict[str, Any]:
     of boxes, each dimension ``[low, high]`` or None; a bound is ``[constant, [[kind, where, factor]…]]`` with ``where``
     a grid axis or an argument's path; a third bound, 1, stands behind those of indices that count from the end where
     they are negative), ``loads``, ``stores``, ``added``, ``sure``, ``covers``. ``unknown``:
-    "read" or "written" where memory is that no parameter leads to, the latter also where rules of functions may look at
+    "read" or "written" where memory is that no parameter leads to, the former also where rules of functions may look at
     any array; else "".
     """
     found, paths = reach(func), leaf_paths(func)
@@ -94,8 +94,9 @@ def facts_of(func: Func) -> dict[str, Any]:
             "covers": None if touched.covers is None else [*touched.covers],
             "reads": _boxes(touched.reads, where), "writes": _boxes(touched.writes, where),
         })  # fmt: skip
-    changed = "ruled" in func.facts or (unknown is not None and bool(unknown.writes))
-    return {"arrays": arrays, "unknown": "written" if changed else "read" if unknown is not None else ""}
+    changed = unknown is not None and bool(unknown.writes)
+    looked_at = unknown is not None or "ruled" in func.facts
+    return {"arrays": arrays, "unknown": "written" if changed else "read" if looked_at else ""}
 
 
 def _boxes(boxes: Iterable[Box], where: list[list[int]]) -> list[list[Any]]:

@@ -114,8 +114,7 @@ class Translation(NamedTuple):
         made.meta["touched"] = facts_of(func)
         made.meta["own"], made.meta["key"] = own_places(func, found), self.key
         if options.active is not None:
-            made.meta["winners"] = places_of(func, func.facts["winners"])
-            made.meta["seen"] = places_of(func, func.facts["seen"])
+            made.meta.update((name, places_of(func, func.facts[name])) for name in ("winners", "seen", "kept"))
         if options.tangents is not None:
             made.meta["tangents"] = list(func.facts["tangents"])
         return made

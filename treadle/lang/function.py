@@ -340,6 +340,8 @@ def func(
 def register(made: Function, around: dict[str, Any]) -> Function:
     """Note ``made`` in its module, as an overload where there is a function of its name in the same scope, whose names
     are ``around``; gives it back."""
+    if hasattr(made.source.annotations.get("return"), "__treadle_type__"):
+        made.source.return_type()  # says what is wrong with it, as with those of parameters
     nested = "<locals>" in made.func.__qualname__
     known = around.get(made.func.__name__) if nested else made.module.functions.get(made.key)
     if isinstance(known, Function) and known.key == made.key:

@@ -17,7 +17,7 @@ from ..frontend.source import EMPTY, Source
 from ..types.core import Struct, Type
 from .function import Function
 from .kernel import Kernel
-from .manifest import Unknown, shortened, types_text, value_text
+from .manifest import Unknown, result_text, shortened, types_text, value_text
 from .module import Module
 
 _OWN = __name__.partition(".")[0]
@@ -85,6 +85,7 @@ class Identity:
     def _signature(self, source: Source) -> str:
         try:
             declared = self._types([t for t in source.parameter_types() if t is not None])
+            declared += f" -> {self._told(result_text(source))}"
             unknown = [p.name for p, t in zip(source.parameters(), source.parameter_types(), strict=True) if t is None]
         except TreadleError:  # annotations that mean nothing: whoever compiles it is told
             declared, unknown = repr(sorted(source.annotations.items())), []

@@ -424,12 +424,6 @@ def kernel(
         home.options.update(module_options or {})
         nested = "<locals>" in fn.__qualname__
         made = Kernel(fn, name, home, options, dict(around) if nested else None)
-        if made.source.annotations.get("return") is not None and made.source.return_type() is not None:
-            raise KernelTypeError(
-                f"kernel {made.key} declares a return value; kernels return nothing",
-                made.source.span,
-                "write results to an array argument",
-            )
         if module == "unique":
             made = _unique(made)
         made.module.kernels[made.key] = made

@@ -183,7 +183,7 @@ def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> l
     """The arguments with arrays in place of those of other libraries; None where there are none, or where one does not
     fit, which the usual way then says."""
     args = [*inputs, *outputs]
-    places = [k for k, arg in enumerate(args) if type(arg) is not array and hasattr(arg, "__dlpack__")]
+    places = [k for k, arg in enumerate(args) if not isinstance(arg, array) and hasattr(arg, "__dlpack__")]
     try:
         for k in places:
             args[k] = shared(args[k], kernel.element_classes[k])

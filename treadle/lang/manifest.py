@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.digest import digest
 from ..frontend.names import MISSING, Manifest, look_up
-from ..frontend.source import Source
+from ..frontend.source import EMPTY, Source
 from ..types.core import Struct, Type
 from .function import Function
 from .host import Builtin
@@ -48,8 +48,17 @@ _digests: weakref.WeakKeyDictionary[Source, str] = weakref.WeakKeyDictionary()
 
 def _code_digest(source: Source) -> str:
     declared = ["" if t is None else _type_text(t) for t in source.parameter_types()]
-    signature = repr((declared, source.annotations.get("return")))
-    return digest(_code(source.code), source.file, source.qualname, signature)
+    return digest(_code(source.code), source.file, source.qualname, repr((declared, result_text(source))))
+
+
+def result_text(source: Source) -> str:
+    """The text of what a function is declared to give back, whatever it is written as."""
+    declared = source.return_type()
+    if declared is EMPTY or declared is None:
+        return "nothing" if declared is None else "anything"
+    several = declared if isinstance(declared, tuple) else (declared,)
+    own = " of its own" if source.gives_own_arrays() else ""
+    return ";".join("Any" if t is None else _type_text(t) for t in several) + own
 
 
 def _code(code: types.CodeType) -> bytes:

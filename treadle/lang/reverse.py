@@ -44,12 +44,12 @@ class Reverse:
         self.variants: dict[tuple[int, ...], Any] = {}
         meta = self.variant(dims).meta
         facts = {tuple(fact["path"]): fact for fact in meta["touched"]["arrays"]}
-        winners, seen = ({tuple(path) for path in meta[key]} for key in ("winners", "seen"))
+        winners, seen, kept = ({tuple(path) for path in meta[key]} for key in ("winners", "seen", "kept"))
         self.again, self.winners, self.seen = [], [], []
         for site in plan.sites:
             path = (site.k, *site.path)
             fact = facts.get(path)
-            if fact is not None and (fact["stores"] or fact["added"]):
+            if fact is not None and (fact["stores"] or fact["added"]) and path not in kept:
                 self.again.append(site)
             if path in winners | seen:
                 self.winners.append(site)

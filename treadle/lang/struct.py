@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, TreadleError
+from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, LaunchValueError, TreadleError
 from ..base.logs import log_warning
 from ..runtime.packing import packer
 from ..types.annotations import type_of
@@ -180,8 +180,9 @@ def convert(value: Any, t: Type, what: str, place: str = "") -> Any:
         )  # fmt: skip
         return cls(*[float(value)] * t.n)
     if not hasattr(value, "__len__"):
-        given = "None" if value is None else f"a single value, {value!r}"
-        raise LaunchTypeError(f"{what} expects {cls.__name__} but got {given}")
+        if value is None:
+            raise LaunchValueError(f"{what} expects {cls.__name__} but got None")
+        raise LaunchTypeError(f"{what} expects {cls.__name__} but got a single value, {value!r}")
     try:
         return cls(*value) if isinstance(t, Vector) else cls(value)
     except (TypeError, ValueError) as error:

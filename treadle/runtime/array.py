@@ -17,7 +17,6 @@ from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
 from ..types.numbers import bf16_values, seen_as
-from ..types.spelling import spell
 from . import array_views as views
 from . import capture, watch
 from .allocators import MemoryKind
@@ -101,7 +100,8 @@ class array(Shaped):
         elif ptr is not None:
             made = _from_pointer(ptr, dtype, shape, strides, component_stride, capacity, where, deleter)
         elif shape is not None:
-            made = allocate_with(element(dtype), views.normal_shape(shape), where, strides, pinned=pinned)
+            steps = views.forward(strides)
+            made = allocate_with(element(dtype), views.normal_shape(shape), where, steps, pinned=pinned)
         else:
             return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
         if grad is not None:
@@ -351,29 +351,10 @@ class array(Shaped):
         Raises:
             TypeError: the types do not fit each other.
         """
-        e, own = element(dtype), self._element
-        if e.size == own.size:
-            return self._with_grad(lambda a: a._view(a.shape, a.strides, 0, e, e.component))
-        if own.inner and e.size == own.component and not e.inner:
-            inner = own.inner_steps(self.component_stride)
-            shape = views.normal_shape(self.shape + own.inner)
-            return self._with_grad(lambda a: a._view(shape, a.strides + inner, 0, e, e.component))
-        outer = len(self.shape) - len(e.inner)
-        if e.inner and own.size == e.component and self.shape[outer:] == e.inner and outer >= 0:
-            if self.strides[outer:] == e.inner_strides:
-                shape, strides = self.shape[:outer] or (1,), self.strides[:outer] or (e.size,)
-                return self._with_grad(lambda a: a._view(shape, strides, 0, e, e.component))
-        source, target = "source dtype", "target dtype"
-        if own.inner and not e.inner:
-            source, own_size, size = f"source scalar dtype {spell(own.type.elem)}", own.component, e.size
-        elif e.inner and not own.inner:
-            target, own_size, size = f"target scalar dtype {spell(e.type.elem)}", own.size, e.component
-        else:
-            own_size, size = own.size, e.size
-        raise TypeError(
-            f"elements of dtype {spell(own.type)} cannot be viewed as {spell(e.type)}: the {source} has {own_size} "
-            f"bytes, the {target} {size}"
-        )
+        e = element(dtype)
+        shape, strides, component = views.reinterpreted(self._element, e, self.shape, self.strides,
+                                                        self.component_stride)  # fmt: skip
+        return self._with_grad(lambda a: a._view(shape, strides, 0, e, component))
 
     def transpose(self, axes: Any = None) -> array:
         """The same elements with the dimensions in another order; reversed if ``axes`` is left out."""

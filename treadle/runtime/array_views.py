@@ -1,4 +1,5 @@
-"""Shapes and strides: what indexing, reshaping and transposing do to them. Pure functions on tuples of ints."""
+"""Shapes and strides: what indexing, reshaping and transposing do to them. Pure functions on tuples of ints and on
+element types."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.errors import ArrayError
-from ..types.records import MAX_DIMS
+from ..base.errors import ArrayError, StridesError
+from ..types.records import MAX_DIMS, MAX_LENGTH
+from ..types.spelling import spell
+from .elements import Element
 
 
 def normal_shape(shape: Any) -> tuple[int, ...]:
@@ -15,7 +18,7 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
 
     Raises:
         TypeError: not an int or a sequence of ints.
-        ArrayError: a negative extent, or no or too many dimensions.
+        ArrayError: a negative extent, one that kernels cannot count, or no or too many dimensions.
     """
     if type(shape) is int:
         found: tuple[int, ...] = (shape,)
@@ -29,7 +32,24 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
     for axis, extent in enumerate(found):
         if extent < 0:
             raise ArrayError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
+        if extent > MAX_LENGTH:
+            raise ArrayError(
+                f"{extent} elements in dimension {axis}: kernels count up to {MAX_LENGTH} in a dimension, in 32 bits",
+                hint="give the array another dimension",
+            )
     return found
+
+
+def forward(strides: Any) -> Any:
+    """``strides`` for memory that is yet to be had.
+
+    Raises:
+        StridesError: one of them is negative.
+    """
+    if strides is not None and any(s < 0 for s in strides):
+        raise StridesError(f"Negative strides, here {tuple(strides)}, are those of views",
+                           hint="allocate the array with positive ones and take a[::-1]")  # fmt: skip
+    return strides
 
 
 def product(shape: Sequence[int]) -> int:
@@ -131,3 +151,30 @@ def reshape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
         wanted = f"into shape {given} (size {product(found)})"
         raise ArrayError(f"cannot reshape array of shape {old} (size {size}) {wanted}")
     return found
+
+
+def reinterpreted(
+    own: Element, e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and component stride of an array of ``own`` that is read as one of ``e``.
+
+    Raises:
+        TypeError: the types do not fit each other.
+    """
+    if e.size == own.size:
+        return shape, strides, e.component
+    if own.inner and e.size == own.component and not e.inner:
+        return normal_shape(shape + own.inner), strides + own.inner_steps(component), e.component
+    outer = len(shape) - len(e.inner)
+    if e.inner and own.size == e.component and shape[outer:] == e.inner and outer >= 0:
+        if strides[outer:] == e.inner_strides:
+            return shape[:outer] or (1,), strides[:outer] or (e.size,), e.component
+    source, target, own_size, size = "source dtype", "target dtype", own.size, e.size
+    if own.inner and not e.inner:
+        source, own_size = f"source scalar dtype {spell(own.type.elem)}", own.component
+    elif e.inner and not own.inner:
+        target, size = f"target scalar dtype {spell(e.type.elem)}", e.component
+    raise TypeError(
+        f"elements of dtype {spell(own.type)} cannot be viewed as {spell(e.type)}: the {source} has {own_size} "
+        f"bytes, the {target} {size}"
+    )

@@ -183,14 +183,16 @@ class Capture:
     # ---- memory
 
     def keep(self, things: Iterable[Any]) -> None:
-        """Hold the memory of arrays, also of those in structs, and of gradients."""
+        """Hold arrays, also those in structs, and their memory and that of gradients; but nothing that was allocated
+        for the graph, which shall know what the program lets go."""
         for thing in things:
             for a in _arrays(thing):
                 if a._grad is not None:
                     self.graded.add(extent(a))
-                for memory in _memories(a):
-                    if not isinstance(memory, Captured):
-                        self.hold(memory)
+                memories = [*_memories(a)]
+                outside = [memory for memory in memories if not isinstance(memory, Captured)]
+                for held in outside if len(outside) < len(memories) else (*outside, a):
+                    self.hold(held)
 
     def own(self, made: tuple[Any, int, int], nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Take over memory that was just allocated for an array; if ``zeroed``, every replay does so again."""

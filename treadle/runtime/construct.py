@@ -8,8 +8,9 @@ import numpy as np
 
 from ..base.logs import log_warning
 from ..types.core import Matrix, Scalar, Vector, b1, f32, i32
+from ..types.records import MAX_LENGTH
 from .array import allocate, allocate_with, array
-from .array_views import normal_shape
+from .array_views import forward, normal_shape
 from .device import get_device
 from .elements import Element, element, element_of, element_of_numpy
 from .shaped import Shaped
@@ -21,7 +22,7 @@ def _shape(shape: Any, more: dict[str, Any]) -> tuple[int, ...]:
         shape = more.pop("n", None)
     if more and more.keys() != {"strides"}:
         raise TypeError(f"unknown argument {next(k for k in more if k != 'strides')!r}")
-    if type(shape) is int and shape >= 0:
+    if type(shape) is int and 0 <= shape <= MAX_LENGTH:
         return (shape,)
     if shape is None:
         raise TypeError("a shape is needed")
@@ -68,7 +69,8 @@ empty.__treadle_builtin__ = "empty"
 def _made(shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, retain_grad: bool, zeroed: bool,
           more: dict[str, Any], pinned: bool = False) -> array:  # fmt: skip
     if more:
-        made = allocate_with(element(dtype), shape, get_device(device), more["strides"], zeroed=zeroed, pinned=pinned)
+        steps = forward(more["strides"])
+        made = allocate_with(element(dtype), shape, get_device(device), steps, zeroed=zeroed, pinned=pinned)
         made.requires_grad = requires_grad
     else:
         made = allocate(element(dtype), shape, get_device(device), requires_grad, zeroed, pinned)

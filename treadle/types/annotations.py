@@ -121,7 +121,16 @@ class fixedarray:
 
     @property
     def type(self) -> Type:
-        """The type meant: of exactly this shape, or the pattern of all arrays where none was given."""
+        """The type meant: of exactly this shape, or the pattern of all arrays where none was given.
+
+        Raises:
+            KernelTypeError: it is of a class derived from this one, which kernels would know nothing of.
+        """
+        if type(self) is not fixedarray:
+            raise KernelTypeError(
+                f"{type(self).__name__}: a fixedarray subclass instance as an annotation says no more than one of "
+                "wp.fixedarray", hint="annotate with wp.fixedarray(dtype=…, shape=…)",
+            )  # fmt: skip
         elem = type_of(self.dtype)
         return fixed(elem, self.shape) if self.size and elem is not None else array(elem, self.ndim)
 

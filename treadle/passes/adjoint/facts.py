@@ -75,12 +75,16 @@ class Facts:
     def changes(self, root: str) -> bool:
         """Whether the kernel both reads and writes what lies behind ``root``: then it runs again on the content from
         before the launch, and nothing may ask for that from after it."""
+        here = self.accesses_of(root)
+        return any(a.reads for a in here) and any(a.writes for a in here)
+
+    def accesses_of(self, root: str) -> list[Access]:
+        """The accesses of the kernel to what lies behind ``root``, and to what may lie there."""
 
         def meets(other: str) -> bool:
             return other == root or UNKNOWN in (other, root) or {other, root} <= self.aliased
 
-        here = [a for a in self.accesses if meets(a.root)]
-        return any(a.reads for a in here) and any(a.writes for a in here)
+        return [a for a in self.accesses if meets(a.root)]
 
     def watched(self, view: Value) -> bool:
         """Whether what lies behind ``view`` has a gradient; own arrays have one where it matters."""

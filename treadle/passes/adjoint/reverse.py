@@ -57,7 +57,7 @@ def reverse(func: Func, active: tuple[str, ...], aliased: tuple[str, ...] = (), 
     with walk.scope():
         walk.reverse_block(func.body, outer=True)
         body = walk.b.block()
-    roots = {"winners": tuple(sorted(walk.winners)), "seen": tuple(sorted(walk.seen))}
+    roots = {name: tuple(sorted(getattr(walk, name))) for name in ("winners", "seen", "kept")}
     marks = {**func.facts, "adjoint": True, **roots}
     made = replace(func, body=body, facts=marks)
     return made if again else drop_rules(made)
@@ -107,7 +107,7 @@ class Reverser:
 
     ``outer`` says whether the code that is being written is part of the outer run. ``own``: roots that each thread
     touches at its own index alone. ``winners``: roots whose least or greatest updates were asked for their gradients;
-    ``seen``: roots that rules of the user look at.
+    ``seen``: roots that rules of the user look at; ``kept``: that only these write, and what they leave stays.
     """
 
     def __init__(self, facts: Facts, own: set[str], again: bool):
@@ -117,6 +117,7 @@ class Reverser:
         self.outer = True
         self.winners: set[str] = set()
         self.seen: set[str] = set()
+        self.kept: set[str] = set()
         self.numbers = count()
         self.sites: dict[Op, int] = {}
 

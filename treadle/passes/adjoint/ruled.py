@@ -5,7 +5,8 @@ body of the function or of what replays it. Going back, the rule's body takes it
 of an array through ``grad`` of its parameter; where the array has none, what goes there is dropped.
 
 A rule, and a replay function, see arrays as the launch left them. Where the kernel changes and reads an array itself,
-so that it has to be put back before the kernel runs again, there is no such moment, and the rule is refused.
+so that it has to be put back before the kernel runs again, there is no such moment, and the rule is refused. A rule
+may write arrays that the kernel does not work on.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class _Rule:
                 case "load":
                     self.read(op)
                 case "store" | "atomic" if op.args[0].type.space == "global":
-                    self.refuse(op, "writes to an array", "a gradient function writes to wp.adjoint[…] alone")
+                    self.write_array(op)
                 case _:
                     self.plain(op)
 
@@ -214,6 +215,16 @@ class _Rule:
         if isinstance(t, Scalar):
             return self.r.b.const(0.0 if t.is_float else False if t is b1 else 0, t)
         return self.r.b.one("poison", (), t)
+
+    def write_array(self, op: Op) -> None:
+        """The rule writes an array itself: no derivative, but a count or a record of its own. The kernel, which runs
+        again among the rules, must have nothing to do with it."""
+        old = self.origin.get(op.args[0])
+        if old is None or self.r.facts.root[old] == UNKNOWN or self.r.facts.accesses_of(self.r.facts.root[old]):
+            self.refuse(op, "writes to an array that its kernel works on, or may work on",
+                        "write to wp.adjoint[…], or to an array that only gradient functions use")  # fmt: skip
+        self.r.kept.add(self.r.facts.root[old])
+        self.plain_access(op)
 
     def read(self, op: Op) -> None:
         """The rule looks at an array."""
