@@ -268,8 +268,13 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
         """
         w = wp.tid()
         h = opt_timestep[row(w, opt_timestep)]
-        lost = int(0)  # 1, 2, 3: velocities, positions, accelerations, as MuJoCo would notice first what is highest
+        # 1, 2, 3: velocities, positions, accelerations, as MuJoCo would notice first what is highest; before a step
+        # that led there it would notice what it ``began`` with
+        lost, began = int(0), int(0)
+        for i in range(qpos.shape[1]):
+            began = wp.max(began, 2 * beyond(qpos[w, i]))
         for i in range(qvel.shape[1]):
+            began = wp.max(began, beyond(qvel[w, i]))
             lost = wp.max(lost, 3 * beyond(qacc[w, i]))
             qacc_warmstart[w, i] = qacc[w, i]
             qvel[w, i] = qvel[w, i] + h * qacc_integrated[w, i]
@@ -282,6 +287,7 @@ def _advance(real: Any) -> dict[str, wp.Kernel]:
         for i in range(qpos.shape[1]):
             lost = wp.max(lost, 2 * beyond(qpos[w, i]))
         time[w] = time[w] + h
+        lost = wp.where(began > 0, began, lost)
         if lost > 0:
             warned[w, lost - 1] = warned[w, lost - 1] + 1
             if (opt_disableflags & AUTORESET) == 0:
