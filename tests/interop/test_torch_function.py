@@ -50,6 +50,9 @@ def test_autograd_goes_back_through_it():
     q = torch.tensor([[0.0, 0.0, 1.0, 0.0]], requires_grad=True)
     o, m = wp.torch_function(turn, num_outputs=2)(q, wp.vec3(1.0, 2.0, 3.0), torch.tensor([4], dtype=torch.int32))
     o.sum().backward()
+    x = torch.tensor([3.0], requires_grad=True)
+    wp.torch_function(scaled)(x.expand(5), 1.0).sum().backward()  # each of the five has a gradient of its own
+    assert x.grad.tolist() == [30]
     assert o.tolist() == [[-1, -2, 3]] and m.tolist() == [5] and q.grad.abs().sum() > 0
 
 
@@ -72,6 +75,7 @@ def test_what_does_not_fit_is_said():
         ((torch.zeros(3, dtype=torch.int32), 1.0), "must hold torch.float32"),
         ((torch.zeros(2, 2), 1.0), "must have 1 dimensions"),
         ((torch.zeros(2),), "takes 2 arguments"),
+        (([0.0, 1.0], 1.0), "a tensor of PyTorch, not list"),
     ]
     for args, words in wrong:
         with pytest.raises((wp.LaunchTypeError, wp.LaunchError), match=words):

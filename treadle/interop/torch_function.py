@@ -75,6 +75,8 @@ def torch_function(
 
     def call(*args: Any, launch_dims: Any = None, output_dims: Any = None) -> Any:
         count(args)
+        if not compiling():
+            made.refuse(args)
         given = [*args] if plain else [made.flat(k, arg) for k, arg in enumerate(args)]
         if launch_dims is not None or output_dims is not None:
             given += made.shapes(launch_dims, output_dims)
@@ -138,6 +140,14 @@ class _Operator:
             f"argument {name!r} of {self.signature.what}: PyTorch's operators take no {what}",
             hint="give it one type by its annotation, or by wp.overload",
         )
+
+    def refuse(self, args: Sequence[Any]) -> None:
+        """Raise LaunchTypeError where one of ``args`` should be a tensor and is none."""
+        for k in self.tensors:
+            if not isinstance(args[k], torch().Tensor):
+                name, t = self.inputs[k]
+                raise LaunchTypeError(f"argument {name!r} of {self.signature.what} must be {spell(t)}, a tensor of "
+                                      f"PyTorch, not {type(args[k]).__name__}")  # fmt: skip
 
     def flat(self, k: int, arg: Any) -> Any:
         """Argument number ``k`` as the operator takes it: vectors and matrices as lists."""
@@ -255,7 +265,8 @@ class _Operator:
             return self._gone_back(cotangents, args)
 
     def _gone_back(self, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        dims, values, _ = self._arrays(args)
+        apart = [x.contiguous() if k in self.tensors and _overlaps(x) else x for k, x in enumerate(args)]
+        dims, values, _ = self._arrays(apart)
         graded: dict[str, array] = {}
         for k in [k for k in self.tensors if self._moves(k)]:
             values[k].requires_grad = True
@@ -342,6 +353,17 @@ class _Operator:
             return (made, [0] * len(made)) if isinstance(rows[0], list) else (tuple(made), (0,) * len(made))
 
         return batched
+
+
+def _overlaps(t: Any) -> bool:
+    """Whether elements may share memory, as in an expanded tensor: their gradients must not."""
+    end = 0
+    for step, extent in sorted(zip(t.stride(), t.shape, strict=True)):
+        if extent > 1:
+            if step <= end:
+                return True
+            end += step * (extent - 1)
+    return False
 
 
 def _usual(args: Sequence[Any]) -> bool:
