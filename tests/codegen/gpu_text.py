@@ -140,7 +140,10 @@ class Module:
         self.sizes = {name: _sizes(text, name) for name in self.together}
         module = llvm.parse_assembly(changed)
         module.verify()
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
+        features = llvm.get_host_cpu_features().flatten()  # with conversions from and to float16
+        machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(), features=features, opt=1, jit=True
+        )
         library = llvm.JITLibraryBuilder().add_object_img(machine.emit_object(module)).add_current_process()
         for name in self.together:
             library = library.export_symbol(f"{name}__one").export_symbol(f"{name}__all")

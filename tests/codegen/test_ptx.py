@@ -19,12 +19,12 @@ ARCHITECTURES = (75, 80, 90, 100, 120)
 
 @cache
 def translated(kernel, types, active, checked):
-    return translate(kernel, types, Options(16, checked, False, 1, active=active))
+    return translate(kernel, types, Options(16, checked, False, 1, active=active, arch=75))
 
 
 def ptx(kernel, types, arch=90, active=None, **options) -> str:
     made = translated(kernel, types, active, options.get("checked", False))
-    wanted = nvptx.Options(order=made.found.order, **options)
+    wanted = nvptx.Options(order=made.found.order, **(BLOCKS.get(kernel.key, {}) | options))
     return nvptx.build(made.func, nvptx.target(arch), wanted, "kernel").code.decode()
 
 
@@ -75,19 +75,27 @@ def powers(x: wp.array(dtype=wp.float64), n: wp.array(dtype=int), y: wp.array(dt
     y[i] = wp.sqrt(s)
 
 
+@wp.kernel
+def shared_sum(a: wp.array2d(dtype=float), sums: wp.array(dtype=float)):
+    i = wp.tid()
+    row = wp.tile_load(a, shape=(1, 64), offset=(i, 0))
+    wp.tile_store(sums, wp.tile_sum(wp.tile_map(wp.sqrt, row)), offset=i)
+
+
 F, I = view(f32, 1), view(i32, 1)
 V3 = view(wp.vec3.__treadle_type__, 2)
 SMALL = {
     "saxpy": (saxpy, (f32, F, F)), "scatter": (scatter, (I, F, F)), "total": (total, (F, F)),
     "take": (take, (F, I, I)), "largest": (largest, (I, F, F)),
     "turned": (turned, (V3, view(wp.quat.__treadle_type__, 1), V3)),
-    "powers": (powers, (view(f64, 1), I, view(f64, 1))),
+    "powers": (powers, (view(f64, 1), I, view(f64, 1))), "shared_sum": (shared_sum, (view(f32, 2), F)),
 }  # fmt: skip
+BLOCKS = {"shared_sum": {"block": 32}}
 ADJOINTS = {"turned": ("x", "q", "y"), "powers": ("x", "y")}
 
 
 @pytest.mark.skipif(not library_version().startswith("22."), reason="other versions of LLVM write other texts")
-@pytest.mark.parametrize("name", ["saxpy", "scatter", "take"])
+@pytest.mark.parametrize("name", ["saxpy", "scatter", "take", "shared_sum"])
 def test_golden(name, golden):
     text = re.sub(r"callseq \d+", "callseq", ptx(*SMALL[name]))  # LLVM numbers calls over all that a process compiles
     golden(f"{name}.llvm22.ptx", text)

@@ -35,8 +35,9 @@ class Graphs:
         self.conditions[handle] = defaultLaunchValue
         return handle
 
-    def cuGraphAddNode(self, hGraph, dependencies, dependencyData, numDependencies, nodeParams):
+    def cuGraphAddNode(self, hGraph, dependencies, *rest):
         "dependencyData"
+        *_, numDependencies, nodeParams = rest  # CUDA 13 wants data of edges in front
         assert len(dependencies) == numDependencies
         graph, what = self.things[int(hGraph)], nodeParams.conditional
         body = Graph()
@@ -62,8 +63,8 @@ class Graphs:
         """The node that comes last, as a number."""
         return [self.CUgraphNode(len(graph.nodes))] if graph.nodes else []
 
-    def cuStreamUpdateCaptureDependencies(self, hStream, dependencies, dependencyData, numDependencies, flags):
-        assert [*map(int, dependencies)] == [len(self._stream(hStream).graph.nodes)] and flags == 1
+    def cuStreamUpdateCaptureDependencies(self, hStream, dependencies, *rest):
+        assert rest[-2:] == (1, 1) and [*map(int, dependencies)] == [len(self._stream(hStream).graph.nodes)]
 
     def cuGraphInstantiate(self, hGraph, flags):
         return self._new(Graph([*self.things[int(hGraph)].nodes], [*self.things[int(hGraph)].names]))

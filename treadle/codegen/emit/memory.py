@@ -8,6 +8,7 @@ else lane by lane; lanes that do not run then access a dummy, which costs less t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...ir.node import Op
@@ -321,16 +322,21 @@ def _store(e: Emitter, op: Op) -> None:
     element.store(xs)
 
 
-def local(e: Emitter, op: Op) -> None:
-    """A thread's own array, zeroed each time control comes by unless it is ``blank``."""
+def local(e: Emitter, op: Op, clear: Callable[[Emitter, str, int], None] | None = None) -> None:
+    """A thread's own array, zeroed each time control comes by unless it is ``blank``. ``clear`` writes how bytes at an
+    address are, where the machine has a better way than LLVM's."""
     size = max(op.attrs["type"].size * e.width, 1)
     base = e.t.name()
     e.born[base] = e.mask
     e.entry.append(f"  {base} = alloca [{size} x i8], align 64")
     if not op.attrs.get("blank"):
-        e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        e.t.do(f"call void @llvm.memset.p0.i64(ptr align 64 {base}, i8 0, i64 {size}, i1 false)")
+        (clear or _zeroed)(e, base, size)
     own_array(e, op, base)
+
+
+def _zeroed(e: Emitter, base: str, size: int) -> None:
+    e.t.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    e.t.do(f"call void @llvm.memset.p0.i64(ptr align 64 {base}, i8 0, i64 {size}, i1 false)")
 
 
 def own_array(e: Emitter, op: Op, base: str) -> None:

@@ -193,7 +193,8 @@ def _attributes(o: Options) -> str:
     if o.registers:
         facts.append(f'"nvvm.maxnreg"="{o.registers}"')
     ftz = ' "denormal-fp-math-f32"="preserve-sign,preserve-sign"' if o.fast_math else ""
-    return f"attributes #1 = {{ nounwind {' '.join(facts)}{ftz} }}\nattributes #2 = {{ nounwind }}\n"
+    one = f'"nvvm.maxntid"="{merging.SCANNERS}"'
+    return f"attributes #1 = {{ nounwind {' '.join(facts)}{ftz} }}\nattributes #2 = {{ nounwind {one} }}\n"
 
 
 __all__ = ["BLOCK", "Options", "build", "compile_text", "cubin_key", "draft", "target"]

@@ -44,6 +44,40 @@ def hardware(e: Emitter) -> tuple[str, str]:
     return e.t.ins(f"add i64 {first}, {register(e, 'tid.x')}"), e.t.ins(f"mul i64 {register(e, 'nctaid.x')}, {block}")
 
 
+_CLEAR = """
+define internal void @treadle_clear(ptr %at, i64 %bytes) alwaysinline nounwind {
+entry:
+  br label %test
+test:
+  %i = phi i64 [ 0, %entry ], [ %next, %word ]
+  %more = icmp ult i64 %i, %bytes
+  br i1 %more, label %word, label %done
+word:
+  %p = getelementptr i8, ptr %at, i64 %i
+  store i64 0, ptr %p, align 8
+  %next = add i64 %i, 8
+  br label %test
+done:
+  ret void
+}
+"""
+_FEW = 64  # bytes that are cleared one word after the other
+
+
+def clear(e: Emitter, base: str, size: int) -> None:
+    """Clear bytes of a thread's own memory by words; LLVM's own way would be byte by byte."""
+    at = 0
+    if size >= _FEW:
+        e.unit.helper(_CLEAR)
+        at = size // 8 * 8
+        e.t.do(f"call void @treadle_clear(ptr {base}, i64 {at})")
+    while at < size:
+        width = next(n for n in (8, 4, 2, 1) if at + n <= size)
+        to = e.t.ins(f"getelementptr i8, ptr {base}, i64 {at}")
+        e.t.do(f"store i{8 * width} 0, ptr {to}, align {width}")
+        at += width
+
+
 def first_byte(e: Emitter, array: Exact) -> str:
     """The lowest address of an array, as an i64, found once at the top of the function: behind where the data pointer
     leads if strides are negative."""

@@ -57,7 +57,7 @@ release:
   call void @free(ptr %heap)
   br label %told
 told:
-  atomicrmw umax ptr %needed, i64 %capacity monotonic, align 8
+  atomicrmw umax ptr %needed, i64 %capacity syncscope("device") monotonic, align 8
   ret ptr %made
 full:
   ret ptr null

@@ -14,7 +14,7 @@ from ...passes.blocks import share_block
 from ...types.core import b1, i32
 from ..emit import memory
 from ..emit.text import register as register_type
-from .parts import BARRIER, item, register
+from .parts import BARRIER, clear, item, register
 from .way import Way
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def lay_out(unit: ThreadUnit, arch: int) -> int:
 
 def _local(e: Emitter, op: Op) -> None:
     if not op.attrs.get("shared"):
-        memory.local(e, op)
+        memory.local(e, op, clear)
         return
     number, offset = e.unit.shared[op]
     if number is None:

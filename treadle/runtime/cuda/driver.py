@@ -42,7 +42,12 @@ class Driver:
         function, success = getattr(self.module, name), self.module.CUresult.CUDA_SUCCESS
 
         def call(*args: Any) -> Any:
-            status, *results = function(*args)
+            try:
+                status, *results = function(*args)
+            except RuntimeError as error:  # the library behind the bindings is older than they are
+                if "not found" in str(error) and name != "cuInit":
+                    raise DeviceError(f"the NVIDIA driver is too old: it has no {name}") from None
+                raise
             if status != success:
                 raise self.error(name, status)
             return results[0] if len(results) == 1 else tuple(results) or None

@@ -154,10 +154,22 @@ def _loaded(device: Gpu, ptx: bytes) -> Any:
         except DeviceError:  # the driver is older than the tool
             code = None
     if code is None:
-        code = _linked(device, ptx)
+        try:
+            code = _linked(device, ptx)
+        except InternalError:
+            return _plainly(device, ptx)
         handle = driver.cuModuleLoadData(code)
     disk.store(key, Binary(code, ()))
     return handle
+
+
+def _plainly(device: Gpu, ptx: bytes) -> Any:
+    """The handle of PTX that the driver's linker refuses: its loader may know more. Raises what the linker does."""
+    try:
+        return device.driver.cuModuleLoadData(ptx + b"\0")
+    except DeviceError:
+        pass
+    return _linked(device, ptx)
 
 
 @cache
