@@ -1,6 +1,7 @@
 """Functions that launch kernels as functions of JAX."""
 
 import doctest
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -354,17 +355,23 @@ def test_calls_of_functions_that_are_not_captured_are_alone(mode):
     assert calls_made.list() == [0] and jax.jit(lambda x: g(x) + g(x))(jnp.zeros(5)).tolist() == [1.0] * 5
 
 
-def test_a_function_that_is_called_may_call_others():
-    inner = jax.jit(wp.jax_callable(with_state))
+@pytest.mark.parametrize("inner", [with_state, counted], ids=["captured", "called"])
+def test_a_function_that_is_called_may_call_others_and_wait_for_them(inner):
+    """XLA runs what it has much of on threads of its own; there too others may run while the caller has its turn, one
+    at a time."""
+    count = wp.jax_callable(inner, graph_mode=Mode.NONE if inner is counted else Mode.JAX)
+    both = jax.jit(lambda x: count(x)[0] + count(2.0 * x)[0] + jnp.sin(x) @ (x[:, None] * x))
 
     def outer(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-        y.assign(np.asarray(inner(jnp.ones(5))[0]))
+        y.assign(np.asarray(both(jnp.asarray(x.numpy().copy()))))
 
-    f = jax.jit(wp.jax_callable(outer, graph_mode=Mode.NONE))
+    f, many = jax.jit(wp.jax_callable(outer, graph_mode=Mode.NONE)), jnp.ones(2000)
+    jax.block_until_ready(both(many))  # compiled outside first
     calls_made.zero_()
-    for _ in range(3):
-        jax.block_until_ready(f(X))
-    assert calls_made.list() == [3]
+    work = threading.Thread(target=lambda: [jax.block_until_ready(f(many)) for _ in range(3)], daemon=True)
+    work.start()
+    work.join(60)
+    assert not work.is_alive() and calls_made.list() == [6]
 
 
 def test_examples():

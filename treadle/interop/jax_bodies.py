@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from ..runtime.array import allocate, array, build
 from ..runtime.capture import Launch, every, here
 from ..runtime.chains import writes_elsewhere, written_by
 from ..runtime.cuda import get_cuda_device
-from ..runtime.device import get_device
+from ..runtime.device import ScopedDevice, get_device
 from ..runtime.elements import element_of
 from ..runtime.ranges import Ranges
 from ..runtime.streams import ScopedStream
@@ -28,6 +29,7 @@ from ..types.core import View
 from ..types.records import AGAIN
 from .jax_arguments import packed_value
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot
+from .jax_nesting import depth, inside
 from .xla import Buffers, Level, Target, Work, register_work
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ class Body:
     def _lowered(self, key: Any, task_key: Any, batch: tuple[Level, ...], places: Sequence[Place],
                  do: Callable[[Sequence[array]], None]) -> Lowered:  # fmt: skip
         """A target that does ``do`` on arrays at ``places``; results that are kept come first."""
+        key = *key, depth()
         if key not in self._made:
             task = self._task(task_key, places, do)
             buffers, uses = Buffers(batch), task.uses()
@@ -271,13 +274,12 @@ class Task:
 
     def lowered(self, buffers: Buffers, kept: int) -> Lowered:
         """A target that does it on these buffers."""
-        work = self._work()
-        func = self.body.owner.func
+        work, func = self._work(), self.body.owner.func
         code = getattr(func, "__code__", None)
         words = [func.__module__ or "", self.body.key, repr(self.key), repr(code and digest(code.co_code)), self.facts,
                  repr([(s.name, s.role, s.shape, str(s.dtype), packed_value(s)) for s in self.body.slots])]  # fmt: skip
         if self.body.device is None:
-            target: Any = register_work(words, buffers, self.weight, self.alone)
+            target: Any = register_work(words, buffers, self.weight, self.alone, depth())
         else:
             from . import xla_gpu
 
@@ -298,14 +300,14 @@ class Task:
         """Drop the graph; the next call captures it again."""
         self.graph = None
         for target in self.targets:
-            target.does(Work(_address(self._called), 0, self, self._told, self.alone))
+            target.does(Work(_address(self._called), None, self, self._told, self.alone))
 
     def _work(self) -> Work:
         """What native code is to call."""
         if self.graph is None and not self.plain:
             self._capture()
         if self.graph is None:
-            return Work(_address(self._called), 0, self, self._told, self.alone)
+            return Work(_address(self._called), None, self, self._told, self.alone)
         graph, native = self.graph
         return Work(native.address, native.context, (graph, native.keepalive),
                     lambda status, words: str(graph.error(status, words, native.keepalive)), self.outside)  # fmt: skip
@@ -315,7 +317,7 @@ class Task:
         install()
         arrays = [_array(slot, None) for slot in self.slots]
         try:
-            with ScopedCapture() as capture:
+            with _upon_host(), ScopedCapture() as capture:
                 here().nests = True  # type: ignore[union-attr]  # the function may capture graphs of its own
                 self.do(arrays)
         except CaptureError as error:
@@ -356,7 +358,7 @@ class Task:
 
     # ---- calls from native code
 
-    def _call(self, context: int, buffers: Any, words: int) -> int:
+    def _call(self, context: int | None, buffers: Any, words: int) -> int:
         """Do the work in Python; or capture it again, and say that there is other work now."""
         try:
             if not self.plain:
@@ -368,7 +370,8 @@ class Task:
             for k, use in enumerate(self.uses()):  # arrays that own their memory, as the function may keep them
                 there = _array(self.slots[k], buffers[k]) if use != "unused" else None
                 arrays.append(_array(self.slots[k], None) if there is None else copied(there))
-            self.do(arrays)
+            with _upon_host(), inside((context or 0) + 1):
+                self.do(arrays)
             for k, use in enumerate(self.uses()):
                 if use == "written" and k not in self.inputs:
                     put_value(_array(self.slots[k], buffers[k]), arrays[k])
@@ -402,6 +405,11 @@ def _address(function: Any) -> int:
 @cache
 def _cpu() -> Any:
     return get_device("cpu")
+
+
+def _upon_host() -> Any:
+    """In the block launches that name no device are the CPU's, where the arrays lie, whatever the program has set."""
+    return nullcontext() if get_device().queue is None else ScopedDevice(_cpu())
 
 
 def _array(slot: Slot, address: int | None, device: Any = None) -> array:

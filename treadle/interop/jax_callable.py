@@ -11,11 +11,11 @@ from ..base.errors import LaunchError, LaunchTypeError
 from ..base.logs import log_warning
 from ..lang.checkpoint import recorder_for
 from ..runtime.elements import Element
-from .extras import jax
 from .jax_arguments import bind, outputs, packed_value
 from .jax_bodies import Body
 from .jax_kernel import VMAP_METHODS, JaxModulePreloadMode
 from .jax_launch import INOUT, INPUT, Slot
+from .jax_nesting import compiled_apart
 from .jax_primitives import primitives, varying_alike
 from .signature import Signature, declared_of, frozen_dims, output_shape
 
@@ -126,7 +126,7 @@ class JaxCallable:
     def __init__(self, func: Any, num_outputs: int, mode: JaxCallableGraphMode, vmap_method: str | None,
                  output_dims: Any, in_out: tuple[str, ...], stages: tuple[tuple[str, ...], tuple[str, ...]],
                  graph_cache_max: int | None, has_side_effect: bool, checkpoint: int | str):  # fmt: skip
-        jax()
+        compiled_apart()
         self.checkpoint = checkpoint
         self.func, self.graph_mode, self.vmap_method, self.output_dims = func, mode, vmap_method, output_dims
         self.graph_cache_max, self.has_side_effect, self.num_outputs = graph_cache_max, has_side_effect, num_outputs

@@ -114,10 +114,11 @@ class Move(NamedTuple):
 class Work(NamedTuple):
     """A native function that does the work: ``i32 address(context, buffers, words)``, which is 0 where all went well,
     and AGAIN where there is other work now. ``keep`` must live as long as calls are made; ``told`` says in words what
-    any other status, and what the function left in ``words``, mean. ``alone``: nobody else does such work meanwhile."""
+    any other status, and what the function left in ``words``, mean. ``context``: None means how deep the target lies.
+    ``alone``: nobody else does such work at that depth meanwhile (``jax_nesting.py``)."""
 
     address: int
-    context: int
+    context: int | None
     keep: Any
     told: Callable[[int, bytes], str]
     alone: bool = False
@@ -158,8 +159,9 @@ class Target(Told):
     """Launches of a program on the CPU, or :class:`Work`, which may change."""
 
     def __init__(self, name: str, buffers: Buffers, launch: tuple[Program, bytes, tuple[int, ...]] | None,
-                 weight: float, ordered: bool):  # fmt: skip
+                 weight: float, ordered: bool, depth: int = 0):  # fmt: skip
         super().__init__(name, buffers, native.ffi_handler(layout()))
+        self.depth = depth
         driver = native.driver()
         self.told, record = Memory(LAUNCH), self.record
         record["env"], record["drive"] = driver.env.address, driver.address
@@ -183,8 +185,9 @@ class Target(Told):
     def does(self, work: Work) -> None:
         """From now on do ``work``. What was done before is let go once no call of it is under way."""
         pair = Memory(WORK)
-        pair["function"], pair["context"] = work.address, work.context
-        pair["gate"] = _gate().address if work.alone else 0
+        pair["function"] = work.address
+        pair["context"] = self.depth if work.context is None else work.context
+        pair["gate"] = _gate(self.depth).address if work.alone else 0
         if work.alone and self.batch is not None:
             self.batch["order"] = 1
         before, self.work = self.work, (work, pair)
@@ -222,8 +225,8 @@ class Target(Told):
 
 
 @cache
-def _gate() -> Memory:
-    """What work that must be alone goes through."""
+def _gate(depth: int) -> Memory:
+    """What work that must be alone goes through, at each depth one."""
     return Memory(GATE)
 
 
@@ -358,7 +361,8 @@ def named(program: Program, packed: bytes, dims: tuple[int, ...], buffers: Buffe
     return name
 
 
-def register_work(facts: Sequence[str], buffers: Buffers, weight: float, ordered: bool) -> Target:
+def register_work(facts: Sequence[str], buffers: Buffers, weight: float, ordered: bool,
+                  depth: int = 0) -> Target:  # fmt: skip
     """Make a function of buffers known to XLA; what it does is said by :meth:`Target.does`.
 
     Args:
@@ -366,11 +370,12 @@ def register_work(facts: Sequence[str], buffers: Buffers, weight: float, ordered
             names by the order in which they come.
         weight: about how many ns it takes.
         ordered: whether elements of a batch come one after the other.
+        depth: how many functions that JAX calls are around it.
     """
     if len(buffers.moves) > MAX_MOVES:
         raise InternalError("a function of JAX has too many arguments")
-    name = "treadle_" + digest(*facts, buffers.facts())[:40]
-    return numbered(name, lambda name: Target(name, buffers, None, weight, ordered))  # type: ignore[return-value]
+    name = "treadle_" + digest(*facts, buffers.facts(), *[f"depth {depth}"] * bool(depth))[:40]
+    return numbered(name, lambda name: Target(name, buffers, None, weight, ordered, depth))  # type: ignore[return-value]
 
 
 def numbered(name: str, make: Callable[[str], Told]) -> Told:

@@ -61,7 +61,7 @@ class GpuTarget(Told):
     def does(self, work: Work) -> None:
         """Let Python give something to the stream."""
         pair = Memory(WORK)
-        pair["function"], pair["context"] = work.address, work.context
+        pair["function"], pair["context"] = work.address, work.context or 0
         self._work, self.record["work"] = (work, pair), pair.address
 
     def load(self, number: int) -> None:
