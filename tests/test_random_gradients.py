@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.random_gradients import Program, compare_modes, judge, run_forward, run_reverse
+from tests.gradient_runs import Program, compare_modes, judge, run_forward, run_reverse
 
 SHARE = 25  # programs a test
 
@@ -37,7 +37,7 @@ def test_a_small_error_is_found(tmp_path, monkeypatch):
             gradients.of[name] *= 1 + 1e-9
         return gradients
 
-    monkeypatch.setattr("tests.random_gradients.run_reverse", bent)
+    monkeypatch.setattr("tests.gradient_runs.run_reverse", bent)
     assert "reverse mode" in compare_modes(program, start, direction)
 
 

@@ -7,8 +7,9 @@ import pytest
 
 import treadle as wp
 from tests.codegen.harness import Entry
+from tests.gradient_runs import Program, State, run_forward
 from tests.passes.text import of
-from tests.random_gradients import THREADS, Program, State, run_forward
+from tests.random_gradients import THREADS
 from treadle.base.errors import KernelGradientError
 from treadle.codegen import oracle
 from treadle.codegen.emit import unit

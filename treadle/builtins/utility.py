@@ -106,8 +106,9 @@ class max_lane:
 class same_lane:
     """``n``, a number that the threads that run together share, as a number that is known to be shared (beyond Warp).
 
-    As with `max_lane`, what it is an index of is read once, but no thread is asked for more than its own number. Where
-    threads that run together have different numbers, which of them this is depends on the processor.
+    As with `max_lane`, what it is an index of is read once, but no thread is asked for more than its own number. They
+    must all have the same: where they have not, which of their numbers this is depends on the processor, and that is
+    the one promise of the same bits everywhere that is then not kept.
 
     >>> wp.same_lane(3)
     3

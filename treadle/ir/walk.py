@@ -81,7 +81,8 @@ _ITSELF: Any = object()
 
 
 def once(find: Callable[Concatenate[Func, Asked], Found]) -> Callable[Concatenate[Func, Asked], Found]:
-    """``find``, whose answers about a function are kept with it: as long as that lives, and no longer."""
+    """``find``, of which a function remembers what was found of it, for each ``asked``: as long as it lives itself, and
+    no longer."""
 
     @wraps(find)
     def answer(func: Func, *asked: Asked.args) -> Found:

@@ -1,0 +1,99 @@
+"""``wp.Tape``: what is no use of it, and what is told then."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from tests.lang.tapes import arr, chain, double
+from treadle.base.errors import KernelGradientError
+
+
+def test_what_is_no_loss():
+    x, y, out, tape = chain()
+    for loss, word in (
+        (y, "one float"), (wp.zeros(1, dtype=wp.vec3, requires_grad=True), "one float"),
+        (wp.zeros(1, dtype=int), "one float"), (arr([0.0], grad=False), "keeps no gradient"),
+        (arr([0.0]), "nothing recorded on it writes the loss"),
+    ):  # fmt: skip
+        with pytest.raises(KernelGradientError, match=word):
+            tape.backward(loss)
+    with pytest.raises(wp.ArrayError, match="shape"):
+        tape.backward(grads={y: arr([1.0, 2.0, 3.0])})
+    tape.backward(out)
+    tape.reset()
+    with pytest.raises(KernelGradientError, match="it was reset"):
+        tape.backward(out)
+
+
+def test_tapes_do_not_nest():
+    one, two = wp.Tape(), wp.Tape()
+    with one:
+        for tape in (one, two):
+            with pytest.raises(RuntimeError, match="recording already"), tape:
+                raise AssertionError("not reached")
+    with two:
+        pass
+
+
+def test_a_gradient_that_was_not_zeroed_is_told_once():
+    x, y, out, tape = chain()
+    tape.backward(out)
+    for k in range(2):
+        with wp.Tape() as tape:
+            wp.launch(double, dim=2, inputs=[x], outputs=[y])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            tape.backward(grads={y: arr([1.0, 1.0], grad=False)})
+        assert [str(w.message).split(" is not zero")[0] for w in told] == (
+            ["the gradient of array 'x' (an argument of kernel double)"] if k == 0 else []
+        )
+
+
+def test_what_has_no_derivative_is_refused_before_anything_happens():
+    @wp.kernel
+    def swap(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = wp.atomic_exch(x, 0, y[i]) * 2.0
+
+    x, y = arr([1.0]), arr([2.0])
+    with wp.Tape() as tape:
+        wp.launch(swap, dim=1, inputs=[x], outputs=[y])
+    with pytest.raises(KernelGradientError, match="atomic_exch"):
+        tape.backward(y)
+    assert (x.list(), y.list()) == ([2.0], [2.0])
+
+
+def test_a_gradient_that_the_pass_itself_would_change_first_is_refused():
+    @wp.kernel
+    def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    x = wp.array([3.0], dtype=float, requires_grad=True)
+    y, z = wp.zeros(1, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    x.grad.requires_grad = True
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[x.grad], outputs=[z])
+        wp.launch(square, dim=1, inputs=[x], outputs=[y])
+    with pytest.raises(KernelGradientError, match="kernel square uses an array whose gradient an earlier launch"):
+        tape.backward(grads={z: wp.ones(1, dtype=float), y: wp.ones(1, dtype=float)})
+
+
+@pytest.mark.parametrize("loss", [3.0, "x", np.ones(1, np.float32)])
+def test_a_loss_that_is_no_array_is_told(loss):
+    with pytest.raises(KernelGradientError, match="must be an array of one float"):
+        wp.Tape().backward(loss)
+
+
+def test_a_scope_ends_once():
+    tape = wp.Tape()
+    with pytest.raises(KernelGradientError, match="ended tape scope, but scope not present"):
+        tape.record_scope_end()
+    tape.record_scope_begin("a")
+    tape.record_scope_begin("b")
+    tape.record_scope_end(remove_scope_if_empty=False)
+    tape.record_scope_end()
+    with pytest.raises(KernelGradientError, match="ended tape scope, but scope not present"):
+        tape.record_scope_end()
