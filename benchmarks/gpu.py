@@ -2,6 +2,7 @@
 
     python benchmarks/gpu.py [--log gpu.log] [--bundle build/gpu] [--only saxpy] [--quick] [--minutes 5.5]
     python benchmarks/gpu.py --pack build/gpu      # on a machine with a network: what the other one may lack
+    python benchmarks/gpu.py --pack build/gpu --llvm   # the same for one that lacks llvmlite: without MuJoCo
 
 It needs this working tree, Python with NumPy and llvmlite, and cuda-bindings. PyTorch, Triton, CuPy and Warp are timed
 where they can be imported. What a machine lacks comes from a *bundle*: wheels, which are installed into a folder of
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,15 +35,21 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 DEVICE = "cuda:0"
 # What a machine with PyTorch, CuPy and llvmlite may lack.
-WHEELS = ("cuda-bindings", "cuda-pathfinder", "mujoco", "mujoco-core", "mujoco-studio", "glfw", "pyopengl")
+WHEELS = ("cuda-bindings", "cuda-pathfinder", "glfw", "pyopengl")
+MUJOCO = ("mujoco", "mujoco-core", "mujoco-studio")  # of one version
+LLVM = ("llvmlite>=0.50,<0.51",)  # with MuJoCo it would be more than a bundle may have
+MOST = 60  # MiB of a bundle
 MODELS = {"SO-101": "so101.mjb", "humanoid": "humanoid.mjb"}
 TESTS_AT_MOST = 110  # seconds
+ROOMS = ("runtime", "utils", "optim", "sparse", "lang", "mujoco")  # folders of tests that take a device
 Result = dict[str, Any]
 
 _parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 _parser.add_argument("--log", type=Path, default=Path("gpu.log"), help="where everything is written as it comes")
 _parser.add_argument("--bundle", type=Path, default=ROOT / "build" / "gpu", help="folder of wheels and models")
 _parser.add_argument("--pack", type=Path, help="make a bundle in this folder, and end")
+_parser.add_argument("--llvm", action="store_true", help="of a bundle: LLVM in place of MuJoCo")
+_parser.add_argument("--left", type=float, default=330.0, help=argparse.SUPPRESS)  # seconds of a part
 _parser.add_argument("--python", default="3.12", help="the version that a bundle is for")
 _parser.add_argument("--only", default="", help="run only parts whose name contains this text")
 _parser.add_argument("--minutes", type=float, default=5.5, help="for everything")
@@ -181,13 +189,59 @@ def machine(o: argparse.Namespace) -> Iterator[Result]:
 @part
 def tests(o: argparse.Namespace) -> Iterator[Result]:
     """Functional tests on the GPU."""
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=short", "tests/gpu"]
-    command += ["--emulate-gpu"] if o.emulate else []
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TESTS_AT_MOST)
-    print(done.stdout[-8000:], done.stderr[-2000:], flush=True)
-    last = [line for line in done.stdout.splitlines() if " in " in line and ("passed" in line or "failed" in line)]
-    counts = {word: int(n) for n, word in (p.split()[:2] for p in (last or [""])[-1].split(" in ")[0].split(", ") if p)}
-    yield result("tests", "treadle", counts.get("passed", 0), "passed", done.returncode == 0, **counts)
+    yield _tested(o, "tests", ["tests/gpu"], min(TESTS_AT_MOST, o.left - 5))
+
+
+def _tested(o: argparse.Namespace, case: str, more: list[str], limit: float) -> Result:
+    """Run tests for so many seconds; what they say is printed as it comes."""
+    command = [sys.executable, "-u", "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=short", "-rf"]
+    command += [*more, *["--emulate-gpu"] * o.emulate]
+    with Ended(command, limit) as run:
+        lines = list(run.lines())
+    said = [line for line in lines if " in " in line and any(w in line for w in ("passed", "failed", "error"))]
+    words = (said or [""])[-1].strip(" =\n").split(" in ")[0].split(", ")
+    counts = {word: int(n) for n, word in (p.split()[:2] for p in words if p[:1].isdigit())}
+    if run.late:
+        return failed(case, "treadle", "passed", f"{limit:.0f} s were not enough")
+    return result(case, "treadle", counts.get("passed", 0), "passed", run.returncode == 0, **counts)
+
+
+class Ended:
+    """A process in a session of its own, all of which ends after so many seconds: children must not outlive it, nor
+    hold its output open. ``late``: whether it was ended."""
+
+    def __init__(self, command: list[str], limit: float, env: dict[str, str] | None = None):
+        self._command, self._limit, self._env, self.late, self.returncode = command, limit, env, False, 0
+
+    def __enter__(self) -> Ended:
+        self._run = subprocess.Popen(
+            self._command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._env,
+            start_new_session=True,
+        )  # fmt: skip
+        self._timer = threading.Timer(max(self._limit, 1.0), self._end)
+        self._timer.start()
+        return self
+
+    def lines(self) -> Iterator[str]:
+        """What it says, line by line, which is printed as well."""
+        for line in self._run.stdout:  # type: ignore[union-attr]
+            print(line, end="", flush=True)
+            yield line
+
+    def _end(self) -> None:
+        self.late = True
+        self._kill()
+
+    def _kill(self) -> None:
+        try:
+            os.killpg(self._run.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it is over
+
+    def __exit__(self, *exc: object) -> None:
+        self._timer.cancel()
+        self._kill()
+        self.returncode = self._run.wait()
 
 
 @part
@@ -400,6 +454,19 @@ def _steps(name: str, mjm: Any, case: str, worlds: int) -> Result:
     return result(case, name, worlds / once / 1e6, "M/s", right)
 
 
+@part
+def suite(o: argparse.Namespace) -> Iterator[Result]:
+    """The tests of the rooms that take a device, on the GPU, in the time that is left."""
+    rooms = ["tests/optim"] if o.quick else [f"tests/{room}" for room in ROOMS]
+    try:
+        import xdist  # noqa: F401
+
+        several = ["-n", str(min(os.cpu_count() or 1, 12))] if not o.emulate else []
+    except ImportError:
+        several = []
+    yield _tested(o, "suite", ["--on", DEVICE, *several, *rooms], o.left - 5)
+
+
 # ---- the whole ------------------------------------------------------------------------------------------------------
 
 
@@ -420,23 +487,25 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p), "PYTHONUNBUFFERED": "1"}
 
 
-def pack(folder: Path, python: str) -> None:
+def pack(folder: Path, python: str, llvm: bool) -> None:
     """Wheels and models for a machine without a network."""
     import mujoco
 
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(folder),
-               "--python-version", python, *WHEELS]  # fmt: skip
-    for platform in ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "any"):
-        command += ["--platform", platform]
+               "--python-version", python]  # fmt: skip
+    command += LLVM if llvm else [*WHEELS, *[f"{name}=={mujoco.__version__}" for name in MUJOCO]]
+    for system in ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"):
+        command += ["--platform", f"{system}_x86_64"]
+    command += ["--platform", "any"]
     subprocess.run(command, check=True)
     mujoco.mj_saveModel(bare_arm(), str(folder / MODELS["SO-101"]), None)
     humanoid = mujoco.MjModel.from_xml_path(_file("mujoco", "mjx/test_data/humanoid/humanoid.xml"))
     mujoco.mj_saveModel(humanoid, str(folder / MODELS["humanoid"]), None)
     size = sum(f.stat().st_size for f in folder.iterdir()) / 2**20
     print(f"{folder}: {', '.join(sorted(f.name for f in folder.iterdir()))}: {size:.1f} MiB")
-    if size > 60:
-        raise SystemExit("more than 60 MiB")
+    if size > MOST:
+        raise SystemExit(f"more than {MOST} MiB")
 
 
 def _file(package: str, path: str) -> str:
@@ -473,14 +542,17 @@ def bare_arm() -> Any:
 def install(bundle: Path) -> str:
     """Put what is missing of the bundle's wheels into a folder of their own; that folder, or nothing."""
     import importlib.util
+    from importlib import metadata
 
     known = {"cuda_bindings": "cuda.bindings", "cuda_pathfinder": "cuda.pathfinder"}
 
     def missing(name: str) -> bool:
         try:
-            return importlib.util.find_spec(known.get(name, name)) is None
+            if importlib.util.find_spec(known.get(name, name)) is None:
+                return True
         except ImportError:
             return True
+        return name == "llvmlite" and not metadata.version(name).startswith("0.50.")
 
     wheels = [f for f in bundle.glob("*.whl") if missing(f.name.split("-")[0])]
     if not wheels:
@@ -515,7 +587,7 @@ def _shown(r: Result | None) -> str:
 def main() -> int:
     o = _parser.parse_args()
     if o.pack:
-        pack(o.pack, o.python)
+        pack(o.pack, o.python, o.llvm)
         return 0
     if o.part:
         if o.emulate:
@@ -527,7 +599,7 @@ def main() -> int:
     environment = _environment()
     extra = install(o.bundle)
     if extra:
-        environment["PYTHONPATH"] += f":{extra}"
+        environment["PYTHONPATH"] += f"{os.pathsep}{extra}"
     with o.log.open("w") as log:
         for name in [p for p in PARTS if o.only in p]:
             left = 60 * o.minutes - (time.perf_counter() - began)
@@ -535,7 +607,7 @@ def main() -> int:
                 found.append(failed(name, "treadle", "", "left out, the time was up"))
                 continue
             command = [sys.executable, __file__, "--part", name, "--bundle", str(o.bundle)]
-            command += ["--quick"] * o.quick + ["--emulate"] * o.emulate
+            command += ["--quick"] * o.quick + ["--emulate"] * o.emulate + ["--left", str(left)]
             if o.emulate:  # the stand-in knows nothing of what other processes compiled
                 environment["TREADLE_CACHE_DIR"] = tempfile.mkdtemp(prefix="treadle-gpu-")
             found += _run(command, environment, left, log, name)
@@ -551,18 +623,16 @@ def _run(command: list[str], environment: dict, limit: float, log: Any, name: st
     """Run a part; its results."""
     found: list[Result] = []
     start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as run:
-        timer = threading.Timer(limit, run.kill)
-        timer.start()
-        for line in run.stdout:  # type: ignore[union-attr]
+    with Ended(command, limit, environment) as run:
+        for line in run.lines():
             log.write(line)
             log.flush()
-            print(line, end="", flush=True)
             if line.startswith("RESULT "):
                 found.append(json.loads(line[7:]))
-        timer.cancel()
     print(f"-- {name}: {time.perf_counter() - start:.1f} s", flush=True)
-    if run.returncode:
+    if run.late:
+        found.append(failed(name, "treadle", "", "ended, the time was up"))
+    elif run.returncode not in (0, -signal.SIGKILL):  # what is left of its session is ended, too
         found.append(failed(name, "treadle", "", f"the process ended with {run.returncode}"))
     return found
 

@@ -299,3 +299,57 @@ def test_arms_step_as_on_the_cpu(device):
                 wp.capture_launch(capture.graph)
             found.append([d.qpos.numpy(), d.qvel.numpy()])
     same(found, rtol=1e-5)
+
+
+@wp.kernel
+def squared(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = s * x[i] * x[i]
+
+
+@wp.kernel
+def gathered(where: wp.array(dtype=int), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[where[i]]
+
+
+def test_jax_launches_on_its_own_stream(device):
+    """Kernels, numbers that JAX computes, gradients with sums of several passes, functions, and all of it in a loop."""
+    jax = pytest.importorskip("jax")
+    if jax.devices()[0].platform != "gpu":
+        pytest.skip("JAX has no GPU here")
+    jnp, where = jax.numpy, np.arange(N, dtype="i4") % 7
+    square, gather = wp.jax_kernel(squared), wp.jax_kernel(gathered, launch_dims=N, output_dims=N)
+
+    def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        half = wp.empty_like(x)
+        wp.launch(squared, dim=x.shape, inputs=[x, 0.5], outputs=[half])
+        wp.launch(squared, dim=x.shape, inputs=[half, 2.0], outputs=[y])
+
+    x = jnp.linspace(0.0, 1.0, N)
+    np.testing.assert_allclose(jax.jit(lambda x, s: square(x, s)[0] + 1.0)(x, 3.0), 3.0 * x * x + 1.0, rtol=1e-6)
+    found = jax.grad(lambda x: jnp.sum(gather(where, x)[0] * jnp.arange(N)))(x[:7])
+    np.testing.assert_allclose(found, np.bincount(where, np.arange(N)), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(wp.jax_callable(twice))(x)[0], 0.5 * np.asarray(x) ** 4, rtol=1e-5)
+    last = jax.lax.fori_loop(0, 20, lambda k, x: square(x, 1.0)[0] + 0.1, x[:10])
+    want = np.asarray(x[:10], dtype="f8")
+    for _ in range(20):
+        want = want * want + 0.1
+    np.testing.assert_allclose(last, want, rtol=1e-4)
+
+
+def test_pytorchs_tensors_come_in_the_order_of_its_stream(device):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no GPU here")
+    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            x, y = torch.ones(1 << 22, device=device), torch.zeros(1 << 22, device=device)
+            for _ in range(20):
+                x *= 1.01
+                wp.launch(squared, dim=len(x), inputs=[x, 1.0], outputs=[y], device=device)
+                x.copy_(y).sqrt_()
+            total = float(x.double().mean())
+        assert abs(total / 1.01**20 - 1.0) < 1e-4
+        seen = wp.to_torch(wp.full(5, 3.0, dtype=float, device=device))
+        assert seen.sum().item() == 15.0
