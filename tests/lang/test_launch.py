@@ -149,13 +149,20 @@ def flagged(a: wp.array(dtype=float), flag: bool, n: int, v: wp.vec3):
 @pytest.mark.parametrize(("at", "value", "message"), [
     (1, "False", "must be bool, not str"), (1, None, "must be bool, not NoneType"),
     (2, np.float32(2.5), "must be int32; .* is not a whole number"),
+    (2, 2**32, "4294967296 does not fit int32"), (3, None, "expects vec3f but got None"),
     (3, 1.0, "expects vec3f but got a single value"), (3, (1.0, 2.0), "takes 3 numbers, not 2"),
 ])  # fmt: skip
 def test_values_are_not_bent_in_silence(at, value, message):
     given = [wp.zeros(1, dtype=float), True, 1, wp.vec3()]
     given[at] = value
-    with pytest.raises(wp.LaunchTypeError, match=message):
+    with pytest.raises(ValueError if at == 3 and value is None else wp.LaunchTypeError, match=message):
         wp.launch(flagged, dim=1, inputs=given)
+
+
+def test_whole_numbers_give_their_bits():
+    a = wp.zeros(1, dtype=float)
+    wp.launch(flagged, dim=1, inputs=[a, True, 2**32 - 1, wp.vec3()])
+    assert a.list() == [-1.0] and wp.rand_init(2**32 - 1) == wp.rand_init(-1)
 
 
 def test_numpy_scalars_stand_for_any():

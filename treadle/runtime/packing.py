@@ -12,7 +12,7 @@ import numpy as np
 from ..types.core import Bucketed, Indexed, Matrix, Scalar, Struct, Type, Vector, View, bf16
 from ..types.layout import leaves
 from ..types.numbers import bf16_bits, bf16_values
-from ..types.promotion import fits
+from ..types.promotion import in_bits
 from ..types.spelling import spell
 from ..types.values import class_of
 from .device import device_at, far, get_device
@@ -48,7 +48,7 @@ def number(value: Any, t: Scalar) -> Any:
 
     Raises:
         TypeError: not a number of this kind; a float is no integer.
-        OverflowError: an integer outside the range of ``t``.
+        OverflowError: an integer of more bits than ``t`` has.
     """
     plain = getattr(value, "value", value)
     if isinstance(plain, np.generic):
@@ -63,9 +63,10 @@ def number(value: Any, t: Scalar) -> Any:
         return float(plain)
     if isinstance(plain, float):
         raise TypeError(f"expected {spell(t)}, got the float {plain!r}")
-    if not fits(plain, t):
+    found = in_bits(int(plain), t)
+    if found is None:
         raise OverflowError(f"{plain} does not fit {spell(t)}")
-    return int(plain)
+    return found
 
 
 def _finite(value: float, t: Scalar) -> float:

@@ -29,6 +29,16 @@ def fits(value: int, t: Scalar) -> bool:
     return low <= value <= high
 
 
+def in_bits(value: int, t: Scalar) -> int | None:
+    """The number of integer type ``t`` that has the bits of ``value``: itself if it fits, -1 for 0xFFFFFFFF as an int32
+    and the other way round as a uint32; None where there are more bits than ``t`` has."""
+    low, high = limits(t)
+    if low <= value <= high:
+        return value
+    modulus = 1 << t.bits
+    return (value - low) % modulus + low if -modulus // 2 <= value < modulus else None
+
+
 def limits(t: Scalar) -> tuple[int, int]:
     """The smallest and largest value of an integer type."""
     if t.is_signed:
