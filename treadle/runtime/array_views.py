@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import ArrayError, StridesError
-from ..types.records import MAX_DIMS, MAX_LENGTH
+from ..types.records import MAX_DIMS
 from ..types.spelling import spell
 from .elements import Element
 
@@ -18,7 +18,7 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
 
     Raises:
         TypeError: not an int or a sequence of ints.
-        ArrayError: a negative extent, one that kernels cannot count, or no or too many dimensions.
+        ArrayError: a negative extent, or no or too many dimensions.
     """
     if type(shape) is int:
         found: tuple[int, ...] = (shape,)
@@ -32,11 +32,6 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
     for axis, extent in enumerate(found):
         if extent < 0:
             raise ArrayError(f"Array shapes must be non-negative: {extent} in dimension {axis}")
-        if extent > MAX_LENGTH:
-            raise ArrayError(
-                f"{extent} elements in dimension {axis}: kernels count up to {MAX_LENGTH} in a dimension, in 32 bits",
-                hint="give the array another dimension",
-            )
     return found
 
 

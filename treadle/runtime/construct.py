@@ -8,7 +8,6 @@ import numpy as np
 
 from ..base.logs import log_warning
 from ..types.core import Matrix, Scalar, Vector, b1, f32, i32
-from ..types.records import MAX_LENGTH
 from .array import allocate, allocate_with, array
 from .array_views import forward, normal_shape
 from .device import get_device
@@ -22,7 +21,7 @@ def _shape(shape: Any, more: dict[str, Any]) -> tuple[int, ...]:
         shape = more.pop("n", None)
     if more and more.keys() != {"strides"}:
         raise TypeError(f"unknown argument {next(k for k in more if k != 'strides')!r}")
-    if type(shape) is int and 0 <= shape <= MAX_LENGTH:
+    if type(shape) is int and shape >= 0:
         return (shape,)
     if shape is None:
         raise TypeError("a shape is needed")

@@ -25,7 +25,8 @@ from .core import (
     bf16,
     family_of,
 )
-from .records import MAX_LENGTH
+
+_MAX_DIMENSION = 2**31 - 1  # what kernels count with
 
 
 def get_type_code(annotation: Any) -> str:
@@ -133,5 +134,5 @@ def check_array_shape(shape: Sequence[int]) -> None:
     >>> check_array_shape((2, 0))
     """
     for axis, extent in enumerate(shape):
-        if not 0 <= extent <= MAX_LENGTH:
-            raise ValueError(f"Array shapes must be from 0 to {MAX_LENGTH}: {extent} in dimension {axis}")
+        if not 0 <= extent <= _MAX_DIMENSION:
+            raise ValueError(f"Array shapes must be from 0 to {_MAX_DIMENSION}: {extent} in dimension {axis}")

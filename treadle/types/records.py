@@ -50,7 +50,6 @@ class Memory:
 
 
 MAX_DIMS = 4  # of grids and arrays
-MAX_LENGTH = 2**31 - 1  # of an array along a dimension: kernels know it as an int32
 MAX_EXTENT = 2**31  # of a grid's axis that the kernel asks for: thread indices are int32
 MAX_THREADS = 2**63 - 1  # of a grid
 STOPPED = 2  # what a launch answers when Ctrl-C ended it
