@@ -1,5 +1,7 @@
 """What nobody needs goes."""
 
+from dataclasses import replace
+
 from tests.passes.text import body, of
 from treadle.ir.read import read
 from treadle.passes.dce import has_effect, remove_dead
@@ -74,8 +76,10 @@ LOCAL = "%9: local<f32,1,(4)> = local type=!fixed<f32,(4)>\n %10: i32 = const va
 
 
 def test_own_arrays_that_are_only_written_go():
-    assert after(LOCAL + "store %9, %10, %2\n %11: local<f32,1,(4)> = slice %9, %10, %10, %10 axis=0\n"
-                         " store %11, %10, %3") == "\n"
+    assert (
+        after(LOCAL + "store %9, %10, %2\n %11: local<f32,1,(4)> = slice %9, %10, %10, %10 axis=0\n store %11, %10, %3")
+        == "\n"
+    )
 
 
 def test_own_arrays_that_are_read_keep_their_writes():
@@ -88,6 +92,29 @@ def test_an_own_array_read_in_a_loop_keeps_writes_through_views():
                   "for %10, %1, %13 {%11: i32\n %12: f32 = load %9, %11\n store %0, %1, %12\n"
                   " store %14, %11, %12\n yield\n }")  # fmt: skip
     assert found.count("store") == 2
+
+
+def replayed(text: str) -> str:
+    """After the pass, of a program that writes to arrays only for itself."""
+    func = of(text)
+    return body(remove_dead(replace(func, facts={**func.facts, "replays": True})))
+
+
+def test_what_a_replay_writes_and_does_not_read_goes():
+    counted = "%9: i32 = load %7, %1\n %10: i32 = add %9, %1\n store %7, %1, %10\n"
+    assert replayed(counted + "%11: i32 = atomic %7, %1, %1 op='add'\n store %0, %1, %2") == "\n"
+    assert replayed(counted + "%12: view<f32,1,(4)> = grad %0\n store %12, %1, %2").count("store") == 1
+
+
+def test_what_a_replay_reads_it_writes():
+    into = "%12: view<f32,1,(4)> = grad %0\n %13: f32 = cast %11\n store %12, %1, %13\n"
+    found = replayed("%9: i32 = load %7, %1\n store %7, %1, %9\n %11: i32 = load %7, %1\n store %0, %1, %2\n" + into)
+    assert found.count("store %7") == 1 and found.count("load") == 2 and "store %0" not in found
+    found = replayed("%9: i32 = atomic %7, %1, %1 op='add'\n store %0, %1, %2\n %11: i32 = add %9, %9\n" + into)
+    assert "atomic" in found and "store %0" not in found
+    somewhere = "%9: i32 = const value=0\n %10: u64 = address %7\n %11: view<i32,1,(4)> = view_at %10, %1\n"
+    shown = somewhere + "store %7, %1, %1\n %14: i32 = load %11, %9\n" + into.replace("cast %11", "cast %14")
+    assert replayed(shown).count("store %7") == 1
 
 
 FUNCTIONS = """
@@ -109,8 +136,7 @@ def test_calls_go_if_they_only_give_values():
 
 def test_effects_are_seen_through_calls():
     text = FUNCTIONS + (
-        'function @2 "outer" (%0: view<f32,1,(4)>, %1: i32, %2: f32) {\n'
-        ' call %0, %1, %2 func=@1\n yield\n}'
+        'function @2 "outer" (%0: view<f32,1,(4)>, %1: i32, %2: f32) {\n call %0, %1, %2 func=@1\n yield\n}'
     )
     assert has_effect(read(text))
     assert not has_effect(read(FUNCTIONS[: FUNCTIONS.index("function @1")]))

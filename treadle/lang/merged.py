@@ -21,7 +21,7 @@ from ..types.records import ARGS_BYTES
 from .targets import collector_off, host, host_device
 
 MOST_WORK = 8.0  # ns a thread, as the compiler guesses, from which on arithmetic rules and nothing is gained
-PLAIN_FACTS = {"ndim", "order", "adjoint", "winners", "seen", "kept"}
+PLAIN_FACTS = {"ndim", "order", "adjoint", "replays", "winners", "seen", "kept"}
 
 
 class Parameter(NamedTuple):

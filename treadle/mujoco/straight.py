@@ -271,7 +271,6 @@ def _solve(s: Structure, real: Any) -> wp.Function:
     def solve(M: wp.array(dtype=real), x: wp.array(dtype=real)):
         singular = int(0)
         for k in range(wp.static(nv - 1), -1, -1):
-            first = wp.static(s.row(k)[0])
             last = wp.static(s.row(k)[1])
             if M[last] < real(MINVAL):
                 M[last] = real(MINVAL)
@@ -280,10 +279,10 @@ def _solve(s: Structure, real: Any) -> wp.Function:
             M[last] = inverse
             for e in range(wp.static(s.row(k)[1] - 1), wp.static(s.row(k)[0] - 1), -1):
                 i = wp.static(s.M_colind[e])
-                start = wp.static(s.row(s.M_colind[e])[0])
                 share = M[e] * inverse
                 for f in range(wp.static(e - s.row(k)[0] + 1)):
-                    M[start + f] = M[start + f] - share * M[first + f]
+                    to = wp.static(s.row(s.M_colind[e])[0] + f)
+                    M[to] = M[to] - share * M[wp.static(s.row(k)[0] + f)]
                 M[e] = share
                 x[i] = x[i] - share * x[k]
         for k in range(nv):

@@ -5,14 +5,19 @@ from __future__ import annotations
 from ..ir import ops
 from ..ir.node import Block, Func, Op, Value
 from ..ir.walk import once, ops_of, with_body, with_ops, with_regions
+from ..types.core import View
 
 __all__ = ["has_effect", "remove_dead"]
 
 
 def remove_dead(func: Func) -> Func:
     """Drop ops whose results nobody needs, results of branches and carried values that nobody reads, and own arrays
-    that are only written. Loops without effects end by assumption, as in C."""
-    return with_body(func, _Sweeper(func.body).block(func.body))
+    that are only written. Loops without effects end by assumption, as in C.
+
+    A program with the fact "replays" writes to arrays only for itself (gradients are other memory): what it does not
+    read there goes as well."""
+    params = frozenset(func.params) if func.facts.get("replays") else frozenset()
+    return with_body(func, _Sweeper(func.body, params).block(func.body))
 
 
 @once
@@ -35,13 +40,15 @@ class _Sweeper:
     """Marks what is needed, from effects backwards; then rebuilds blocks with that alone.
 
     ``owner`` gives the op that defines a value, as its result or as a parameter of its region; ``parent`` the op whose
-    region an op lies in. ``writes`` keeps, for an own array, the stores that matter only once somebody reads it.
+    region an op lies in. ``writes`` keeps, for an own array or one of ``params``, the writes that matter only once
+    somebody reads it.
     ``given`` and ``taken``: for a site of the gang's stack or log the op that puts values there and those that take
     them; ``kept`` which of the values somebody needs. A recall also moves on in the log, so that all of a site stay or
     none; ``seeks`` are those that the place it starts from depends on.
     """
 
-    def __init__(self, body: Block):
+    def __init__(self, body: Block, params: frozenset[Value] = frozenset()):
+        self.params = params
         self.owner: dict[Value, Op] = {}
         self.parent: dict[Op, Op] = {}
         self.writes: dict[Value, list[Op]] = {}
@@ -76,7 +83,7 @@ class _Sweeper:
             if ops.OPS[op.name].tape:
                 self.note(op)
             elif not op.regions and not ops.OPS[op.name].pure and _effect(op):
-                array = self.own_array(op) if op.name == "store" else None
+                array = self.read_later(op) if op.name in ("store", "atomic") else None
                 if array is None:
                     effects.append(op)
                 else:
@@ -112,12 +119,25 @@ class _Sweeper:
                 for seek in [s for seeks in self.seeks[other] for s in seeks]:
                     self.need(seek)
 
-    def own_array(self, op: Op) -> Value | None:
-        """The ``local`` that a store surely writes."""
-        v = op.args[0]
+    def root(self, v: Value) -> tuple[Value, str]:
+        """What a view shows a part of, and the name of the op that makes that; of a parameter it is empty."""
         while (maker := self.owner.get(v)) is not None and maker.name in ops.CUTS:
             v = maker.args[0]
-        return v if maker is not None and maker.name == "local" else None
+        return v, "" if maker is None else maker.name
+
+    def read_later(self, op: Op) -> Value | None:
+        """The array that ``op`` surely writes, if that matters only where somebody reads it."""
+        v, maker = self.root(op.args[0])
+        return v if (maker == "local" and op.name == "store") or v in self.params else None
+
+    def read(self, op: Op) -> None:
+        """``op`` looks at memory: what was written there is needed."""
+        for a in op.args if op.name == "call" else op.args[:1]:
+            v, maker = self.root(a) if isinstance(a.type, View) else (a, "local")
+            own = maker in ("local", "grad")
+            for p in () if own else (v,) if v in self.params else self.params:  # of another view nobody knows
+                for write in self.writes.pop(p, ()):
+                    self.need(write)
 
     def mark(self, values: tuple[Value, ...]) -> None:
         live, todo = self.live, self.todo
@@ -142,6 +162,8 @@ class _Sweeper:
                 pass  # what is taken again is needed
             case _:
                 self.mark(op.args)
+                if self.params and (ops.OPS[op.name].reads or op.name == "call"):
+                    self.read(op)
         parent = self.parent.get(op)
         if parent is not None:
             self.need(parent)

@@ -12,6 +12,8 @@ from .calls import write_functions
 from .kernel import write_kernel
 from .unit import Machine, Options, Unit
 
+LONG = 1000  # lines of text from which on the registers surely do not hold what functions work with
+
 
 def write(func: Func, symbol: str, target: Machine, options: Options, triple: str, planned: Planned | None = None,
           counting: Sequence[Part] = ()) -> tuple[str, Unit]:  # fmt: skip
@@ -41,7 +43,9 @@ def _bodies(unit: Unit) -> list[str]:
 
 def assemble(unit: Unit, bodies: list[str], triple: str) -> str:
     """Functions, helpers and declarations as one module."""
+    long = sum([body.count("\n") for body in bodies]) > LONG
+    attributes = f"{unit.target.attributes} {unit.target.keeping}" if long else unit.target.attributes
     return "\n".join([
         head(triple), *sorted(unit.needs), *unit.helpers, *bodies,
-        f"attributes #0 = {{ {unit.target.attributes} }}", "!0 = !{}", "",
+        f"attributes #0 = {{ {attributes} }}", "!0 = !{}", "",
     ])  # fmt: skip

@@ -23,7 +23,8 @@ class Machine:
     ``lanes``: 32-bit lanes of one register; a gang of ``width`` may take several.
     ``gathers``, ``scatters``: whether its own are worth using. ``mask_registers``: masks have registers of their own.
     ``masked_loads``: loads with a mask are as quick as others.
-    ``slow_masked_stores``: they cost more than a store for each lane. ``handlers``: what writes each op, where that is
+    ``slow_masked_stores``: they cost more than a store for each lane. ``attributes``: of all functions; ``keeping``: of
+    those that are so long that they keep vectors on the stack. ``handlers``: what writes each op, where that is
     not as for a CPU.
     """
 
@@ -36,6 +37,7 @@ class Machine:
     masked_loads: bool = False
     slow_masked_stores: bool = False
     attributes: str = "nounwind"
+    keeping: str = ""
     handlers: Mapping[str, Callable[..., None]] | None = None
 
 
