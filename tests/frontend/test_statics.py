@@ -80,3 +80,18 @@ def test_code_of_another_process_is_used_for_the_same_values_only():
 
     value = 7
     assert look_up(kernel.source, "static 0", {}) == 6 and look_up(kernel.source, "static 1", {}) is MISSING
+
+
+def test_a_statement_that_gives_what_kernels_cannot_hold_is_refused():
+    @wp.struct
+    class Table:
+        rows: wp.array(dtype=float)
+
+    for given, word in ((wp.zeros(1, dtype=float), "an array"), (Table(), "a Table"), (None, "None"), ([1], "a list")):
+
+        @wp.kernel
+        def k(out: wp.array(dtype=float)):
+            wp.static(given)
+
+        with pytest.raises(wp.KernelTypeError, match=f"wp.static gives {word} here, which a kernel cannot hold"):
+            wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)])

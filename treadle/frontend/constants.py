@@ -11,7 +11,8 @@ import numpy as np
 from ..base.errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.node import Value
-from ..types.core import STR, FunctionType, Matrix, Scalar, Struct, Type, Vector, b1, f32, i32, tuple_of
+from ..types.core import STR, FunctionType, Indexed, Matrix, Scalar, Struct, Type, Vector, View, b1, f32, i32, tuple_of
+from ..types.layout import leaves
 from ..types.numbers import rounder
 from ..types.numpy_types import type_of_numpy
 from ..types.promotion import adapts, fits, literal_type
@@ -76,6 +77,16 @@ def constant_of(value: Any) -> Constant:
     if isinstance(value, float):
         return Constant(float(value), f32, True)
     return Constant(value, None)
+
+
+def is_foreign(c: Constant) -> bool:
+    """Whether ``c`` is an object of Python that is no value of a kernel, nor something to call: an array is none, nor
+    is a struct with arrays, whose memory is there at run time only."""
+    if c.type is None:
+        return not callable(c.value)
+    if isinstance(c.type, Struct):
+        return any(isinstance(leaf.type, View) for leaf in leaves(c.type))
+    return isinstance(c.type, View | Indexed)
 
 
 def _numpy_scalar(value: np.generic) -> Constant:

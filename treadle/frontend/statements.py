@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ..ir.node import Value
 from ..types.core import Array, Fixed, Indexed, Matrix, Scalar, Tuple, Type, Vector, View, b1
 from ..types.spelling import spell
-from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, type_in
+from .constants import FALSE, TRUE, Constant, Operand, adapted, constant_of, describe, is_foreign, type_in
 from .control import Flow, operand_type
 from .core import common_type
 from .environment import BROKE, RESULT, RETURNED, STAY, Broken, Variable
@@ -255,8 +255,14 @@ class Statements(Loops):
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def _expression(self, s: ast.Expr, live: Names) -> Flow:
-        if not isinstance(s.value, ast.Constant):  # a docstring, or "..."
-            self.expression(s.value)
+        if isinstance(s.value, ast.Constant):  # a docstring, or "..."
+            return True
+        x = self.expression(s.value)
+        if isinstance(x, Constant) and isinstance(s.value, ast.Call) and self.is_static(s.value.func) and is_foreign(x):
+            kind = type(x.value).__name__
+            given = "None" if x.value is None else f"an {kind}" if kind[0] in "aeiouAEIOU" else f"a {kind}"
+            self.fail(s, f"wp.static gives {given} here, which a kernel cannot hold, and nobody asks for a part of it",
+                      "leave the statement out, or write what is to become of the value")  # fmt: skip
         return True
 
     def _pass(self, s: ast.Pass, live: Names) -> Flow:
