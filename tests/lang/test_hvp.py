@@ -10,6 +10,7 @@ import pytest
 
 import treadle as wp
 from treadle.base.errors import KernelGradientError, LaunchError
+from treadle.lang.directions import Directions
 
 N, STEPS, H = 5, 20, 1e-6
 
@@ -73,6 +74,34 @@ def test_hvp_is_the_difference_of_gradients():
     (found,) = wp.hvp(swing, [doubles(start)], [d])
     assert found.list() == wp.hvp(swing, [doubles(start)], [d], checkpoint="sqrt")[0].list()
     assert np.allclose(found.numpy(), quotient, rtol=1e-7, atol=1e-8) and np.abs(quotient).min() > 1e-4
+
+
+@wp.kernel
+def misfit(y: wp.array(dtype=wp.float64), aim: wp.array(dtype=wp.float64), loss: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, (y[i] - aim[i]) * (y[i] - aim[i]))
+
+
+def test_gradients_of_tangents_pass_through_what_does_not_move():
+    x, aim, y, loss = (
+        doubles(np.linspace(0.2, 2.0, N), True),
+        doubles(np.zeros(N)),
+        doubles(np.zeros(N), True),
+        doubles([0.0], True),
+    )
+    seeds = np.linspace(-1.0, 2.0, N)
+    directions = Directions(graded=True)
+    directions.start(aim, seeds)
+    with wp.Tape() as tape, directions.carried():
+        wp.launch(mix, dim=N, inputs=[x], outputs=[y])
+        wp.launch(misfit, dim=N, inputs=[y, aim], outputs=[loss])
+    tape.backward(directions.of(loss))
+    found = x.grad.numpy().copy()
+    tape.zero()
+    with wp.Tape() as tape:
+        wp.launch(mix, dim=N, inputs=[x], outputs=[y])
+    tape.backward(grads={y: doubles(-2.0 * seeds)})
+    assert found.any() and np.allclose(found, x.grad.numpy(), rtol=1e-12)
 
 
 def test_hvp_leaves_gradients_and_later_launches_alone():

@@ -52,6 +52,10 @@ class Directions:
         if live:
             self.live.add(id(x._memory))
 
+    def moves(self, a: array) -> bool:
+        """Whether the tangent of ``a`` may differ from zero."""
+        return id(a._memory) in self.live
+
     def of(self, a: array) -> array:
         """The tangent of ``a``."""
         memory = a._memory
@@ -87,7 +91,8 @@ class Directions:
                 watch.run(plan, dims, args, launch, record)
                 return
             beside.made = {path: self.of(a) for path, a in beside.arrays.items()}
-            beside.active = tuple(sorted({*beside.active, *live}))
+            # Where a gradient of tangents will be asked for, values that do not move have one, too.
+            beside.active = tuple(sorted(beside.arrays if self.graded else {*beside.active, *live}))
             needed = run_beside(plan.kernel, dims, beside, plan.overload.device)
             self.live.update([id(a._memory) for path, a in beside.arrays.items() if path in needed])
 

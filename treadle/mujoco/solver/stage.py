@@ -6,7 +6,7 @@ from typing import Any
 
 import mujoco
 
-from treadle.lang.tape import carrying, recording
+from treadle.lang.tape import carries, recording
 from treadle.mujoco import inverse_dynamics
 from treadle.mujoco.binding import launch
 from treadle.mujoco.data import Data
@@ -21,8 +21,8 @@ def solve(m: Model, d: Data, **other: Any) -> None:
     of as many contacts as its list has room for.
 
     Methods of the primal problem leave accelerations, from which forces follow in closed form; only who reads these
-    needs rows; a tape takes down what the optimum is (`optimum`), not the way there. Methods of the dual problem leave
-    forces.
+    needs rows; a tape takes down what the optimum is (`optimum`), not the way there, unless tangents went along.
+    Methods of the dual problem leave forces.
     """
     most, slips = d.sizes["nconmax"], m.opt.noslip_iterations == 0
     d.reserve(m.capacity.room.sizes(most))
@@ -30,7 +30,7 @@ def solve(m: Model, d: Data, **other: Any) -> None:
     given.update(overridden=m.opt.enableflags & OVERRIDE, most=most)
     plain, primal = m.neq == 0 and m.ntendon == 0, m.opt.solver != PGS and slips
     launch(solver_kernel(d.real, m.opt.solver, m.opt.cone, slips, plain), m, d, **given)
-    if primal and recording() and not carrying():
+    if primal and recording() and not carries(d.field("qacc")):
         for part in (CURVE, FOLLOW):  # the same for all methods
             launch(solver_kernel(d.real, NEWTON, m.opt.cone, slips, plain, part), m, d, **given)
     if primal:
