@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
 BLOCK = 256  # threads of a GPU's block where nothing else is asked for
 _ONE_BY_ONE = ("few", "one")  # how gangs are filled whose threads go one by one
 
-_lock = threading.RLock()
+one_by_one = threading.RLock()  # kernels are translated so
 
 
 class Options(NamedTuple):
@@ -320,7 +320,7 @@ class Variant:
     def program(self) -> Program:
         """The code, loaded."""
         if self._program is None:
-            with _lock:
+            with one_by_one:
                 if self._program is None:
                     self._program = self._load()
                     self._making = None
@@ -411,7 +411,7 @@ class Overload:
         fill = "" if self.general or options.arch else self._fill(dims, options.width)
         found = self._known(options, fill)
         if found is None:
-            with _lock:
+            with one_by_one:
                 found = self._known(options, fill)
                 if found is None:
                     filled = options._replace(fill=fill)

@@ -7,8 +7,10 @@ and arrays that nobody can see are not stored to at all. Roundings were decided 
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.digest import digest
 from ..runtime import cache as disk
@@ -19,6 +21,9 @@ from ..types.core import Type, View
 from ..types.layout import leaves
 from ..types.records import ARGS_BYTES
 from .targets import collector_off, host, host_device
+
+if TYPE_CHECKING:
+    from ..ir.node import Func
 
 MOST_WORK = 8.0  # ns a thread, as the compiler guesses, from which on arithmetic rules and nothing is gained
 PLAIN_FACTS = {"ndim", "order", "adjoint", "replays", "winners", "seen", "kept"}
@@ -36,16 +41,13 @@ class Parameter(NamedTuple):
 def merged(chain: Chain) -> Launch | None:
     """The launch that does all of a chain; None where it is not to be had."""
     members = chain.members
-    origins = [m.program.origin and (m.program.origin[0](), *m.program.origin[1:]) for m in members]
-    if not all([origin and origin[0] is not None for origin in origins]):
+    origins = origins_of(members)
+    if origins is None or sum([m.program.entry.meta.get("weight", 1.0) for m in members]) > MOST_WORK:
         return None
-    options = origins[0][2]
-    alike = all(o.width == options.width and (o.rows, o.grid) == (options.rows, options.grid) for _, _, o in origins)
-    work = sum([m.program.entry.meta.get("weight", 1.0) for m in members])
-    if not alike or work > MOST_WORK or any(o.checked or o.races or o.tangents is not None for _, _, o in origins):
-        return None
-    parameters, places = _parameters(chain)
-    if not _one_parameter_each(chain, places) or sum([len(p.content) for p in parameters]) > ARGS_BYTES // 2:
+    patched = {struct.unpack_from("<Q", m.packed, patch.at)[0]
+               for m, patches in zip(members, chain.patches, strict=True) for patch in patches}  # fmt: skip
+    parameters, places = parameters_of(members, patched.__contains__)
+    if not one_parameter_each(chain, places) or sum([len(p.content) for p in parameters]) > ARGS_BYTES // 2:
         return None
     pattern = [[*place] for place in places], [p.dead for p in parameters]
     keys = [m.program.entry.meta.get("key", "") for m in members]
@@ -67,26 +69,39 @@ def merged(chain: Chain) -> Launch | None:
     return Launch(program, bytes(packed), members[0].dims)
 
 
-def _parameters(chain: Chain) -> tuple[list[Parameter], list[list[int]]]:
-    """The parameters of all members, equal views once; for each member, which of them its own are."""
+def origins_of(members: list[Launch]) -> list[Any] | None:
+    """What each launch was compiled from; None where that is not known, or gangs and grids differ."""
+    origins = [m.program.origin and (m.program.origin[0](), *m.program.origin[1:]) for m in members]
+    if not all([origin and origin[0] is not None for origin in origins]):
+        return None
+    first = origins[0][2]
+    alike = all(o.width == first.width and (o.rows, o.grid) == (first.rows, first.grid) for _, _, o in origins)
+    if not alike or any(o.checked or o.races or o.tangents is not None for _, _, o in origins):
+        return None
+    return origins
+
+
+def parameters_of(members: list[Launch], dead: Callable[[int], bool]) -> tuple[list[Parameter], list[list[int]]]:
+    """The parameters of all members, equal views once; for each member, which of them its own are. ``dead``: of an
+    address, whether nobody sees what is there afterwards."""
     found: list[Parameter] = []
     known: dict[Any, int] = {}
     places = []
-    for n, (member, patches) in enumerate(zip(chain.members, chain.patches, strict=True)):
+    for n, member in enumerate(members):
         program, own = member.program, []
-        patched = {p.at for p in patches}
         for t, offset, name in zip(program.signature, program.offsets, program.parameters, strict=True):
             content = member.packed[offset : offset + t.size]
             key = (t, content) if isinstance(t, View) else object()
             if key not in known:
                 known[key] = len(found)
-                found.append(Parameter(t, content, f"{name}{n}", offset in patched))
+                gone = isinstance(t, View) and dead(struct.unpack_from("<Q", content)[0])
+                found.append(Parameter(t, content, f"{name}{n}", gone))
             own.append(known[key])
         places.append(own)
     return found, places
 
 
-def _one_parameter_each(chain: Chain, places: list[list[int]]) -> bool:
+def one_parameter_each(chain: Chain, places: list[list[int]]) -> bool:
     """Whether memory that is written is reached by one parameter, or the gradient of one, alone."""
     reached: list[tuple[Use, tuple[int, int]]] = []
     for member, uses, own in zip(chain.members, chain.uses, places, strict=True):
@@ -102,28 +117,17 @@ def _one_parameter_each(chain: Chain, places: list[list[int]]) -> bool:
 
 def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], places: list[list[int]]) -> Any:
     from ..ir.effects import effects
-    from ..ir.node import Block, Func, Op, Value
     from ..passes.cse import share_common
     from ..passes.dce import remove_dead
-    from ..passes.inline import copied
     from ..passes.overwritten import drop_overwritten, drop_unread, forward_stored
-    from .compile import Translation, translate
+    from .compile import Translation
 
     with collector_off():
-        values = [[Value(leaf.type, p.name) for leaf in leaves(p.type)] for p in parameters]
-        ops: list[Op] = []
-        for (kernel, types, options), key, own in zip(origins, keys, places, strict=True):
-            made = translate(kernel, types, options)
-            if made.key != key or not PLAIN_FACTS.issuperset(made.func.facts):  # the source means something else now
-                return None
-            env = dict(zip(made.func.params, [v for k in own for v in values[k]], strict=True))
-            ops += copied(made.func.body, env).ops
-        flat = tuple([v for each in values for v in each])
-        facts = {"ndim": made.func.facts.get("ndim", 0)}
-        func = Func("merged", "kernel", flat, Block((), tuple(ops), ()), tuple([p.type for p in parameters]),
-                    tuple([p.name for p in parameters]), facts)  # fmt: skip
+        func = concatenated(origins, keys, parameters, places)
+        if func is None:
+            return None
         func = remove_dead(drop_overwritten(forward_stored(share_common(func))))
-        dead = [each[0] for each, p in zip(values, parameters, strict=True) if p.dead]
+        dead = [v for v, p in zip(func.params, expanded(parameters), strict=True) if p.dead]
         func = remove_dead(drop_unread(func, dead))
         found = effects(func)
         if found.order != "free":
@@ -131,3 +135,30 @@ def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], pla
         func = replace(func, facts={**func.facts, "order": "free"})
         options = origins[0][2]._replace(active=None, aliased=())
         return Translation("", func, found, options, host(options.lanes), None).draft().binary()
+
+
+def expanded(parameters: list[Parameter]) -> list[Parameter]:
+    """For each value that a parameter consists of, the parameter."""
+    return [p for p in parameters for _ in leaves(p.type)]
+
+
+def concatenated(
+    origins: list[Any], keys: list[str], parameters: list[Parameter], places: list[list[int]]
+) -> Func | None:
+    """The lowered programs one behind the other; None where the source of one means something else now."""
+    from ..ir.node import Block, Func, Op, Value
+    from ..passes.inline import copied
+    from .compile import translate
+
+    values = [[Value(leaf.type, p.name) for leaf in leaves(p.type)] for p in parameters]
+    ops: list[Op] = []
+    for (kernel, types, options), key, own in zip(origins, keys, places, strict=True):
+        made = translate(kernel, types, options)
+        if made.key != key or not PLAIN_FACTS.issuperset(made.func.facts):
+            return None
+        env = dict(zip(made.func.params, [v for k in own for v in values[k]], strict=True))
+        ops += copied(made.func.body, env).ops
+    flat = tuple([v for each in values for v in each])
+    facts = {"ndim": made.func.facts.get("ndim", 0)}
+    return Func("merged", "kernel", flat, Block((), tuple(ops), ()), tuple([p.type for p in parameters]),
+                tuple([p.name for p in parameters]), facts)  # fmt: skip

@@ -32,6 +32,7 @@ from treadle.mujoco.fields import Field, Fields
 from treadle.mujoco.model import Model
 from treadle.mujoco.planes import plane_bytes
 from treadle.mujoco.sensor import stage as sensor
+from treadle.mujoco.special import Specialist
 from treadle.mujoco.stages import STAGES, check_match, run_stage
 from treadle.mujoco.straight import step_kernel
 from treadle.runtime import capture
@@ -220,6 +221,10 @@ class Plan:
             with wp.ScopedCapture() as captured:
                 self.late = self._record(d, capture.here())
             self._graph = captured.graph
+        self._launches = self._graph.entries if self._graph is not None else []
+        self._moved: dict[str, wp.array] = {}  # what the graph has captured, where it works on another array now
+        special = self._graph is not None and advances and Specialist.may(m, d.nworld)
+        self._specialist = Specialist(m, self._graph, d.nworld) if special else None
         self._most = self._kept.get("most_needed") if now is None else None
         self._rooms = [d.sizes[symbol] for symbol in ROOM]
         self._near = self._most is not None and get_device().queue is None
@@ -304,7 +309,7 @@ class Plan:
     @property
     def entries(self) -> list[Entry]:
         """What the plan does, in order."""
-        return [*every(self._graph.entries)] if self._graph is not None else []
+        return [*every(self._launches)]
 
     def holds(self, m: Model, d: Data) -> bool:
         """Whether model, data and settings are still those of the plan."""
@@ -317,6 +322,7 @@ class Plan:
             return True
         if self._graph is None or array.type is not before.type or array.strides != before.strides:
             return False
+        self._moved.setdefault(name, before)
         self._given[name] = array
         self._graph.use(array, before)
         return True
@@ -325,6 +331,19 @@ class Plan:
         """Do it; so many steps, if it advances time."""
         self.start = state_of(self._data) if times > 1 and self._most is not None else None
         self._graph.launch(times=times)
+        if self._specialist is not None:
+            self._specialise(times)
+
+    def _specialise(self, times: int) -> None:
+        """Go on with code of its own, once there is such."""
+        self._specialist.ran(times)
+        waits, graph = self._specialist.waits(), self._specialist.graph()
+        if graph is not None:
+            for name, before in self._moved.items():
+                graph.use(self._given[name], before)
+            self._graph = graph
+        if graph is not None or not waits:
+            self._specialist = None
 
     def short_of(self, d: Data) -> dict[str, int]:
         """What the steps needed more room for than there is, and how much."""

@@ -12,24 +12,24 @@ from ..types.core import Fixed, Matrix, Type, Vector, b1
 from .fold import folding
 from .rewrite import Rewriter, Rule, rewrite
 
-__all__ = ["settle", "simplify"]
+__all__ = ["RULES", "Knowing", "settle", "simplify"]
 
 
 def simplify(func: Func) -> Func:
     """Read parts straight from where they were put; choose what a known condition chooses; unwrap loops that run once
     or never; hand on past a loop what it does not change."""
     primitive("logical_not")  # known to the IR from here on
-    return rewrite(func, _RULES, {"for": _unchanging, "while": _unchanging}, _Knowing)
+    return rewrite(func, RULES, {"for": _unchanging, "while": _unchanging}, Knowing)
 
 
 def settle(func: Func) -> Func:
     """`fold` and `simplify` in one walk: what either finds, the other sees from there on."""
     primitive("logical_not")
     with np.errstate(all="ignore"):
-        return rewrite(func, {**folding(func), **_RULES}, {"for": _unchanging, "while": _unchanging}, _Knowing)
+        return rewrite(func, {**folding(func), **RULES}, {"for": _unchanging, "while": _unchanging}, Knowing)
 
 
-class _Knowing(Rewriter):
+class Knowing(Rewriter):
     """A rewriter that knows, inside a branch, how its condition came out."""
 
     __slots__ = ("truths",)
@@ -153,7 +153,7 @@ def _put(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
 # ---- choices
 
 
-def _select(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
+def _select(rw: Knowing, op: Op) -> tuple[Value, ...] | None:
     c, a, b = op.args
     known = rw.truth(c)
     if known is not None:
@@ -175,7 +175,7 @@ def _truth(rw: Rewriter, c: Value, a: Value, b: Value) -> tuple[Value, ...] | No
     return None
 
 
-def _if(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
+def _if(rw: Knowing, op: Op) -> tuple[Value, ...] | None:
     (c,) = op.args
     then, other = op.regions
     known = rw.truth(c)
@@ -190,7 +190,7 @@ def _if(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
     return None
 
 
-def _check(rw: _Knowing, op: Op) -> tuple[Value, ...] | None:
+def _check(rw: Knowing, op: Op) -> tuple[Value, ...] | None:
     return () if rw.truth(op.args[0]) else None
 
 
@@ -238,7 +238,7 @@ def _once(rw: Rewriter, op: Op, values: tuple[Value, ...]) -> tuple[Value, ...]:
     return rw.splice(block)[len(block.yields) - len(op.results) :]
 
 
-_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
     "extract": _extract, "insert": _insert, "make": _make, "pick": _pick, "put": _put, "select": _select, "if": _if,
     "check": _check, "for": _for, "while": _while,
 }  # fmt: skip
