@@ -5,6 +5,8 @@ import pytest
 
 import treadle as wp
 
+pytestmark = pytest.mark.host
+
 
 @wp.func
 def here(x: int):

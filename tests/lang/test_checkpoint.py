@@ -27,6 +27,7 @@ def test_random_programs_have_the_same_bits(seeds):
             assert not b.numpy().any()
 
 
+@pytest.mark.host
 def test_an_error_on_the_way_back_changes_nothing():
     for seed in range(30):
         program = Program(seed)
@@ -88,6 +89,7 @@ def rollout(checkpoint, steps=5000, marks=False):
     return k.grad.numpy().tobytes(), held, tape
 
 
+@pytest.mark.host
 def test_a_long_rollout_in_little_memory():
     wanted, everything, _ = rollout("all")
     assert everything == 5000 * 2 * 32 * 4

@@ -2,8 +2,12 @@
 
 import re
 
+import pytest
+
 import treadle as wp
 from treadle.lang import diagnostics, session
+
+pytestmark = pytest.mark.host
 
 
 def test_diagnostics(capsys):

@@ -1,9 +1,12 @@
 """Kernels whose body is written once are compiled for the gangs that a launch has: full ones, few threads, any."""
 
 import numpy as np
+import pytest
 
 import treadle as wp
 from treadle.lang.targets import native_width
+
+pytestmark = pytest.mark.host
 
 
 @wp.kernel

@@ -150,6 +150,7 @@ def planes(rows):
     return made
 
 
+@pytest.mark.host
 def test_planes():
     case = zoo.case(wp.float64, "neighbours")
     rng = np.random.default_rng(7)

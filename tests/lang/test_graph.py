@@ -277,6 +277,7 @@ def test_kernels_print_when_the_graph_runs(capfd):
     assert capfd.readouterr().out.split() == ["2", "5", "5", "11"]
 
 
+@pytest.mark.host
 def test_faults_are_told_and_end_the_run():
     x, y = arr([1.0, 2.0, 300.0, 4.0]), wp.zeros(4, dtype=float)
     with wp.ScopedCapture() as capture:
@@ -295,6 +296,7 @@ def test_faults_are_told_and_end_the_run():
         wp.capture_launch(capture.graph)
 
 
+@pytest.mark.host
 def test_utilities_are_captured():
     rng = np.random.default_rng(3)
     values = wp.array(rng.integers(0, 50, 10_000), dtype=int)
@@ -383,6 +385,7 @@ def test_graphs_are_drawn(tmp_path):
         wp.capture_debug_dot_print("graph", str(path))
 
 
+@pytest.mark.host
 def test_ctrl_c_ends_a_loop_that_does_not_end():
     goes_on, x = wp.ones(1, dtype=int), wp.zeros(3, dtype=float)
     with wp.ScopedCapture() as capture:

@@ -110,6 +110,7 @@ class Program:
         return [a.numpy().tobytes() for a in self.memory]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("how", ["merged", "chunks", "apart"])
 def test_graphs_do_what_the_calls_do(how, monkeypatch):
     monkeypatch.setattr(chains, "WORTH", 1 << 40 if how == "apart" else 1)

@@ -57,6 +57,7 @@ class Without:
         raise AssertionError
 
 
+@pytest.mark.host
 def test_what_is_no_allocator_is_refused():
     with pytest.raises(TypeError, match="allocate and deallocate; int has not"):
         wp.set_device_allocator("cpu", 3)

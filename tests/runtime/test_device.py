@@ -10,6 +10,7 @@ from treadle.runtime.construct import zeros
 from treadle.runtime.launch import Program
 
 
+@pytest.mark.host
 def test_the_cpu():
     cpu = device.get_device()
     assert cpu is device.get_device("cpu") is device.get_preferred_device() is device.get_devices()[0]
@@ -19,6 +20,7 @@ def test_the_cpu():
     assert device.get_cuda_device_count() == 0 and device.get_cuda_devices() == []
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("name", "words"), [("cuda:0", "NVIDIA"), ("tpu", "no device 'tpu'; devices: cpu")])
 def test_unknown_devices(name, words):
     with pytest.raises(ValueError, match=words):

@@ -35,6 +35,7 @@ def test_requests_say_once_that_they_do_nothing():
         assert scope.enable is False
 
 
+@pytest.mark.host
 def test_cuda_is_not_there():
     assert wp.get_cuda_driver_version() is None is wp.get_cuda_toolkit_version()
     assert wp.get_cuda_supported_archs() == [] and wp.get_cuda_max_cluster_dim() == 1

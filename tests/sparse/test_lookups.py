@@ -1,6 +1,7 @@
 """Where a block is: by its number, and by its row and column."""
 
 import numpy as np
+import pytest
 
 import treadle as wp
 
@@ -14,6 +15,7 @@ def look(offsets: wp.array(dtype=int), columns: wp.array(dtype=int), rows: wp.ar
         rows[i] = wp.sparse.bsr_row_index(offsets, blocks.shape[0], i - 1)
 
 
+@pytest.mark.host
 def test_a_random_pattern():
     rng = np.random.default_rng(5)
     present = rng.random((9, 11)) < 0.3

@@ -13,8 +13,10 @@ from treadle.runtime.device import far
 
 
 @pytest.fixture
-def driver(monkeypatch, tmp_path_factory):
+def driver(request, monkeypatch, tmp_path_factory):
     """A stand-in with two GPUs; afterwards everything on them must have gone."""
+    if request.config.getoption("--on"):
+        pytest.skip("it has a stand-in of its own")
     monkeypatch.setattr(config, "kernel_cache_dir", str(tmp_path_factory.mktemp("kernels")))
     for name in ("MERGERS", "SCANNERS"):  # threads that wait for each other are threads of the system here
         monkeypatch.setattr(merging, name, 8)

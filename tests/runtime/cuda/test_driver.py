@@ -17,8 +17,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def without(monkeypatch):
+def without(request, monkeypatch):
     """Lets the machine lack things: the extra, the library of the driver."""
+    if request.config.getoption("--on"):
+        pytest.skip("the machine's own driver is in use")
 
     def make(bindings, library: bool):
         def import_bindings():
