@@ -60,6 +60,7 @@ def test_jobs_that_were_begun_and_those_that_were_not_give_the_same_code():
 
 def test_the_thread_of_jobs_ends_when_nothing_is_left_and_errors_come_to_who_asks():
     jobs = [workers.Job(text, host_target()).begin() for text in (*TEXTS, "define nonsense")]
+    assert all(job._done.wait(60) for job in jobs), "the thread does them all, as nobody else has asked"
     _all_come_and_helpers_end(jobs)
 
 
