@@ -82,13 +82,15 @@ def clear(values: wp.array2d(dtype=int)):
         values[k, i] = 0
 
 
-@wp.kernel
+@wp.kernel(gang_vectors=2)
 def weigh(needed: ints, slot_count: wp.array2d(dtype=int), load: wp.array2d(dtype=int)):
     """What a world has to do: its number of contacts, and which pairs touch, in as many bits as there are."""
     w = wp.tid()
     met = int(0)
+    bit = int(1)
     for p in range(slot_count.shape[1]):
-        met = wp.where(slot_count[w, p] > 0, met | (1 << (p % BITS)), met)
+        met = met | wp.where(slot_count[w, p] > 0, bit, 0)
+        bit = wp.where(bit == (1 << (BITS - 1)), 1, bit << 1)
     load[w, 0] = needed[w]
     load[w, 1] = met
 
