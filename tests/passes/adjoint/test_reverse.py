@@ -11,10 +11,11 @@ from treadle.frontend.core import Options
 from treadle.frontend.names import Manifest
 from treadle.frontend.parse import parse
 from treadle.ir import Func
+from treadle.ir.effects import effects
 from treadle.ir.verify import verify
 from treadle.ir.walk import ops_of
 from treadle.passes.adjoint import reverse
-from treadle.passes.pipeline import LOWER, NORMALIZE, PREPARE, run
+from treadle.passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, run
 from treadle.types.core import Array, view
 from treadle.types.values import class_of
 
@@ -211,3 +212,18 @@ def test_arrays_that_may_lie_over_each_other_all_move():
     x, g, c = np.array([2.0]), np.array([0.0]), np.zeros(1)
     oracle.run(adjoint, [(x, g), (x, g), (c, np.ones(1))], 1)  # c = 3 a², where a has been squared in place
     assert g[0] == 12.0
+
+
+@wp.kernel
+def noting(x: A, y: A, often: wp.array(dtype=int)):
+    i = wp.tid()
+    if x[i] > 1.0:
+        often[i] = often[i] + 1
+    y[i] = x[i] * x[i]
+    if y[i] > 2.0:
+        often[i] = often[i] + 1
+
+
+def test_what_is_only_counted_is_not_counted_again():
+    again = reverse(primal(noting), ("x", "y"))
+    assert stores_to(again, "often") == 2 and "often" not in effects(run(FINISH, again)).roots
