@@ -24,6 +24,7 @@ class Counting:
         self.inner.deallocate(ptr, size_in_bytes)
 
 
+@pytest.mark.host
 def test_arrays_take_memory_from_an_allocator_and_give_it_back():
     allocator = Counting()
     with wp.ScopedAllocator("cpu", allocator):
@@ -69,6 +70,7 @@ def test_what_is_no_allocator_is_refused():
         wp.zeros(1, dtype=float)
 
 
+@pytest.mark.host
 def test_kinds_of_memory():
     assert wp.zeros(3).memory_kind is wp.MemoryKind.HOST and wp.MemoryKind(5) is wp.MemoryKind.CUDA_MANAGED
     assert isinstance(wp.get_device_allocator(), wp.Allocator)

@@ -29,6 +29,7 @@ def test_unknown_devices(name, words):
         device.get_device(3)
 
 
+@pytest.mark.host
 def test_a_scoped_device_ends():
     with device.ScopedDevice("null") as null:
         assert device.get_device() is null and zeros(3).device is null

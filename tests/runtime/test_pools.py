@@ -5,6 +5,7 @@ import pytest
 import treadle as wp
 
 
+@pytest.mark.host
 def test_questions():
     assert not wp.is_mempool_supported("cpu") and not wp.is_mempool_enabled("cpu")
     assert wp.get_mempool_release_threshold("cpu") == wp.get_mempool_used_mem_current() == 0

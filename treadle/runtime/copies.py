@@ -136,7 +136,7 @@ def read(a: array, offset: int, count: int) -> np.ndarray:
 def write(a: array, offset: int, values: np.ndarray, count: int) -> None:
     """Store ``values`` in ``count`` elements of ``a`` from number ``offset`` on, in row-major order."""
     if a.device.queue is not None:  # there by way of the host
-        content = a._rows()
+        content = np.ascontiguousarray(a._rows())  # what has gaps cannot be seen in one dimension
         content.reshape(-1, *a._element.inner)[offset : offset + count] = values
         put_rows(a, content)
         return

@@ -236,6 +236,9 @@ def test_dimensions_without_a_stride(gpu):
     assert one.numpy().tolist() == [[3.0], [3.0]]
     wide.assign(out)
     assert one.numpy().tolist() == [[1.0], [2.0]]
+    gaps, source = wp.zeros((3, 4), dtype=float), wp.array(np.arange(12, dtype="f4").reshape(4, 3)).transpose()
+    wp.copy(gaps[:, 1:3], source, dest_offset=1, src_offset=2, count=4)
+    assert gaps.numpy()[:, 1:3].reshape(-1).tolist() == [0.0, *source.numpy().reshape(-1)[2:6], 0.0]
 
 
 @wp.kernel

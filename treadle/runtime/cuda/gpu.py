@@ -83,6 +83,7 @@ class Gpu(Device):
         self.lent = _Lent()
         self._later: list[tuple[str, int]] = []  # what could not be destroyed yet
         self._building = self._threads_heap = 0
+        self._allocator: _Allocator | None = None
         self._peers: set[int] = set()
         self._external: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
 
@@ -320,7 +321,9 @@ class Gpu(Device):
     @property
     def default_allocator(self) -> Any:
         """The built-in allocator."""
-        return _Allocator(self)
+        if self._allocator is None:
+            self._allocator = _Allocator(self)
+        return self._allocator
 
     @property
     def pinned_allocator(self) -> Any:
