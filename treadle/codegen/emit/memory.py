@@ -8,7 +8,7 @@ else lane by lane; lanes that do not run then access a dummy, which costs less t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ...ir.node import Op
@@ -168,11 +168,19 @@ class Access:
         return out
 
     def load_own_lanes(self) -> list[X]:
-        out = []
-        for item in self.items:
-            pointers = self.item_address(item).local_pointers(self.view, item.size)
-            out.extend(gather(self.e, Pointers(self.e, pointers), [Item(0, item.type)]))
-        return out
+        found = {}
+        for pointers, group in self.own_groups():
+            found.update(zip(group.values(), gather(self.e, pointers, [*group]), strict=True))
+        return [found[k] for k in range(len(self.items))]
+
+    def own_groups(self) -> Iterator[tuple[Pointers, dict[Item, int]]]:
+        """Pointers of the lanes into a thread's own array, and the items that lie at a fixed distance from where these
+        point, with their numbers: those of one size, as a leaf's lanes lie side by side."""
+        for size in dict.fromkeys([item.size for item in self.items]):
+            group = {
+                Item(item.offset * self.e.width, item.type): k for k, item in enumerate(self.items) if item.size == size
+            }
+            yield Pointers(self.e, self.at.local_pointers(self.view, size)), group
 
     # --- stores
 
@@ -266,9 +274,8 @@ class Access:
             e.t.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
     def store_own_lanes(self, xs: list[X]) -> None:
-        for item, x in zip(self.items, xs, strict=True):
-            pointers = self.item_address(item).local_pointers(self.view, item.size)
-            scatter(self.e, Pointers(self.e, pointers), [Item(0, item.type)], [x])
+        for pointers, group in self.own_groups():
+            scatter(self.e, pointers, [*group], [xs[k] for k in group.values()])
 
 
 _LOADS = {

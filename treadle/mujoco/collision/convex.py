@@ -228,14 +228,19 @@ def _approach(real: Any) -> wp.Function:
         else:
             weights = in_simplex(n + 1, x)
             inside = n == 3
-            m = int(0)
             nearest, at = vec3(), vec3()
             for k in range(4):
                 if k <= n and weights[k] > real(0.0):
                     nearest += x[k] * weights[k]
                     at += xa[k] * weights[k]
-                    x[m], xa[m], number_a[m], number_b[m] = x[k], xa[k], number_a[k], number_b[k]
-                    m += 1
+            # What counts moves to the front, place by place for all lanes at once.
+            m = n + 1
+            for back in range(4):
+                k = 3 - back
+                if k <= n and not weights[k] > real(0.0):
+                    for i in range(k, 3):
+                        x[i], xa[i], number_a[i], number_b[i] = x[i + 1], xa[i + 1], number_a[i + 1], number_b[i + 1]
+                    m -= 1
             if m == 3:  # of a face, along its normal: a sum of corners loses the digits that say where it points
                 normal = normal_of(x[0], x[1], x[2])
                 size = wp.length_sq(normal)

@@ -77,6 +77,7 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
         corner, seen = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES,), dtype=int)
         freed, border = wp.empty(shape=(FACES,), dtype=int), wp.empty(shape=(FACES + 3,), dtype=int)
         faces_a, faces_b = wp.empty(shape=(corners,), dtype=int), wp.empty(shape=(corners,), dtype=int)
+        faces_c = wp.empty(shape=(corners,), dtype=int)
         side, subject = wp.empty(shape=(corners,), dtype=vec3), wp.empty(shape=(many,), dtype=vec3)
         spare = wp.empty(shape=(many,), dtype=vec3)
         bent = wp.empty(shape=(PLACES,), dtype=vec3)
@@ -166,7 +167,8 @@ def convex_kernel(real: Any, corners: int, bends: bool) -> wp.Kernel:
                     several, depths, spots, common = contacts(
                         a, b, int(u[0]), int(u[1]), int(u[2]), int(v[0]), int(v[1]), int(v[2]), normal,
                         point_a + swelling, point_a + normal * dist - swelling, reach, hull_vert, hull_mapadr,
-                        hull_map, hull_polynormal, hull_polyadr, hull_polyvert, faces_a, faces_b, side, subject, spare,
+                        hull_map, hull_polynormal, hull_polyadr, hull_polyvert, faces_a, faces_b, faces_c, side,
+                        subject, spare,
                     )  # fmt: skip
                     for k in range(MOST):
                         depths[k] = wp.where(k < several, depths[k], real(NEVER))

@@ -52,29 +52,41 @@ def features(real: Any) -> SimpleNamespace:
         return s.mat * n
 
     @wp.func(inline=True)
-    def meets(polygon: int, vertex: int, hull_mapadr: ints, hull_map: ints):
-        """Whether a polygon is one of those that meet in a vertex."""
-        found = False
-        for k in range(hull_mapadr[vertex], hull_mapadr[vertex + 1]):
-            found = found or hull_map[k] == polygon
-        return found
+    def listed(vertex: int, hull_mapadr: ints, hull_map: ints, into: ints):
+        """The polygons that meet in a vertex: their number, and those in ``into``."""
+        start = hull_mapadr[vertex]
+        count = wp.min(hull_mapadr[vertex + 1] - start, into.shape[0])
+        for k in range(count):
+            into[k] = hull_map[start + k]
+        return count
+
+    @wp.func(inline=True)
+    def shared(count: int, found: ints, vertex: int, hull_mapadr: ints, hull_map: ints, spare: ints):
+        """Keep of the polygons ``found`` those that meet in a vertex, too; gives their number."""
+        others = listed(vertex, hull_mapadr, hull_map, spare)
+        kept = int(0)
+        for k in range(count):
+            p, meets = found[k], False
+            for l in range(others):
+                meets = meets or spare[l] == p
+            if meets:
+                found[kept] = p
+                kept += 1
+        return kept
 
     @wp.func(inline=True)
     def faces(
-        s: Solid, dim: int, u: int, v: int, w: int, toward: vec3, hull_mapadr: ints, hull_map: ints, found: ints
+        s: Solid, dim: int, u: int, v: int, w: int, toward: vec3, hull_mapadr: ints, hull_map: ints, found: ints,
+        spare: ints,
     ):  # fmt: skip
         """The faces that hold all touching points: their number, and those in ``found``."""
         count = int(0)
         if s.kind == MESH:
-            first = s.first
-            for k in range(hull_mapadr[first + u], hull_mapadr[first + u + 1]):
-                p = hull_map[k]
-                shared = dim < 2 or meets(p, first + v, hull_mapadr, hull_map)
-                if shared and dim == 3:
-                    shared = meets(p, first + w, hull_mapadr, hull_map)
-                if shared and count < found.shape[0]:
-                    found[count] = p
-                    count += 1
+            count = listed(s.first + u, hull_mapadr, hull_map, found)
+            if dim > 1:
+                count = shared(count, found, s.first + v, hull_mapadr, hull_map, spare)
+            if dim > 2:
+                count = shared(count, found, s.first + w, hull_mapadr, hull_map, spare)
         elif s.kind == BOX:
             for k in range(3):
                 bit = 1 << k

@@ -82,7 +82,8 @@ def manifolds(real: Any) -> SimpleNamespace:
     def contacts(
         a: Solid, b: Solid, ua: int, va: int, wa: int, ub: int, vb: int, wb: int, normal: vec3, point_a: vec3,
         point_b: vec3, reach: real, hull_vert: vectors, hull_mapadr: ints, hull_map: ints, hull_polynormal: vectors,
-        hull_polyadr: ints, hull_polyvert: ints, fa: ints, fb: ints, side: vectors, subject: vectors, spare: vectors,
+        hull_polyadr: ints, hull_polyvert: ints, fa: ints, fb: ints, fc: ints, side: vectors, subject: vectors,
+        spare: vectors,
     ):  # fmt: skip
         """Contacts as ``(count, dists, points, normal)``; count 0: there are no faces or edges on each other.
 
@@ -94,8 +95,8 @@ def manifolds(real: Any) -> SimpleNamespace:
             va = wa
         if ub == vb:
             vb = wb
-        na = faces(a, dim_a, ua, va, wa, normal, hull_mapadr, hull_map, fa)
-        nb = faces(b, dim_b, ub, vb, wb, -normal, hull_mapadr, hull_map, fb)
+        na = faces(a, dim_a, ua, va, wa, normal, hull_mapadr, hull_map, fa, fc)
+        nb = faces(b, dim_b, ub, vb, wb, -normal, hull_mapadr, hull_map, fb, fc)
         found, face_a, face_b = opposite(a, b, na, nb, normal, hull_polynormal, fa, fb, spare)
         first = normal
         with_edge, count, n, direction, sides = False, int(0), vec3(), vec3(), int(0)
@@ -165,7 +166,7 @@ def _clipping(real: Any) -> SimpleNamespace:
             inward = wp.cross(wp.where(e + 1 == sides, side[0], side[wp.min(e + 1, side.shape[0] - 1)]) - start, n)
             first, outside = subject[0], False
             for i in range(count):
-                outside = outside or wp.dot(subject[i] - start, inward) <= real(-within)
+                outside = outside or not wp.dot(subject[i] - start, inward) > real(-within)  # also what is no number
             if outside:
                 kept, p, dp = int(0), first, wp.dot(first - start, inward)
                 for i in range(count):

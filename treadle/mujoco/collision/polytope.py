@@ -145,6 +145,8 @@ def polytopes(real: Any) -> SimpleNamespace:
                 count += 1
             if at < FACES:
                 put(edge & 63, edge >> 6, new, last, at, low, high, x, normals, dists, corners)
+        for e in range(size, gone):  # a hole with two points inside has more faces than edges around it
+            dists[freed[e]] = real(NEVER)
         return wp.min(count, FACES)
 
     @wp.func(inline=True)
