@@ -511,21 +511,13 @@ def allocate_with(e: Element, shape: tuple[int, ...], device: Device, strides: A
     """A new array with given strides, gaps and planes included."""
     if strides is None:
         return allocate(e, shape, device, False, zeroed, pinned)
-    steps = _checked_strides(strides, shape)
+    steps = views.checked_strides(strides, shape)
     component = e.component if component is None else component
     low, high = span(shape + e.inner, steps + e.inner_steps(component), e.dtype.itemsize)
     memory, at, ptr = (device.pinned_memory if pinned else device.allocate)(high - low, zeroed)
     made = build(e, shape, steps, component, ptr - low, memory, at - low, device)
     made._capacity = high - low
     return made
-
-
-def _checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    steps = tuple(int(s) for s in strides)
-    if len(steps) != len(shape):
-        counts = f"expected {len(shape)} strides, got {len(steps)}"
-        raise ArrayError(f"Invalid number of strides, {counts}: one for each dimension")
-    return steps
 
 
 def _gradient_of(a: array) -> array:
@@ -585,7 +577,7 @@ def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int
     if shape is None:
         raise ArrayError("an array over ptr needs a shape")
     shape = views.normal_shape(shape)
-    steps = views.dense_strides(shape, e.size) if strides is None else _checked_strides(strides, shape)
+    steps = views.dense_strides(shape, e.size) if strides is None else views.checked_strides(strides, shape)
     if component is not None and isinstance(e.type, Struct):
         raise ArrayError("the fields of a struct lie together; a component stride is for vectors and matrices")
     made = build(e, shape, steps, e.component if component is None else component, int(ptr), None, 0, device)

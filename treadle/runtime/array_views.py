@@ -47,6 +47,19 @@ def forward(strides: Any) -> Any:
     return strides
 
 
+def checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """``strides`` as ints.
+
+    Raises:
+        ArrayError: there are more or fewer than dimensions.
+    """
+    steps = tuple(int(s) for s in strides)
+    if len(steps) != len(shape):
+        counts = f"expected {len(shape)} strides, got {len(steps)}"
+        raise ArrayError(f"Invalid number of strides, {counts}: one for each dimension")
+    return steps
+
+
 def product(shape: Sequence[int]) -> int:
     """How many elements ``shape`` has."""
     count = 1
