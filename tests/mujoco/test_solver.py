@@ -6,6 +6,7 @@ import pytest
 
 import treadle as wp
 from tests.mujoco import constrained, scenes
+from treadle.lang.directions import Directions
 from treadle.mujoco import check, stages
 from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTIONLESS, LIMIT_JOINT
 from treadle.mujoco.solver.disc import disc
@@ -163,6 +164,15 @@ def test_gradients_are_those_of_the_optimum():
     assert before == (d.qacc.numpy().tobytes(), d.qfrc_constraint.numpy().tobytes())
     tape.backward(total)
     found = [a.grad.numpy().copy() for a in arrays]
+    tape.reset()
+    directions = Directions(graded=True)  # of the weights alone: the gradient of the tangent is the gradient
+    for weights in by:
+        directions.start(weights, weights)
+    with wp.Tape() as tape, directions.carried():
+        judge()
+    tape.backward(directions.of(total))
+    for a, gradient in zip(arrays, found, strict=True):
+        np.testing.assert_allclose(a.grad.numpy(), gradient, rtol=1e-9, atol=1e-12 * np.abs(gradient).max())
     tape.reset()
     for a, gradient in zip(arrays, found, strict=True):
         values = a.numpy()
