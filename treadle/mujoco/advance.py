@@ -9,6 +9,7 @@ from treadle.mujoco.data import Data
 from treadle.mujoco.documented import writes
 from treadle.mujoco.model import Model
 from treadle.mujoco.reset import begin_anew
+from treadle.mujoco.solver.stage import primal
 from treadle.mujoco.stages import TABLE, check_match, require, run_stage, settle
 
 WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
@@ -42,7 +43,7 @@ def euler(m: Model, d: Data) -> None:
         [0.002 0.002] [0.0427]
     """
     _from_forward(m, d, "euler")
-    run_stage("euler", m, d)
+    run_stage("euler", m, d, solves=m.constrained and primal(m))
     _advance(m, d)
 
 

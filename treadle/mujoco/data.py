@@ -164,6 +164,7 @@ class Data(Fields):
     efc_spec = scratch("spec", "nworld njmax", "what is known of a row before its impedance (`constraint.rows`)")
     efc_friction = scratch("real", "nworld njmax", "friction coefficient of a row of a contact")
     eq_efc_address = scratch("int", "nworld neq", "first row of each equality constraint, -1 if none")
+    solver_unsettled = scratch("int", "nworld", "1 where its steps ran out before the gradient was rounding, else 0")
     solver_x = scratch("real", "nworld nv", "qacc - qacc_smooth, of the solver")
     solver_Mx = scratch("real", "nworld nv", "mass matrix times that")
     solver_grad = scratch("real", "nworld nv", "gradient of the cost")

@@ -70,22 +70,25 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
     solving = factorisation(real)
     factor, solve = solving.factor, solving.solve
     added, added_poly, poly_slope = train.added, train.added_poly, train.poly_slope
+    single = real is wp.float32
 
     @wp.kernel(gang_vectors=2)
     def euler(
-        opt_disableflags: int, opt_timestep: wp.array(dtype=real), M_rowadr: ints, M_rownnz: ints, M_colind: ints,
-        dof_jntid: ints, jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: pairs, actuator_outadr: ints,
-        actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
+        solves: bool, opt_disableflags: int, opt_timestep: wp.array(dtype=real), M_rowadr: ints, M_rownnz: ints,
+        M_colind: ints, dof_jntid: ints, jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: pairs,
+        actuator_outadr: ints, actuator_damping: wp.array2d(dtype=real), actuator_dampingpoly: wp.array2d(dtype=vec2),
         actuator_gear: wp.array2d(dtype=spatial), dof_damping: wp.array2d(dtype=real),
         dof_dampingpoly: wp.array2d(dtype=vec2), M: wp.array2d(dtype=real),
         qfrc_smooth: wp.array2d(dtype=real), qfrc_constraint: wp.array2d(dtype=real), qvel: wp.array2d(dtype=real),
-        qacc: wp.array2d(dtype=real), qH: wp.array2d(dtype=real), qHDiagInv: wp.array2d(dtype=real),
-        qacc_integrated: wp.array2d(dtype=real),
+        qacc: wp.array2d(dtype=real), solver_unsettled: ints, qH: wp.array2d(dtype=real),
+        qHDiagInv: wp.array2d(dtype=real), qacc_integrated: wp.array2d(dtype=real),
     ):  # fmt: skip
         """The acceleration of a step of semi-implicit Euler.
 
         Joint damping is taken at the end of the step: ``(M + h diag(damping)) a = qfrc_smooth + qfrc_constraint``
-        (MuJoCo documentation, Computation, Numerical integration).
+        (MuJoCo documentation, Computation, Numerical integration). Where these are ``M qacc``, that is ``a = qacc -
+        (M + h diag(damping))^-1 h diag(damping) qacc``, which in single precision loses nothing of forces that cancel;
+        where the solver, if one of the primal problem ``solves``, stopped before, they are others.
         """
         w = wp.tid()
         h = opt_timestep[row(w, opt_timestep)]
@@ -93,6 +96,9 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
         for i in range(nv):
             qacc_integrated[w, i] = qacc[w, i]
         if (opt_disableflags & EULERDAMP) == 0 and (opt_disableflags & DAMPER) == 0:
+            settled = single
+            if solves:
+                settled = single and solver_unsettled[w] == 0
             for i in range(nv):
                 j = index(dof_jntid[i])
                 start = index(M_rowadr[i])
@@ -107,10 +113,18 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
                     w, j, jnt_actuatorid[j], False,
                     actuator_trntype, actuator_trnid, actuator_outadr, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
-                qH[w, last] = qH[w, last] + h * poly_slope(k, growth, wp.abs(qvel[w, i]))
-                qacc_integrated[w, i] = qfrc_smooth[w, i] + qfrc_constraint[w, i]
+                damping = h * poly_slope(k, growth, wp.abs(qvel[w, i]))
+                qH[w, last] = qH[w, last] + damping
+                force = qfrc_smooth[w, i] + qfrc_constraint[w, i]
+                if single:
+                    force = wp.where(settled, damping * qacc[w, i], force)
+                qacc_integrated[w, i] = force
             factor(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv)
             solve(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv, qacc_integrated)
+            if single:
+                for i in range(nv):
+                    kept = wp.where(settled, qacc[w, i] - qacc_integrated[w, i], qacc_integrated[w, i])
+                    qacc_integrated[w, i] = kept
 
     return dict(euler=euler)
 

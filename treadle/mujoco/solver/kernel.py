@@ -94,6 +94,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         qfrc_smooth: matrix, qacc_smooth: matrix, qacc_warmstart: matrix,
         # results
         qacc: matrix, qfrc_constraint: matrix, solver_niter: ints, live_need: ints, efc_force: matrix, efc_state: ints2,
+        solver_unsettled: ints,
         # scratch
         live_bond: ints2, live_state: ints2, live_quad: vectors, live_J: matrix, live_C: matrix, live_dC: matrix,
         live_Z: matrix, live_A: matrix, live_G: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix, row_b: matrix,
@@ -187,6 +188,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                     live_quad, live_Z, solver_H, solver_L, solver_diag,
                 )  # fmt: skip
             if not dual:
+                solver_unsettled[w] = wp.where(unsettled, 1, 0)
                 settle(
                     w, not unsettled, mass, qfrc_smooth, qacc_smooth, solver_x, solver_Mx, solver_grad, solver_p,
                     solver_Mp, qfrc_constraint,

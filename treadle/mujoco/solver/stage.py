@@ -16,6 +16,11 @@ from treadle.mujoco.solver.kernel import CURVE, FOLLOW, NEWTON, PGS, solver_kern
 OVERRIDE = int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
 
 
+def primal(m: Model) -> bool:
+    """Whether the solver is one of the primal problem to its end, which finds accelerations."""
+    return m.opt.solver != PGS and m.opt.noslip_iterations == 0
+
+
 def solve(m: Model, d: Data, **other: Any) -> None:
     """``qacc qfrc_constraint efc_force efc_state`` by the solver that the model names, from bonds: of each world those
     of as many contacts as its list has room for.
@@ -28,11 +33,11 @@ def solve(m: Model, d: Data, **other: Any) -> None:
     d.reserve(m.capacity.room.sizes(most))
     given = {**m.collision.arrays(), **m.bonds.arrays(), **other}
     given.update(overridden=m.opt.enableflags & OVERRIDE, most=most)
-    plain, primal = m.neq == 0 and m.ntendon == 0, m.opt.solver != PGS and slips
+    plain = m.neq == 0 and m.ntendon == 0
     launch(solver_kernel(d.real, m.opt.solver, m.opt.cone, slips, plain), m, d, **given)
-    if primal and recording() and not carries(d.field("qacc")):
+    if primal(m) and recording() and not carries(d.field("qacc")):
         for part in (CURVE, FOLLOW):  # the same for all methods
             launch(solver_kernel(d.real, NEWTON, m.opt.cone, slips, plain, part), m, d, **given)
-    if primal:
+    if primal(m):
         kernel = inverse_dynamics.kernels(d.real)["inv_constraint"]
         launch(kernel, m, d, **other, qfrc_constraint=d.field("solver_grad"))
