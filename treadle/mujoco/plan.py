@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 import mujoco
@@ -42,6 +43,7 @@ from treadle.runtime.transients import Transients, transient
 
 DERIVED = frozenset([row.name for row in Data.rows() if row.role == "derived" and row.stage in STAGES])
 Forward = Callable[[Model, Data], None]
+TRIES = 20  # runs, after which it is known whether code made for one model is faster
 
 
 @wp.kernel(gang_vectors=2)
@@ -223,6 +225,9 @@ class Plan:
             self._graph = captured.graph
         self._launches = self._graph.entries if self._graph is not None else []
         self._moved: dict[str, wp.array] = {}  # what the graph has captured, where it works on another array now
+        self._ways: list[Any] = []  # while two graphs compete, these,
+        self._least = [np.inf, np.inf]  # and seconds that a step of each has taken at least
+        self._tries = 0
         special = self._graph is not None and advances and Specialist.may(m, d.nworld)
         self._specialist = Specialist(m, self._graph, d.nworld) if special else None
         self._most = self._kept.get("most_needed") if now is None else None
@@ -324,26 +329,39 @@ class Plan:
             return False
         self._moved.setdefault(name, before)
         self._given[name] = array
-        self._graph.use(array, before)
+        for graph in self._ways or [self._graph]:
+            graph.use(array, before)
         return True
 
     def run(self, times: int = 1) -> None:
         """Do it; so many steps, if it advances time."""
         self.start = state_of(self._data) if times > 1 and self._most is not None else None
+        if self._specialist is None:
+            self._graph.launch(times=times)
+            return
+        begin = perf_counter()
         self._graph.launch(times=times)
-        if self._specialist is not None:
-            self._specialise(times)
+        self._specialise(times, (perf_counter() - begin) / times)
 
-    def _specialise(self, times: int) -> None:
-        """Go on with code of its own, once there is such."""
-        self._specialist.ran(times)
-        waits, graph = self._specialist.waits(), self._specialist.graph()
-        if graph is not None:
-            for name, before in self._moved.items():
-                graph.use(self._given[name], before)
-            self._graph = graph
-        if graph is not None or not waits:
-            self._specialist = None
+    def _specialise(self, times: int, seconds: float) -> None:
+        """Go on with code of its own, once there is such, if steps are faster by it: both take turns for a while."""
+        specialist = self._specialist
+        specialist.ran(times)
+        if not self._ways:
+            waits, graph = specialist.waits(), specialist.graph()
+            if graph is not None:
+                for name, before in self._moved.items():
+                    graph.use(self._given[name], before)
+                self._ways, self._graph = [self._graph, graph], graph
+            elif not waits:
+                self._specialist = None
+            return
+        way = self._ways.index(self._graph)
+        self._least[way] = min(self._least[way], seconds)
+        self._graph, self._tries = self._ways[1 - way], self._tries + 1
+        if self._tries == TRIES:
+            self._graph = self._ways[int(np.argmin(self._least))]
+            self._specialist, self._ways = None, []
 
     def short_of(self, d: Data) -> dict[str, int]:
         """What the steps needed more room for than there is, and how much."""
