@@ -197,7 +197,7 @@ def both_forces(
     state: INTS2, found: MATRIX, again: MATRIX,
 ):  # fmt: skip
     w = wp.tid()
-    bonds, elliptic = (kind.shape[0], listed, kind, dim), w % 2 == 1
+    bonds, elliptic = (kind.shape[0], listed, kind, dim, (3, 4, 5, 3)), w % 2 == 1
     weigh_bonds(w, bonds, elliptic, (D, mu), (size, C, dC), state, jar, found)
     respond(w, bonds, elliptic, (D, mu), jar, again)
 

@@ -179,7 +179,7 @@ class Data(Fields):
     live_need = scratch("int", "nworld", "number of contacts, with those for which the gang's bonds had no room")
     live_bond = scratch("int", "nworld nlive", "number of the bond")
     live_state = scratch("int", "nworld nlive", "in which piece of the cost it is")
-    live_quad = scratch("vec3", "nworld nlive", "friction of an elliptic contact along a line: a polynomial")
+    live_shape = scratch("vec5", "nworld nlive", "an elliptic contact along a line: a polynomial, and how stiff it is")
     live_J = scratch("real", "nworld nlivenumber", "Jacobian: for each of the bond's degrees of freedom a column")
     live_C = scratch("real", "nworld nliveweight", "weights of basis rows in the Hessian: rows up to the diagonal")
     live_dC = scratch("real", "nworld nliveweight", "their changes")

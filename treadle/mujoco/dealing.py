@@ -9,6 +9,7 @@ else sees the order, and no number depends on it, as lanes do not know of each o
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,15 @@ from treadle.runtime.array_views import product
 from treadle.runtime.device import get_device
 from treadle.runtime.elements import element
 
-EVERY = 16  # steps between looks at what worlds had to do
+FEWEST = 4  # steps from one look at what worlds had to do to the next, at least,
+SHARE = 50  # and until they took so many times as long as a look: what a world has to do changes within a few steps
 LEAST = 64  # worlds, below which there are too few gangs
 LANES = 8  # of the gangs that are thought of
 BASE = 3.0  # what a world has to do in any case, in contacts
 FEW = 6  # contacts and turns: worlds that have less go by what they touch, others first by the number,
 STEPS = 4  # which has so many steps from one power of two to the next
 BITS = 31
-PATIENCE = 16  # looks until the other way is tried again
+PATIENCE = 64  # looks until the other way is tried again
 GAIN = 0.9  # part of the work that may be left where dealing is worth moving worlds
 
 ints = wp.array(dtype=int)
@@ -133,16 +135,25 @@ class Dealer:
         self.dealt = False
         self._least = [np.inf, np.inf]  # s, of a step as worlds come, and of one where they are dealt
         self._looks = 0  # at which things stayed as they are
+        self._cost = 0.0  # s, of the last look that thought of an order
+        self._steps, self._seconds = 0, 0.0  # since the last look
 
-    def took(self, seconds: float) -> None:
-        """Note how long a step took."""
-        self._least[self.dealt] = min(self._least[self.dealt], seconds)
+    def took(self, seconds: float, nstep: int) -> bool:
+        """Note how long so many steps took; gives whether it is time for a look."""
+        self._least[self.dealt] = min(self._least[self.dealt], seconds / nstep)
+        self._steps += nstep
+        self._seconds += seconds
+        return self._steps >= FEWEST and self._seconds >= SHARE * self._cost
 
     def look(self, load: np.ndarray, order: np.ndarray) -> None:
         """See what worlds had to do, and let ``order`` be that of the steps to come."""
         self._looks += 1
-        tired = self._looks > PATIENCE
-        found = deal(load) if self.dealt or tired or self._least[1] == np.inf else None
+        self._steps, self._seconds = 0, 0.0
+        tired, found = self._looks > PATIENCE, None
+        if self.dealt or tired or self._least[1] == np.inf:
+            begin = perf_counter()
+            found = deal(load)
+            self._cost = perf_counter() - begin
         before, self.dealt = self.dealt, found is not None and not (self.dealt and (tired or self._is_slower()))
         if self.dealt:
             order[...] = found

@@ -10,7 +10,6 @@ import treadle as wp
 from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
 from treadle.mujoco.data import WARM, Data
-from treadle.mujoco.dealing import EVERY
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.plan import Plan, StraightPlan, count_run, dealable, outside_of_captures, put_back, starting
@@ -55,16 +54,17 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     now = vars(d)  # of one world a step takes as long as some ways of setting an attribute
     now["_steps"] += 1
     while True:
+        due = False
         if plan.load is None:
             plan.run(nstep)
         else:
             begin = perf_counter()
             plan.run(nstep)
-            d._dealer.took((perf_counter() - begin) / nstep)
+            due = d._dealer.took(perf_counter() - begin, nstep)
         now["_model"], now["_late"] = m, plan.late
         short = plan.short_of(d)
         if not short:
-            if plan.load is not None and d._steps % EVERY == 0:
+            if due:
                 _deal(d, plan)
             return
         put_back(d, plan.start)

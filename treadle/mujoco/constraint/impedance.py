@@ -67,16 +67,14 @@ def softness(real: Any) -> tuple[wp.Function, wp.Function]:
             elif x < one:
                 y, dy = x, one
                 if power != one:
-                    if x <= mid:
-                        scale = one / wp.pow(mid, power - one)
-                        before = scale * wp.pow(x, power - one)
-                        y = before * x
-                        dy = power * before
-                    else:
-                        scale = one / wp.pow(one - mid, power - one)
-                        before = scale * wp.pow(one - x, power - one)
-                        y = one - before * (one - x)
-                        dy = power * before
+                    early = x <= mid
+                    side, part = wp.where(early, mid, one - mid), wp.where(early, x, one - x)
+                    before = part / side
+                    if wp.any_lane(power != real(2.0)):  # the default needs no powers of numbers
+                        if power != real(2.0):
+                            before = wp.pow(before, power - one)
+                    y = wp.where(early, before * part, one - before * part)
+                    dy = power * before
                 value, rest = low + y * (high - low), rest_low + y * (rest_high - rest_low)
                 slope = dy * sign * (high - low) / width
         return value, rest, slope

@@ -23,7 +23,7 @@ def bond_products(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def mul_b(w: int, bonds: Any, jacobian: Any, x: matrix, out: matrix):
         """``out = B x``, by basis rows."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         r, j = int(0), int(0)
         for i in range(live):
@@ -55,7 +55,7 @@ def bond_products(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def add_bt(w: int, sign: real, bonds: Any, jacobian: Any, force: matrix, out: matrix):
         """``out += sign B' force``, where any lane has a force."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         r, j = int(0), int(0)
         for i in range(live):

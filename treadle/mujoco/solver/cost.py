@@ -33,11 +33,12 @@ from treadle.mujoco.constraint.kinds import (
 ints2 = wp.array2d(dtype=int)
 INFINITE = wp.constant(1e30)  # a bound that no force reaches
 TOP, MIDDLE, BOTTOM = wp.constant(0), wp.constant(1), wp.constant(2)
+MIX = wp.constant(-1640531535)  # odd, and far greater than any piece's number, of which there are 1,024
 
 
 @cache
 def costs(real: Any) -> SimpleNamespace:
-    """The kernel functions ``bounds``, ``zone`` and ``evaluate`` for one precision."""
+    """The kernel functions ``bounds``, ``zone``, ``dry``, ``pushing``, ``noted`` and ``evaluate`` for one precision."""
     matrix = wp.array2d(dtype=real)
 
     @wp.func
@@ -59,6 +60,25 @@ def costs(real: Any) -> SimpleNamespace:
         elif mu * n + t <= real(0.0):
             found = BOTTOM
         return found
+
+    @wp.func(inline=True)
+    def dry(d: real, x: real, bound: real):
+        """Dry friction: force and piece of the cost, 1 where it sticks, 2 and 3 where it slides."""
+        f = -d * x
+        beyond = wp.abs(f) >= bound and d > real(0.0)
+        piece = wp.where(beyond, wp.where(f > real(0.0), 3, 2), 1)
+        return wp.where(beyond, wp.where(f > real(0.0), bound, -bound), f), piece
+
+    @wp.func(inline=True)
+    def pushing(d: real, x: real):
+        """A limit, or a contact without friction: force and piece, 2 where there is none."""
+        off = x >= real(0.0)
+        return wp.where(off, real(0.0), -d * x), wp.where(off, 2, 1)
+
+    @wp.func(inline=True)
+    def noted(pieces: int, d: real, piece: int):
+        """The number that tells in which pieces bonds are, after one more, unless a lane does not have it (d = 0)."""
+        return wp.where(d > real(0.0), pieces * MIX + piece, pieces)
 
     @wp.func
     def evaluate(
@@ -120,4 +140,4 @@ def costs(real: Any) -> SimpleNamespace:
             i = i + 1
         return cost
 
-    return SimpleNamespace(bounds=bounds, zone=zone, evaluate=evaluate)
+    return SimpleNamespace(bounds=bounds, zone=zone, dry=dry, pushing=pushing, noted=noted, evaluate=evaluate)

@@ -98,7 +98,7 @@ def spaces(real: Any) -> SimpleNamespace:
         G: matrix, A: matrix,
     ):  # fmt: skip
         """G, and of each bond the part of A between its own rows; unless ``all``, only for friction that can act."""
-        live, bonds, bond_kind, bond_dim = listed
+        live, bonds, bond_kind, bond_dim, parts = listed
         bond_num, bond_adr, bond_dof = meets
         bond_reach, bond_reached, reach_dof = reaches
         r, j, g, c = int(0), int(0), int(0), int(0)
@@ -239,7 +239,7 @@ def slipping(real: Any) -> wp.Function:
 
         ``gain`` is what R contributes to the cost. Gives how many sweeps there were.
         """
-        live, bonds, bond_kind, bond_dim = listed
+        live, bonds, bond_kind, bond_dim, parts = listed
         bond_reach, bond_reached, dofs = reaches
         count, k = int(0), int(0)
         while k < iterations and wp.any_lane(running):
@@ -385,7 +385,7 @@ def projecting(real: Any) -> wp.Function:
         b: matrix, mu: matrix, force: matrix, up: matrix, down: matrix, G: matrix, A: matrix, y: matrix,
     ):  # fmt: skip
         """Projected Gauss-Seidel: sweeps over all rows and contacts until they gain too little. Gives their number."""
-        live, bonds, bond_kind, bond_dim = listed
+        live, bonds, bond_kind, bond_dim, parts = listed
         bond_reach, bond_reached, dofs = reaches
         count, k = int(0), int(0)
         while k < iterations and wp.any_lane(running):

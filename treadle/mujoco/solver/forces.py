@@ -20,7 +20,7 @@ def forces(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def split(w: int, bonds: Any, soft: Any, jar: matrix, up: matrix, down: matrix):
         """Forces on the edges of pyramids at ``jar``."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         D, mu = soft
         r = int(0)
         for i in range(live):
@@ -36,7 +36,7 @@ def forces(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def join(w: int, bonds: Any, mu: matrix, up: matrix, down: matrix, force: matrix):
         """What those forces are by basis rows."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         r = int(0)
         for i in range(live):
             t = index(wp.same_lane(listed[w, i]))
@@ -52,7 +52,7 @@ def forces(real: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def softness(w: int, bonds: Any, elliptic: bool, D: matrix, up: matrix, down: matrix, force: matrix):
         """``f'Rf / 2``."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         r, cost = int(0), real(0.0)
         for i in range(live):
             t = index(wp.same_lane(listed[w, i]))
@@ -94,7 +94,7 @@ def forces(real: Any) -> SimpleNamespace:
     ):  # fmt: skip
         """Forces by rows of each world, and states as forces show them: at a bound or between; of elliptic contacts,
         on the cone's surface or inside."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         D, mu = soft
         r, n = int(0), int(0)
         for i in range(live):

@@ -24,11 +24,34 @@ ints2 = wp.array2d(dtype=int)
 
 
 @cache
+def columns(real: Any, dim: int) -> wp.Function:
+    """The kernel function ``column`` for one precision and one number of basis rows, with a name for each place."""
+    matrix, vector = wp.array2d(dtype=real), wp.types.vector(length=dim, dtype=real)
+
+    @wp.func(inline=True)
+    def column(w: int, j: int, c: int, num: int, m: int, J: matrix, C: matrix, Z: matrix):
+        """What basis rows have in a column, and, in Z, what weights make of it."""
+        b = vector()
+        for s in range(dim):
+            b[s] = J[w, j + s * num + m]
+        for s in range(dim):
+            z = real(0.0)
+            for q in range(dim):
+                big, small = wp.max(s, q), wp.min(s, q)
+                z = z + C[w, c + big * (big + 1) // 2 + small] * b[q]
+            Z[w, s * num + m] = z
+        return b
+
+    return column
+
+
+@cache
 def hessian(real: Any) -> SimpleNamespace:
     """The kernel functions ``arrange``, ``begin``, ``add_bonds``, ``factor``, ``solve`` and ``spread`` for one
     precision."""
     matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
     number, arrange = trees().number, trees().arrange
+    column, column_of_six = (columns(real, dim) for dim in (3, 6))
 
     @wp.func(inline=True)
     def begin(w: int, fresh: bool, tree: Any, mass: Any, H: matrix):
@@ -49,36 +72,15 @@ def hessian(real: Any) -> SimpleNamespace:
                     H[w, place] = wp.where(fresh, M[w, c], H[w, place])
 
     @wp.func(inline=True)
-    def weighted(w: int, j: int, num: int, m: int, c: int, dim: int, s: int, J: matrix, C: matrix, Z: matrix):
-        """A column of three basis rows, from row s on, and, in Z, what weights make of all ``dim`` for these rows."""
-        first = j + s * num + m
-        b = vec3(J[w, first], J[w, first + num], J[w, first + 2 * num])
-        z = vec3()
-        if dim == 3:
-            z[0] = C[w, c] * b[0] + C[w, c + 1] * b[1] + C[w, c + 3] * b[2]
-            z[1] = C[w, c + 1] * b[0] + C[w, c + 2] * b[1] + C[w, c + 4] * b[2]
-            z[2] = C[w, c + 3] * b[0] + C[w, c + 4] * b[1] + C[w, c + 5] * b[2]
-        else:
-            for q in range(dim):
-                y = J[w, j + q * num + m]
-                for e in range(3):
-                    big, small = wp.max(s + e, q), wp.min(s + e, q)
-                    z[e] = z[e] + C[w, c + big * (big + 1) // 2 + small] * y
-        Z[w, m] = z[0]
-        Z[w, num + m] = z[1]
-        Z[w, 2 * num + m] = z[2]
-        return b
-
-    @wp.func(inline=True)
     def more(h: real, b: vec3, z0: real, z1: real, z2: real):
         return h + b[0] * z0 + b[1] * z1 + b[2] * z2
 
     @wp.func(inline=True)
     def add_three(
-        w: int, j: int, c: int, dim: int, s: int, num: int, adr: int, tree: Any, bond_dof: ints, J: matrix, C: matrix,
-        Z: matrix, H: matrix,
+        w: int, j: int, c: int, num: int, adr: int, tree: Any, bond_dof: ints, J: matrix, C: matrix, Z: matrix,
+        H: matrix,
     ):  # fmt: skip
-        """What three basis rows, from row s on, add of ``B'CB`` to H, two rows of H at a time."""
+        """What a bond of three basis rows adds of ``B'CB`` to H, two rows of H at a time."""
         parent, three, up, deep, at = tree
         d0, dn = index(number(w, bond_dof[adr], deep)), number(w, bond_dof[adr + num - 1], deep)
         along = dn - d0 == num - 1  # neighbours in each row
@@ -87,32 +89,61 @@ def hessian(real: Any) -> SimpleNamespace:
             m = 2 * half
             k0, k1 = bond_dof[adr + m], bond_dof[adr + m + 1]
             s0, s1, last = index(number(w, k0, at)), index(number(w, k1, at)), index(number(w, k1, deep))
-            b0 = weighted(w, j, num, m, c, dim, s, J, C, Z)
-            b1 = weighted(w, j, num, m + 1, c, dim, s, J, C, Z)
-            for q in range(m + 1):
-                d = d0 + q
-                if not along:
+            b0, b1 = column(w, j, c, num, m, J, C, Z), column(w, j, c, num, m + 1, J, C, Z)
+            if along:
+                for q in range(m + 1):
+                    z0, z1, z2, e, f = Z[w, q], Z[w, num + q], Z[w, 2 * num + q], s0 + d0 + q, s1 + d0 + q
+                    H[w, e] = more(H[w, e], b0, z0, z1, z2)
+                    H[w, f] = more(H[w, f], b1, z0, z1, z2)
+            else:
+                for q in range(m + 1):
                     d = index(number(w, bond_dof[adr + q], deep))
-                z0, z1, z2 = Z[w, q], Z[w, num + q], Z[w, 2 * num + q]
-                H[w, s0 + d] = more(H[w, s0 + d], b0, z0, z1, z2)
-                H[w, s1 + d] = more(H[w, s1 + d], b1, z0, z1, z2)
+                    z0, z1, z2 = Z[w, q], Z[w, num + q], Z[w, 2 * num + q]
+                    H[w, s0 + d] = more(H[w, s0 + d], b0, z0, z1, z2)
+                    H[w, s1 + d] = more(H[w, s1 + d], b1, z0, z1, z2)
             H[w, s1 + last] = more(H[w, s1 + last], b1, Z[w, m + 1], Z[w, num + m + 1], Z[w, 2 * num + m + 1])
         if num % 2 == 1:
             m = num - 1
             s0 = index(number(w, bond_dof[adr + m], at))
-            b0 = weighted(w, j, num, m, c, dim, s, J, C, Z)
+            b0 = column(w, j, c, num, m, J, C, Z)
             for q in range(num):
                 place = s0 + index(number(w, bond_dof[adr + q], deep))
                 H[w, place] = more(H[w, place], b0, Z[w, q], Z[w, num + q], Z[w, 2 * num + q])
 
     @wp.func(inline=True)
-    def add_rows(
-        w: int, j: int, c: int, dim: int, first: int, num: int, adr: int, tree: Any, bond_dof: ints, J: matrix,
-        C: matrix, Z: matrix, H: matrix,
+    def add_six(
+        w: int, j: int, c: int, num: int, adr: int, tree: Any, bond_dof: ints, J: matrix, C: matrix, Z: matrix,
+        H: matrix,
     ):  # fmt: skip
-        """The same of all basis rows from ``first`` on, row after row."""
+        """The same of six basis rows, one row of H at a time."""
         parent, three, up, deep, at = tree
-        for s in range(first, dim):
+        d0, dn = index(number(w, bond_dof[adr], deep)), number(w, bond_dof[adr + num - 1], deep)
+        along = dn - d0 == num - 1
+        for m in range(num):
+            start = index(number(w, bond_dof[adr + m], at))
+            b = column_of_six(w, j, c, num, m, J, C, Z)
+            if along:
+                for q in range(m + 1):
+                    h = H[w, start + d0 + q]
+                    for s in range(6):
+                        h = h + b[s] * Z[w, s * num + q]
+                    H[w, start + d0 + q] = h
+            else:
+                for q in range(m + 1):
+                    e = start + index(number(w, bond_dof[adr + q], deep))
+                    h = H[w, e]
+                    for s in range(6):
+                        h = h + b[s] * Z[w, s * num + q]
+                    H[w, e] = h
+
+    @wp.func(inline=True)
+    def add_rows(
+        w: int, j: int, c: int, dim: int, num: int, adr: int, tree: Any, bond_dof: ints, J: matrix, C: matrix,
+        Z: matrix, H: matrix,
+    ):  # fmt: skip
+        """The same of any number of basis rows, row after row."""
+        parent, three, up, deep, at = tree
+        for s in range(dim):
             for m in range(num):
                 z = real(0.0)
                 for q in range(dim):
@@ -129,23 +160,37 @@ def hessian(real: Any) -> SimpleNamespace:
     def add_bonds(
         w: int, bonds: Any, jacobian: Any, columns: Any, tree: Any, bond_weights: ints, C: matrix, Z: matrix, H: matrix,
     ):  # fmt: skip
-        """``H += B'CB`` of all bonds whose C, the weights or their changes, is not zero in some lane."""
-        live, listed, bond_kind, bond_dim = bonds
+        """``H += B'CB`` of all bonds whose C, the weights or their changes, is not zero in some lane; gives 1 if there
+        are any."""
+        live, listed, bond_kind, bond_dim, parts = bonds
         bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         bond_adr, bond_dof = columns
-        j, c = int(0), int(0)
+        parent, three, up, deep, at = tree
+        j, c, found = int(0), int(0), int(0)
         for i in range(live):
             t = index(wp.same_lane(listed[w, i]))
             dim, num, adr = index(bond_dim[t]), index(bond_num[t]), index(bond_adr[t])
-            total = real(0.0)
-            for e in range(c, c + bond_weights[t]):
-                total = total + wp.abs(C[w, e])
-            if wp.any_lane(total != real(0.0)):
-                for s in range(0, dim - 2, 3):
-                    add_three(w, j, c, dim, s, num, adr, tree, bond_dof, J, C, Z, H)
-                add_rows(w, j, c, dim, dim // 3 * 3, num, adr, tree, bond_dof, J, C, Z, H)
+            if dim * num == 1:
+                if wp.any_lane(C[w, c] != real(0.0)):
+                    found = 1
+                    k = index(bond_dof[adr])
+                    place, b = index(number(w, k, at)) + index(number(w, k, deep)), J[w, j]
+                    H[w, place] = H[w, place] + b * (C[w, c] * b)
+            else:
+                total = real(0.0)
+                for e in range(c, c + bond_weights[t]):
+                    total = total + wp.abs(C[w, e])
+                if wp.any_lane(total != real(0.0)):
+                    found = 1
+                    if dim == 3:
+                        add_three(w, j, c, num, adr, tree, bond_dof, J, C, Z, H)
+                    elif dim == 6:
+                        add_six(w, j, c, num, adr, tree, bond_dof, J, C, Z, H)
+                    else:
+                        add_rows(w, j, c, dim, num, adr, tree, bond_dof, J, C, Z, H)
             j = j + index(bond_size[t])
             c = c + index(bond_weights[t])
+        return found
 
     @wp.func(inline=True)
     def take_off(w: int, tree: Any, U: matrix, s: int, k: int, d: int, inverse: real):

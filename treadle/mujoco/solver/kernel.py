@@ -96,7 +96,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         qacc: matrix, qfrc_constraint: matrix, solver_niter: ints, live_need: ints, efc_force: matrix, efc_state: ints2,
         solver_unsettled: ints,
         # scratch
-        live_bond: ints2, live_state: ints2, live_quad: vectors, live_J: matrix, live_C: matrix, live_dC: matrix,
+        live_bond: ints2, live_state: ints2, live_shape: fives, live_J: matrix, live_C: matrix, live_dC: matrix,
         live_Z: matrix, live_A: matrix, live_G: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix, row_b: matrix,
         row_jar: matrix, row_jv: matrix, row_force: matrix, row_up: matrix, row_down: matrix, tree_up: ints2,
         tree_deep: ints2, tree_at: ints2, solver_x: matrix, solver_Mx: matrix, solver_grad: matrix,
@@ -117,17 +117,20 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                 eq_active, xpos, xquat, xmat, site_xpos, subtree_com, cdof, cdof_dot, cvel, ten_length, ten_J,
                 live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
             )  # fmt: skip
+        equal_rows = at[ROWS]
         at = frictions(
             w, at, flags, timestep, bond_first, bond_kind, bond_id, bond_num, dof_frictionloss, dof_invweight0,
             dof_solref, dof_solimp, tendon_frictionloss, tendon_invweight0, tendon_solref_fri, tendon_solimp_fri,
             ten_J_rownnz, ten_J_rowadr, ten_J, live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
         )  # fmt: skip
+        sliding = at[ROWS]
         at = limits(
             w, at, flags, timestep, bond_first, bond_kind, bond_id, bond_part, bond_num, jnt_type, jnt_qposadr,
             jnt_dofadr, jnt_range, jnt_margin, jnt_solref, jnt_solimp, dof_invweight0, tendon_range, tendon_margin,
             tendon_solref_lim, tendon_solimp_lim, tendon_invweight0, ten_J_rownnz, ten_J_rowadr, ten_J, ten_length,
             qpos, live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
         )  # fmt: skip
+        limited, first = at[ROWS], at[LIVE]
         at, needed = contacts(
             w, at, most, flags, cone, overridden, timestep, impratio, pairs_geom1, pairs_geom2, pairs_explicit,
             pairs_slot, pair_first, pair_most, bond_dim, bond_num, bond_adr, bond_dof, bond_sign, geom_bodyid,
@@ -148,7 +151,8 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
             stiffest = wp.max(stiffest, row_D[w, i])
         running = stiffest > real(0.0)
 
-        bonds, soft = (at[LIVE], live_bond, bond_kind, bond_dim), (row_D, row_mu)
+        parts = (equal_rows, sliding, limited, first)
+        bonds, soft = (at[LIVE], live_bond, bond_kind, bond_dim, parts), (row_D, row_mu)
         weights = (bond_weights, live_C, live_dC)
         jacobian = (bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, live_J)
         mass = (M_rownnz, M_rowadr, M_colind, M, dof_three)
@@ -185,7 +189,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                     tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
                     (bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
                     solver_Mx, solver_grad, solver_Mgrad, solver_last, solver_p, solver_Mp, row_jar, row_jv, row_force,
-                    live_quad, live_Z, solver_H, solver_L, solver_diag,
+                    live_shape, live_Z, solver_H, solver_L, solver_diag,
                 )  # fmt: skip
             if not dual:
                 solver_unsettled[w] = wp.where(unsettled, 1, 0)

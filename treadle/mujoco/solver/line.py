@@ -6,7 +6,6 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
-from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
 from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 from treadle.mujoco.solver.products import products
@@ -16,32 +15,13 @@ from treadle.mujoco.solver.products import products
 def lines(real: Any, by_newton: bool) -> SimpleNamespace:
     """The kernel function ``descend`` for one precision. ``by_newton``: whether along Newton's steps, which end at 1
     where no bond changes its piece."""
-    matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
-    zone, mul_b, mul = costs(real).zone, bond_products(real).mul_b, products(real)
-    mul_mass, dot = mul.mul_mass, mul.dot
-    close = 1e-13 if real is wp.float64 else 1e-5  # of the slope at the start: as flat as rounding lets it be
-    nearly = 1e-2  # of it, where the next direction is another one in any case
-
-    @wp.func(inline=True)
-    def lone(w: int, r: int, dim: int, kind: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix):
-        """Slope, curvature and piece of rows that stand alone."""
-        slope, bend, piece = real(0.0), real(0.0), int(0)
-        for s in range(dim):
-            d, v = D[w, r + s], jv[w, r + s]
-            now = jar[w, r + s] + a * v
-            f, second, code = -d * now, d * v * v, int(1)
-            if kind == FRICTION_DOF or kind == FRICTION_TENDON:
-                bound = mu[w, r + s]
-                if wp.abs(f) >= bound:
-                    code = wp.where(f > real(0.0), 3, 2)
-                    f, second = wp.where(f > real(0.0), bound, -bound), real(0.0)
-            elif kind != EQUALITY:
-                if now >= real(0.0):
-                    f, second, code = real(0.0), real(0.0), int(2)
-            slope = slope - f * v
-            bend = bend + second
-            piece = piece * 4 + code
-        return slope, bend, piece
+    matrix, vec5 = wp.array2d(dtype=real), wp.types.vector(length=5, dtype=real)
+    fives = wp.array2d(dtype=vec5)
+    cost, mul_b, mul = costs(real), bond_products(real).mul_b, products(real)
+    zone, dry, pushing, noted, mul_mass, dot = cost.zone, cost.dry, cost.pushing, cost.noted, mul.mul_mass, mul.dot
+    # Of the slope at the start. Newton's next direction is another one anyway, and lanes wait for those that go on;
+    # directions of conjugate gradients rest on exact minima: as flat as rounding lets it be.
+    nearly = 0.1 if by_newton else 1e-13 if real is wp.float64 else 1e-5
 
     @wp.func(inline=True)
     def pyramid(w: int, r: int, dim: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix):
@@ -50,95 +30,109 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
         d, v0 = D[w, r], jv[w, r]
         x0 = jar[w, r] + a * v0
         slope, bend, piece = zero, zero, int(0)
-        for s in range(1, dim):
-            f = mu[w, r + s]
-            vs = f * jv[w, r + s]
-            xs = f * jar[w, r + s] + a * vs
-            up, down = x0 + xs, x0 - xs
-            v_up, v_down = wp.where(up < zero, v0 + vs, zero), wp.where(down < zero, v0 - vs, zero)
-            slope = slope + (up * v_up + down * v_down)
-            bend = bend + (v_up * v_up + v_down * v_down)
-            piece = piece * 4 + wp.where(up < zero, 1, 0) + wp.where(down < zero, 2, 0)
+        for s in range(1, 6):
+            if s < dim:
+                f = mu[w, r + s]
+                vs = f * jv[w, r + s]
+                xs = f * jar[w, r + s] + a * vs
+                up, down = x0 + xs, x0 - xs
+                v_up, v_down = wp.where(up < zero, v0 + vs, zero), wp.where(down < zero, v0 - vs, zero)
+                slope = slope + (up * v_up + down * v_down)
+                bend = bend + (v_up * v_up + v_down * v_down)
+                piece = piece * 4 + wp.where(up < zero, 1, 0) + wp.where(down < zero, 2, 0)
         return d * slope, d * bend, piece
 
     @wp.func(inline=True)
-    def cone(
-        w: int, i: int, r: int, dim: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix,
-        quads: wp.array2d(dtype=vec3),
-    ):  # fmt: skip
-        """Slope, curvature and zone of an elliptic cone, whose friction is a polynomial along the line (`prepare`)."""
-        slope, bend = real(0.0), real(0.0)
-        f, d, quad, v = mu[w, r], D[w, r], quads[w, i], jv[w, r]
-        now = jar[w, r] + a * v
-        t = wp.sqrt(wp.max(quad[0] + a * (real(2.0) * quad[1] + a * quad[2]), real(0.0)))
+    def cone(w: int, i: int, r: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix, shapes: fives):
+        """Slope, curvature and zone of an elliptic cone (`prepare`)."""
+        zero, f, d, v, shape = real(0.0), mu[w, r], D[w, r], jv[w, r], shapes[w, i]
+        now, half, square = jar[w, r] + a * v, shape[1] + a * shape[2], shape[0] + a * shape[1]
+        t = wp.sqrt(wp.max(square + a * half, zero))
         where = zone(f * now, t, f)
-        if d == real(0.0):
+        if d == zero:
             where = TOP
-        if where == MIDDLE:
-            dm = d / (f * f * (real(1.0) + f * f))
-            gap, t1 = f * (now - t), (quad[1] + a * quad[2]) / t
-            gap1 = f * (v - t1)
-            gap2 = -f * (quad[2] - t1 * t1) / t
-            slope = dm * gap * gap1
-            bend = dm * (gap1 * gap1 + gap * gap2)
-        elif where == BOTTOM:
-            for s in range(dim):
-                d, v = D[w, r + s], jv[w, r + s]
-                slope = slope + d * (jar[w, r + s] + a * v) * v
-                bend = bend + d * v * v
+        inverse = real(1.0) / t
+        t1, gap = half * inverse, f * (now - t)
+        gap1, gap2 = f * (v - t1), f * (t1 * t1 - shape[2]) * inverse
+        middle, bottom = where == MIDDLE, where == BOTTOM
+        slope = wp.where(bottom, d * now * v + shape[4] * half, zero)
+        bend = wp.where(bottom, d * v * v + shape[4] * shape[2], zero)
+        slope = wp.where(middle, shape[3] * gap * gap1, slope)
+        bend = wp.where(middle, shape[3] * (gap1 * gap1 + gap * gap2), bend)
         return slope, bend, where
 
     @wp.func(inline=True)
-    def prepare(w: int, bonds: Any, mu: matrix, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3)):
-        """Of each elliptic contact the polynomial ``T^2 = uu + 2 uv a + vv a^2`` along the line."""
-        live, listed, bond_kind, bond_dim = bonds
-        r = int(0)
-        for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
-            dim = index(bond_dim[t])
-            if bond_kind[t] == FRICTIONLESS and dim > 1:
-                quad = vec3()
-                for s in range(1, dim):
-                    f = mu[w, r + s]
-                    u, v = f * jar[w, r + s], f * jv[w, r + s]
-                    quad = quad + vec3(u * u, u * v, v * v)
-                quads[w, i] = quad
+    def prepare(w: int, bonds: Any, soft: Any, jar: matrix, jv: matrix, shapes: fives):
+        """Of each elliptic contact the polynomial ``T^2 = uu + 2 uv a + vv a^2`` along the line, the stiffness of the
+        cone's surface, and that of T."""
+        live, listed, bond_kind, bond_dim, parts = bonds
+        equalities, sliding, limited, first = parts
+        D, mu = soft
+        r = limited
+        for i in range(first, live):
+            dim = index(bond_dim[index(wp.same_lane(listed[w, i]))])
+            if dim > 1:
+                uu, uv, vv = real(0.0), real(0.0), real(0.0)
+                for s in range(1, 6):
+                    if s < dim:
+                        f = mu[w, r + s]
+                        u, v = f * jar[w, r + s], f * jv[w, r + s]
+                        uu, uv, vv = uu + u * u, uv + u * v, vv + v * v
+                f0, f1 = mu[w, r], mu[w, r + 1]
+                on = D[w, r] > real(0.0)
+                shapes[w, i] = vec5(
+                    uu, uv, vv, wp.where(on, D[w, r] / (f0 * f0 * (real(1.0) + f0 * f0)), real(0.0)),
+                    wp.where(on, D[w, r + 1] / (f1 * f1), real(0.0)),
+                )  # fmt: skip
             r = r + dim
 
     @wp.func(inline=True)
     def along(
-        w: int, a: real, gauss: real, curve: real, elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix,
-        quads: wp.array2d(dtype=vec3),
+        w: int, a: real, gauss: real, curve: real, elliptic: bool, bonds: Any, soft: Any, jar: matrix,
+        jv: matrix, shapes: fives,
     ):  # fmt: skip
         """Slope and curvature of the cost at ``a``, a number that tells in which pieces the bonds are, and whether
         some piece is no parabola."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
+        equalities, sliding, limited, first = parts
         D, mu = soft
+        zero = real(0.0)
         slope, bend, pieces, curved = gauss + a * curve, curve, int(0), False
-        r = int(0)
-        for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
-            kind, dim = bond_kind[t], index(bond_dim[t])
-            first, second, piece = real(0.0), real(0.0), int(0)
-            if kind != FRICTIONLESS or dim == 1:
-                first, second, piece = lone(w, r, dim, kind, a, D, mu, jar, jv)
+        for r in range(equalities, sliding):
+            d, v, bound = D[w, r], jv[w, r], mu[w, r]
+            f, piece = dry(d, jar[w, r] + a * v, bound)
+            slope = slope - f * v
+            bend = bend + wp.where(piece == 1, d * v * v, zero)
+            pieces = noted(pieces, d, piece)
+        for r in range(sliding, limited):
+            d, v = D[w, r], jv[w, r]
+            f, piece = pushing(d, jar[w, r] + a * v)
+            slope = slope - f * v
+            bend = bend + wp.where(piece == 1, d * v * v, zero)
+            pieces = noted(pieces, d, piece)
+        r = limited
+        for i in range(first, live):
+            dim = index(bond_dim[index(wp.same_lane(listed[w, i]))])
+            more, second, piece = zero, zero, int(0)
+            if dim == 1:
+                d, v = D[w, r], jv[w, r]
+                f, piece = pushing(d, jar[w, r] + a * v)
+                more, second = -f * v, wp.where(piece == 1, d * v * v, zero)
             elif elliptic:
-                first, second, piece = cone(w, i, r, dim, a, D, mu, jar, jv, quads)
-                if piece == MIDDLE:
-                    curved = True
+                more, second, piece = cone(w, i, r, a, D, mu, jar, jv, shapes)
+                curved = curved or piece == MIDDLE
             else:
-                first, second, piece = pyramid(w, r, dim, a, D, mu, jar, jv)
-            slope = slope + first
+                more, second, piece = pyramid(w, r, dim, a, D, mu, jar, jv)
+            slope = slope + more
             bend = bend + second
-            if D[w, r] > real(0.0):
-                pieces = pieces * 31 + piece
+            pieces = noted(pieces, D[w, r], piece)
             r = r + dim
         return slope, bend, pieces, curved
 
     @wp.func(inline=True)
     def search(
         w: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, start: real, pieces: int,
-        elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix, quads: wp.array2d(dtype=vec3),
+        elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix, shapes: fives,
     ):  # fmt: skip
         """The step ``a`` at which the slope vanishes, and whether the step is exact.
 
@@ -147,8 +141,13 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
         ``pieces`` are known at 0.
         """
         if elliptic:
-            prepare(w, bonds, soft[1], jar, jv, quads)
-        a, low, high, enough = real(0.0), real(0.0), real(-1.0), wp.max(flat, real(close) * wp.abs(start))
+            prepare(w, bonds, soft, jar, jv, shapes)
+        D, mu = soft
+        for r in range(bonds[4][0]):  # equalities: parabolas all along
+            d, v = D[w, r], jv[w, r]
+            gauss = gauss + d * jar[w, r] * v
+            curve = curve + d * v * v
+        a, low, high, enough = real(0.0), real(0.0), real(-1.0), wp.max(flat, real(nearly) * wp.abs(start))
         searching, exact, newton = running and start < real(0.0), False, False
         k = int(0)
         if by_newton:
@@ -156,11 +155,11 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
             a = wp.where(searching, real(1.0), real(0.0))
             newton = True
         while k <= iterations and wp.any_lane(searching):
-            slope, bend, there, curved = along(w, a, gauss, curve, elliptic, bonds, soft, jar, jv, quads)
+            slope, bend, there, curved = along(w, a, gauss, curve, elliptic, bonds, soft, jar, jv, shapes)
             if searching:
                 if newton and there == pieces and not curved:
                     exact, searching = True, False
-                elif wp.abs(slope) <= wp.where(curved, wp.max(enough, real(nearly) * wp.abs(start)), enough):
+                elif wp.abs(slope) <= enough:
                     searching = False
                 else:
                     pieces = there
@@ -183,7 +182,7 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
     def descend(
         w: int, running: bool, rows: int, iterations: int, flat: real, pieces: int, elliptic: bool, bonds: Any,
         jacobian: Any, mass: Any, soft: Any, x: matrix, Mx: matrix, grad: matrix, jar: matrix, p: matrix, Mp: matrix,
-        jv: matrix, quads: wp.array2d(dtype=vec3),
+        jv: matrix, shapes: fives,
     ):  # fmt: skip
         """Move ``x``, and the products with it, along the direction ``p``: as far as the cost falls, where running.
 
@@ -195,7 +194,7 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
         start = dot(w, p, grad)
         a, exact = search(
             w, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), start, pieces, elliptic,
-            bonds, soft, jar, jv, quads,
+            bonds, soft, jar, jv, shapes,
         )  # fmt: skip
         a = wp.where(running, a, real(0.0))
         for c in range(x.shape[1]):

@@ -41,21 +41,18 @@ def standing(real: Any) -> wp.Function:
 @cache
 def responses(real: Any) -> wp.Function:
     """The kernel function ``respond`` for one precision."""
-    matrix, zone = wp.array2d(dtype=real), costs(real).zone
+    matrix, zone, dry, pushing = wp.array2d(dtype=real), costs(real).zone, costs(real).dry, costs(real).pushing
 
     @wp.func(inline=True)
     def lone(w: int, r: int, dim: int, kind: int, D: matrix, mu: matrix, jar: matrix, force: matrix):
         """Rows that stand alone, with a force between two bounds."""
         for s in range(dim):
             d, x = D[w, r + s], jar[w, r + s]
-            f = -d * x
+            f, piece = -d * x, int(1)
             if kind == FRICTION_DOF or kind == FRICTION_TENDON:
-                bound = mu[w, r + s]
-                if wp.abs(f) >= bound and d > real(0.0):
-                    f = wp.where(f > real(0.0), bound, -bound)
+                f, piece = dry(d, x, mu[w, r + s])
             elif kind != EQUALITY:
-                if x >= real(0.0):
-                    f = real(0.0)
+                f, piece = pushing(d, x)
             force[w, r + s] = f
 
     @wp.func(inline=True)
@@ -99,11 +96,11 @@ def responses(real: Any) -> wp.Function:
     @wp.func(inline=True)
     def respond(w: int, bonds: Any, elliptic: bool, soft: Any, jar: matrix, force: matrix):
         """Forces at ``jar``: those of `solver.weights`, without the weights."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         D, mu = soft
         r = int(0)
         for i in range(live):
-            t = index(wp.max_lane(listed[w, i]))
+            t = index(wp.same_lane(listed[w, i]))
             kind, dim = bond_kind[t], index(bond_dim[t])
             if kind != FRICTIONLESS or dim == 1:
                 lone(w, r, dim, kind, D, mu, jar, force)

@@ -125,8 +125,9 @@ def directions(real: Any) -> SimpleNamespace:
             anew(w, fresh, tree, mass, H)
             for e in range(numbers):
                 dC[w, e] = wp.where(fresh, C[w, e], dC[w, e])
-        add_bonds(w, bonds, jacobian, columns, tree, bond_weights, dC, Z, H)
-        factor(w, tree, H, L, diag)
+        found = add_bonds(w, bonds, jacobian, columns, tree, bond_weights, dC, Z, H)
+        if found != 0 or wp.any_lane(fresh):
+            factor(w, tree, H, L, diag)
         for c in range(p.shape[1]):
             p[w, c] = -grad[w, c]
         solve(w, tree, L, diag, p)
@@ -154,7 +155,7 @@ def directions(real: Any) -> SimpleNamespace:
 @cache
 def descending(real: Any, by_newton: bool) -> wp.Function:
     """The kernel function ``minimise`` for one precision, by Newton's method or by conjugate gradients."""
-    matrix, vec3 = wp.array2d(dtype=real), wp.types.vector(length=3, dtype=real)
+    matrix, vec5 = wp.array2d(dtype=real), wp.types.vector(length=5, dtype=real)
     evaluate, descend = weighing(real), lines(real, by_newton).descend
     dot, add_bt = products(real).dot, bond_products(real).add_bt
     newton, conjugate = directions(real).newton, directions(real).conjugate
@@ -169,7 +170,7 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
         line_iterations: int, tolerance: real, flat: real, scale: real, elliptic: bool, bonds: Any, jacobian: Any,
         columns: Any, tree: Any, mass: Any, soft: Any, weights: Any, factors: Any, state: ints2, x: matrix, Mx: matrix,
         grad: matrix, Mgrad: matrix, last: matrix, p: matrix, Mp: matrix, jar: matrix, jv: matrix, force: matrix,
-        quads: wp.array2d(dtype=vec3), Z: matrix, H: matrix, L: matrix, diag: matrix,
+        shapes: wp.array2d(dtype=vec5), Z: matrix, H: matrix, L: matrix, diag: matrix,
     ):  # fmt: skip
         """Move x, and what goes with it, to where the cost is least.
 
@@ -219,7 +220,7 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
                     size = conjugate(w, size, mass, qLD, qLDiagInv, grad, Mgrad, last, p)
                 a, slope, exact = descend(
                     w, running, rows, line_iterations, flat, pieces, elliptic, bonds, jacobian, mass, soft, x, Mx, grad,
-                    jar, p, Mp, jv, quads,
+                    jar, p, Mp, jv, shapes,
                 )  # fmt: skip
                 if running:
                     count = count + 1

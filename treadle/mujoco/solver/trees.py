@@ -46,7 +46,7 @@ def trees() -> SimpleNamespace:
     @wp.func(inline=True)
     def arrange(w: int, bonds: Any, joins: Any, tree: Any):
         """Fill the gang's tree: that of the model, with what bonds join on one path."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
         bond_couples, bond_num, bond_adr, bond_dof = joins
         parent, three, up, deep, at = tree
         nv = up.shape[1]

@@ -11,12 +11,6 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
-from treadle.mujoco.constraint.kinds import (
-    EQUALITY,
-    FRICTION_DOF,
-    FRICTION_TENDON,
-    FRICTIONLESS,
-)
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 
 ints = wp.array(dtype=int)
@@ -27,7 +21,7 @@ ints2 = wp.array2d(dtype=int)
 def weighing(real: Any) -> wp.Function:
     """The kernel function ``evaluate`` for one precision."""
     matrix, vec6 = wp.array2d(dtype=real), wp.types.vector(length=6, dtype=real)
-    zone = costs(real).zone
+    zone, dry, pushing, noted = costs(real).zone, costs(real).dry, costs(real).pushing, costs(real).noted
 
     @wp.func(inline=True)
     def renew(w: int, e: int, value: real, C: matrix, dC: matrix):
@@ -36,32 +30,11 @@ def weighing(real: Any) -> wp.Function:
         C[w, e] = value
 
     @wp.func(inline=True)
-    def lone(
-        w: int, r: int, c: int, dim: int, kind: int, D: matrix, mu: matrix, jar: matrix, force: matrix, C: matrix,
-        dC: matrix,
-    ):  # fmt: skip
-        """Rows that stand alone, with a force between two bounds. Gives cost and state."""
-        cost, code = real(0.0), int(0)
-        for s in range(dim):
-            d, x = D[w, r + s], jar[w, r + s]
-            f, weight, piece = -d * x, d, int(1)
-            value = real(0.5) * d * x * x
-            if kind == FRICTION_DOF or kind == FRICTION_TENDON:
-                bound = mu[w, r + s]
-                beyond = wp.abs(f) >= bound and d > real(0.0)
-                if beyond:
-                    value = bound * (wp.abs(x) - real(0.5) * bound / d)
-                    weight = real(0.0)
-                    piece = wp.where(f > real(0.0), 3, 2)
-                    f = wp.where(f > real(0.0), bound, -bound)
-            elif kind != EQUALITY:
-                if x >= real(0.0):
-                    f, value, weight, piece = real(0.0), real(0.0), real(0.0), int(2)
-            cost = cost + value
-            force[w, r + s] = f
-            code = code * 4 + piece
-            renew(w, c + s * (s + 3) // 2, weight, C, dC)
-        return cost, code
+    def moved(w: int, i: int, piece: int, state: ints2):
+        """Note in which piece a bond is: 1 if it was in another one."""
+        new = wp.where(state[w, i] != piece, 1, 0)
+        state[w, i] = piece
+        return new
 
     @wp.func(inline=True)
     def pyramid(
@@ -71,20 +44,21 @@ def weighing(real: Any) -> wp.Function:
         zero = real(0.0)
         d, x0, cost, code = D[w, r], jar[w, r], zero, int(0)
         normal, total = zero, zero
-        for s in range(1, dim):
-            f = mu[w, r + s]
-            y = f * jar[w, r + s]
-            up, down = wp.min(x0 + y, zero), wp.min(x0 - y, zero)
-            on_up, on_down = x0 + y < zero, x0 - y < zero
-            d_up, d_down = wp.where(on_up, d, zero), wp.where(on_down, d, zero)
-            normal = normal - d * (up + down)
-            force[w, r + s] = -d * f * (up - down)
-            cost = cost + real(0.5) * d * (up * up + down * down)
-            total = total + (d_up + d_down)
-            row = c + s * (s + 1) // 2
-            renew(w, row, f * (d_up - d_down), C, dC)
-            renew(w, row + s, f * f * (d_up + d_down), C, dC)
-            code = code * 4 + wp.where(on_up, 1, 0) + wp.where(on_down, 2, 0)
+        for s in range(1, 6):
+            if s < dim:
+                f = mu[w, r + s]
+                y = f * jar[w, r + s]
+                up, down = wp.min(x0 + y, zero), wp.min(x0 - y, zero)
+                on_up, on_down = x0 + y < zero, x0 - y < zero
+                d_up, d_down = wp.where(on_up, d, zero), wp.where(on_down, d, zero)
+                normal = normal - d * (up + down)
+                force[w, r + s] = -d * f * (up - down)
+                cost = cost + real(0.5) * d * (up * up + down * down)
+                total = total + (d_up + d_down)
+                row = c + s * (s + 1) // 2
+                renew(w, row, f * (d_up - d_down), C, dC)
+                renew(w, row + s, f * f * (d_up + d_down), C, dC)
+                code = code * 4 + wp.where(on_up, 1, 0) + wp.where(on_down, 2, 0)
         force[w, r] = normal
         renew(w, c, total, C, dC)
         return cost, code
@@ -139,28 +113,64 @@ def weighing(real: Any) -> wp.Function:
     def evaluate(w: int, bonds: Any, elliptic: bool, soft: Any, weights: Any, state: ints2, jar: matrix, force: matrix):
         """Forces, weights and their changes at ``jar``; the cost, how many states of bonds have changed, a number that
         tells in which pieces all bonds are, and whether some piece is no parabola (as `line` has them)."""
-        live, listed, bond_kind, bond_dim = bonds
+        live, listed, bond_kind, bond_dim, parts = bonds
+        equalities, sliding, limited, first = parts
         (D, mu), (bond_weights, C, dC) = soft, weights
         cost, changed, pieces, curved = real(0.0), int(0), int(0), False
-        r, c = int(0), int(0)
-        for i in range(live):
+        r, c, i = int(0), int(0), int(0)
+        while r < equalities:
             t = index(wp.same_lane(listed[w, i]))
-            kind, dim = bond_kind[t], index(bond_dim[t])
+            dim = index(bond_dim[t])
+            for s in range(dim):
+                d, x = D[w, r + s], jar[w, r + s]
+                force[w, r + s] = -d * x
+                cost = cost + real(0.5) * d * x * x
+                renew(w, c + s * (s + 3) // 2, d, C, dC)
+            changed = changed + moved(w, i, 1, state)
+            r = r + dim
+            c = c + index(bond_weights[t])
+            i = i + 1
+        for r in range(equalities, sliding):
+            d, x, bound = D[w, r], jar[w, r], mu[w, r]
+            f, piece = dry(d, x, bound)
+            sticks = piece == 1
+            beyond = wp.abs(x) - real(0.5) * bound / wp.where(sticks, real(1.0), d)
+            cost = cost + wp.where(sticks, real(0.5) * d * x * x, bound * beyond)
+            force[w, r] = f
+            renew(w, c, wp.where(sticks, d, real(0.0)), C, dC)
+            changed = changed + moved(w, i, piece, state)
+            pieces = noted(pieces, d, piece)
+            c = c + 1
+            i = i + 1
+        for r in range(sliding, limited):
+            d, x = D[w, r], jar[w, r]
+            f, piece = pushing(d, x)
+            cost = cost - real(0.5) * f * x
+            force[w, r] = f
+            renew(w, c, wp.where(piece == 1, d, real(0.0)), C, dC)
+            changed = changed + moved(w, i, piece, state)
+            pieces = noted(pieces, d, piece)
+            c = c + 1
+            i = i + 1
+        r = limited
+        for i in range(first, live):
+            t = index(wp.same_lane(listed[w, i]))
+            dim = index(bond_dim[t])
             value, code = real(0.0), int(0)
-            if kind != FRICTIONLESS or dim == 1:
-                value, code = lone(w, r, c, dim, kind, D, mu, jar, force, C, dC)
+            if dim == 1:
+                d, x = D[w, r], jar[w, r]
+                f, code = pushing(d, x)
+                value = real(-0.5) * f * x
+                force[w, r] = f
+                renew(w, c, wp.where(code == 1, d, real(0.0)), C, dC)
             elif elliptic:
                 value, code = cone(w, r, c, dim, D, mu, jar, force, C, dC)
-                if code == MIDDLE:
-                    curved = True
+                curved = curved or code == MIDDLE
             else:
                 value, code = pyramid(w, r, c, dim, D, mu, jar, force, C, dC)
             cost = cost + value
-            if state[w, i] != code:
-                changed = changed + 1
-            state[w, i] = code
-            if D[w, r] > real(0.0):
-                pieces = pieces * 31 + code
+            changed = changed + moved(w, i, code, state)
+            pieces = noted(pieces, D[w, r], code)
             r = r + dim
             c = c + index(bond_weights[t])
         return cost, changed, pieces, curved
