@@ -272,7 +272,7 @@ def bound(line: Line, dtype: Any, cost: float = 0.0) -> float | None:
         return 1e-6 if line.stage in (*ITERATED, "step") or line.field in _SOLVED else 1e-9
     if line.field in _SOLVED or (line.stage in ITERATED and line.stage != "collision"):
         return None
-    return max(1e-3 if line.stage == "step" else 1e-4, ROUNDINGS * cost)
+    return max(1e-4, ROUNDINGS * cost)
 
 
 def judge(
