@@ -183,7 +183,7 @@ class Data(Fields):
     live_J = scratch("real", "nworld nlivenumber", "Jacobian: for each of the bond's degrees of freedom a column")
     live_C = scratch("real", "nworld nliveweight", "weights of basis rows in the Hessian: rows up to the diagonal")
     live_dC = scratch("real", "nworld nliveweight", "their changes")
-    live_Z = scratch("real", "nworld nlivecolumn", "weights times Jacobian, of one bond")
+    live_Z = scratch("real", "nworld nlivecolumn", "weights times Jacobian, of one bond of up to six basis rows")
     row_D = scratch("real", "nworld nliverow", "1 / regularisation; 0 where a world does not have the bond")
     row_mu = scratch("real", "nworld nliverow", "coefficient of friction, or bound of dry friction")
     row_damp = scratch("real", "nworld nliverow", "damping")
@@ -255,7 +255,7 @@ class Data(Fields):
     def __init__(self, real: Any, sizes: dict[str, int], nworld: int):
         nworld = whole("nworld", nworld, 1)
         nv = sizes["nv"]
-        made = {"nworld": nworld, "nH": nv * (nv + 1) // 2, "nlivecolumn": 3 * nv}
+        made = {"nworld": nworld, "nH": nv * (nv + 1) // 2, "nlivecolumn": 6 * nv}
         super().__init__(real, {**dict.fromkeys((*ROOM, *LIVE), 0), **sizes, **made})
         self.nworld = nworld
         self.pushed = False  # whether anybody has asked for xfrc_applied: until then nobody is pushed
