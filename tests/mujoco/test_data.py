@@ -125,7 +125,9 @@ def test_a_world_without_worlds_is_refused():
 
 def test_there_is_room_for_a_bond_of_six_rows_with_all_that_moves():
     ball = "<body><freejoint/><geom size='.1' condim='6'/></body>"
-    mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{ball}<geom type='plane' size='1 1 1'/></worldbody></mujoco>")
+    mjm = mujoco.MjModel.from_xml_string(
+        f"<mujoco><worldbody>{ball}<geom type='plane' size='1 1 1'/></worldbody></mujoco>"
+    )
     assert mjw.make_data(mjm, nworld=8).live_Z.shape == (8, 6 * mjm.nv)  # a contact has six rows by six degrees
 
 
