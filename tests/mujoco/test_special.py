@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 
+import treadle as wp
 import treadle.mujoco as mjw
 from treadle.mujoco import plan, special
 
@@ -81,3 +82,18 @@ def test_it_is_made_when_it_pays(monkeypatch):
     assert len(ran) == 1
     mjw.step(m, d)  # nothing came of it
     assert d._plan._specialist is None and len(ran) == 1
+
+
+def test_gangs_are_no_wider_than_asked_for(monkeypatch):
+    monkeypatch.setattr(special, "LEAST", 1)
+    monkeypatch.setattr(wp.config, "gang_width", 2)
+    m = mjw.put_model(mujoco.MjModel.from_xml_string(SCENE))
+    one, other = mjw.make_data(m, 6), mjw.make_data(m, 6)
+    mjw.step(m, one)
+    one._plan._specialist.work()
+    made = one._plan._specialist.graph().entries
+    assert len(made) < len(one._plan._graph.entries)
+    assert {entry.program.entry.meta["width"] for entry in made} == {2}
+    mjw.step(m, one, nstep=2)
+    mjw.step(m, other, nstep=3)
+    np.testing.assert_array_equal(one.qpos.numpy(), other.qpos.numpy())

@@ -43,7 +43,10 @@ def resolved(
     from ..passes.resolve import Known
 
     origins, uses = origins_of(members), [uses_of(m) for m in members]
-    if origins is None or None in uses or members[0].dims[-1] % origins[0][2].width:
+    if origins is None or None in uses or len(members[0].dims) != 1:
+        return None
+    width = min(native_width(), origins[0][2].width)
+    if members[0].dims[0] % width:
         return None
     chain = Chain(members, uses)  # type: ignore[arg-type]
 
@@ -63,12 +66,12 @@ def resolved(
     keys = [m.program.entry.meta.get("key", "") for m in members]
     pattern = [[*place] for place in places], [p.dead for p in parameters], numbers
     contents = [(k, shape, None if c is None else c.tobytes()) for k, (shape, c) in known.items()]
-    key = digest("resolved", *keys, repr(pattern), repr(contents))
+    key = digest("resolved", str(width), *keys, repr(pattern), repr(contents))
     if not all(keys):
         return None
     binary = disk.load(key)
     if binary is None:
-        binary = _built(origins, keys, parameters, places, known, numbers)
+        binary = _built(origins, keys, parameters, places, known, numbers, width)
         if binary is None:
             return None
         binary = disk.store(key, binary)
@@ -103,7 +106,7 @@ def _launch(binary: Any, members: list[Launch], parameters: list[Parameter]) -> 
 
 def _built(
     origins: list[Any], keys: list[str], parameters: list[Parameter], places: list[list[int]],
-    known: dict[int, Any], numbers: dict[int, Any],
+    known: dict[int, Any], numbers: dict[int, Any], width: int,
 ) -> Any:  # fmt: skip
     from ..codegen.workers import Job
     from ..ir.effects import effects
@@ -139,7 +142,8 @@ def _built(
             return None
         func = replace(func, facts={**func.facts, "order": "free"})
         # Gangs of one vector: there are no loops whose overhead more of them would share, and registers are few.
-        options = origins[0][2]._replace(width=native_width(), fill="full", active=None, aliased=())
+        fill = "full" if width > 1 else ""
+        options = origins[0][2]._replace(width=width, fill=fill, active=None, aliased=())
         draft = Translation("", func, found, options, host(options.lanes), None).draft()
     draft.meta["kept"] = kept
     return draft.binary(Job(draft.text, draft.target).begin().code())
