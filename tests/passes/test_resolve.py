@@ -111,3 +111,68 @@ def test_loops_of_unknown_length_forget_what_they_store_to():
 def test_programs_that_do_more_than_load_and_store_are_refused():
     with pytest.raises(Unresolved):
         resolved("%8: i32 = const value=0\n %9: f32 = atomic %0, %8, %2 op='add'")
+
+
+@pytest.mark.parametrize("load", ["%11: f32 = load %0, %1", "%11: f32 = load %0, %10"])
+def test_stores_stay_in_branches_that_may_load_what_they_stored(load):
+    made = resolved(f"""%8: i32 = const value=0
+ %9: f32 = load %0, %8
+ %10: i32 = tid axis=0
+ if %4 {{
+   store %0, %8, %2
+   {load}
+   store %0, %8, %11
+   yield
+ }} {{
+   yield
+ }}""")
+    assert made.index("store %0") < made.index(load.split(" = ")[1].split(",")[0], made.index("if")) < made.index("}")
+
+
+def test_places_are_the_same_by_number_whatever_the_type_of_indices():
+    made = resolved("""%8: i32 = const value=0
+ %9: i64 = const value=0
+ %10: u32 = const value=0
+ store %0, %8, %2
+ store %0, %9, %3
+ %11: f32 = load %0, %10
+ %12: i32 = const value=1
+ store %0, %12, %11""")
+    assert "load" not in made and made.rstrip().endswith("%3")
+
+
+def test_indices_out_of_range_are_no_numbers():
+    made = resolved(
+        """%8: i32 = const value=-1
+ %9: i32 = const value=2
+ %10: i32 = load %7, %8
+ %11: i32 = load %7, %9
+ %12: i32 = add %10, %11
+ store %7, %8, %12""",
+        [5, 6],
+    )
+    assert made.count("load") == 2
+
+
+def test_what_leaves_open_which_element_is_meant_is_refused():
+    with pytest.raises(Unresolved):
+        resolved("%8: i32 = tid axis=1\n store %0, %8, %2")
+    with pytest.raises(Unresolved):
+        resolved("""%8: view<i32,1,(4)> = if %4 {
+   yield %7
+ } {
+   yield %7
+ }
+ %9: i32 = load %8, %1
+ store %7, %1, %9""")
+
+
+def test_rounds_of_loops_are_counted(monkeypatch):
+    monkeypatch.setattr("treadle.passes.resolve.LARGEST", 50)
+    with pytest.raises(Unresolved):
+        resolved("""%8: i32 = const value=0
+ %9: i32 = const value=60
+ %10: i32 = const value=1
+ for %8, %9, %10 {%11: i32
+   yield
+ }""")

@@ -52,14 +52,19 @@ def resolve(func: Func, arrays: Mapping[Value, Known], numbers: Mapping[Value, b
     return with_body(func, Block(func.body.params, (*walk.prelude, *walk.out), ()))
 
 
-Place = tuple[Value, ...]  # indices of an element
+Place = tuple[Any, ...]  # indices of an element, of whatever type: numbers, or the value of the thread's index
+
+
+def meet(one: Place, other: Place) -> bool:
+    """Whether two places may be the same element: no index of them is two numbers."""
+    return not any(a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(one, other, strict=True))
 
 
 class _Resolver(Knowing):
     """``memory`` gives, of arrays and places in them, the values that are there for this thread. ``prelude`` has all
-    constants, each once, so that equal indices are the same values."""
+    constants, each once, and the thread's index."""
 
-    __slots__ = ("arrays", "count", "memory", "pool", "prelude", "shared")
+    __slots__ = ("arrays", "count", "memory", "own", "pool", "prelude")
 
     def __init__(self, rules: Mapping[str, Any], arrays: Mapping[Value, Known]):
         super().__init__(rules)
@@ -67,7 +72,7 @@ class _Resolver(Knowing):
         self.pool: dict[tuple[Type, Any], Value] = {}
         self.prelude: list[Op] = []
         self.memory: dict[Value, dict[Place, tuple[Value, ...]]] = {}
-        self.shared: dict[Any, Value] = {}  # threads' indices, and addresses made from them
+        self.own: Value | None = None  # the thread's index
         self.count = 0
 
     def const(self, value: bool | int | float, type: Type) -> Value:
@@ -82,12 +87,16 @@ class _Resolver(Knowing):
 
     def put(self, op: Op) -> None:
         """Append an op."""
-        self.count += 1
-        if self.count > LARGEST:
-            raise Unresolved
+        self.counted()
         self.out.append(op)
         for r in op.results:
             self.defs[r] = op
+
+    def counted(self) -> None:
+        """One more op, or one more round of a loop."""
+        self.count += 1
+        if self.count > LARGEST:
+            raise Unresolved
 
     def named(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """What stands for ``values`` now."""
@@ -119,6 +128,7 @@ class _Resolver(Knowing):
         (body,) = op.regions
         carried = args[3:]
         for i in range(*bounds):  # type: ignore[arg-type]
+            self.counted()
             self.env.update(zip(body.params, (self.const(i, i32), *carried), strict=True))
             self.ops(body.ops)
             carried = self.named(body.yields)
@@ -127,6 +137,8 @@ class _Resolver(Knowing):
 
     def with_regions(self, op: Op, args: tuple[Value, ...]) -> None:
         """Append a branch that depends on what is not known, or a loop."""
+        if any(isinstance(v.type, View) for v in (*op.results, *[p for region in op.regions for p in region.params])):
+            raise Unresolved  # which array it is, is not known
         if op.name != "if":  # a later round finds what an earlier one wrote
             self.forget(op)
         before, truths, regions, ends = self.memory, self.truths, [], []
@@ -155,29 +167,47 @@ class _Resolver(Knowing):
     ) -> bool:  # fmt: skip
         """Append a branch that hands on what it leaves in memory, to stores behind it; False where something that it
         stores to was not known before."""
-        changed: dict[tuple[Value, ...], None] = {}
+        changed: dict[tuple[Value, Place], tuple[Value, ...]] = {}  # indices of what is stored to
         for region in regions:
-            for inner in region.ops:
-                if inner.regions and any(OPS[each.name].writes for each in ops_of(Block((), (inner,)))):
-                    return False
-                if inner.name == "store":
-                    changed[inner.args[: 1 + inner.args[0].type.ndim]] = None  # type: ignore[attr-defined]
-        if not all(place in end.get(array, ()) for array, *rest in changed for place in [tuple(rest)] for end in ends):
+            found = self.stores_of(region)
+            if found is None:
+                return False
+            changed.update(found)
+        if not all(place in end.get(array, ()) for array, place in changed for end in ends):
             return False
         made, left = [], []
         for region, end in zip(regions, ends, strict=True):
-            values = [v for array, *place in changed for v in end[array][tuple(place)]]
+            values = [v for array, place in changed for v in end[array][place]]
             ops = tuple([inner for inner in region.ops if inner.name != "store"])
             made.append(Block((), ops, (*region.yields, *values)))
-        for array, *place in changed:
-            values = tuple([Value(v.type, v.name) for v in ends[0][array][tuple(place)]])
-            left.append(Op("store", (array, *place, *values), (), NO_ATTRS, (), op.span))
+        for (array, place), indices in changed.items():
+            values = tuple([Value(v.type, v.name) for v in ends[0][array][place]])
+            left.append(Op("store", (array, *indices, *values), (), NO_ATTRS, (), op.span))
         handed = [v for store in left for v in store.args[1 + store.args[0].type.ndim :]]  # type: ignore[attr-defined]
         self.put(Op("if", args, (*results, *handed), op.attrs, tuple(made), op.span))
         for store in left:
             self.stored(store)
             self.put(store)
         return True
+
+    def stores_of(self, region: Block) -> dict[tuple[Value, Place], tuple[Value, ...]] | None:
+        """What a branch stores to, and its indices; None where its stores cannot go behind it: some stand in a region
+        of their own, their place is not known, or a load behind one may find what it stored."""
+        found: dict[tuple[Value, Place], tuple[Value, ...]] = {}
+        for inner in region.ops:
+            for op in ops_of(Block((), (inner,))):
+                if op.name == "load":
+                    array, place = op.args[0], self.place(op.args[1:])
+                    if any(a is array and (place is None or meet(place, other)) for a, other in found):
+                        return None
+                elif OPS[op.name].writes:
+                    array, *rest = op.args
+                    indices = tuple(rest[: array.type.ndim])  # type: ignore[attr-defined]
+                    place = self.place(indices)
+                    if op is not inner or op.name != "store" or place is None:
+                        return None
+                    found[array, place] = indices
+        return found
 
     def forget(self, op: Op) -> None:
         """Nothing is known any more of arrays to which the regions of ``op`` store."""
@@ -192,15 +222,16 @@ class _Resolver(Knowing):
             raise Unresolved
         if any(isinstance(a.type, View) for a in args) and name not in ("load", "store", "shape"):
             raise Unresolved
+        if any(isinstance(r.type, View) for r in op.results) or op.attrs.get("axis") and name == "tid":
+            raise Unresolved  # arrays in arrays; threads with two indices, which may be equal
         if name == "shape" and args[0] in self.arrays:
             self.env[op.result] = self.const(self.arrays[args[0]].shape[op.attrs["axis"]], op.result.type)
             return
         if name == "tid":
-            key = name, op.attrs["axis"]
-            if key not in self.shared:
-                made = self.shared[key] = Value(op.result.type)
-                self.prelude.append(Op(name, (), (made,), op.attrs, (), op.span))
-            self.env[op.result] = self.shared[key]
+            if self.own is None:
+                self.own = Value(op.result.type)
+                self.prelude.append(Op(name, (), (self.own,), op.attrs, (), op.span))
+            self.env[op.result] = self.own
             return
         new = Op(name, args, tuple([Value(r.type, r.name) for r in op.results]), op.attrs, (), op.span)
         found: tuple[Value, ...] | None = None
@@ -218,9 +249,9 @@ class _Resolver(Knowing):
         self.env.update(zip(op.results, found, strict=True))
 
     def place(self, indices: tuple[Value, ...]) -> Place | None:
-        """Indices that are numbers, or a thread's own; None where one is neither."""
-        own = self.shared.values()
-        return indices if all(i in self.consts or i in own for i in indices) else None
+        """Indices that are numbers or the thread's index; None where one is neither."""
+        found = tuple([i if i is self.own else self.consts.get(i) for i in indices])
+        return None if None in found else found
 
     def loaded(self, op: Op) -> tuple[Value, ...] | None:
         """What a load finds, if that is known; else it will be."""
@@ -229,11 +260,12 @@ class _Resolver(Knowing):
         if place is None:
             return None
         known = self.arrays.get(array)
-        at = [self.consts.get(i) for i in place]
-        if known is not None and known.content is not None and None not in at:
+        if known is not None and known.content is not None:
             t = op.result.type
             assert isinstance(t, Scalar)
-            return (self.const(known.content[tuple(at)].item(), t),)
+            # Indices out of range stand on paths that are never taken.
+            if all(isinstance(i, int) and 0 <= i < n for i, n in zip(place, known.content.shape, strict=True)):
+                return (self.const(known.content[place].item(), t),)
         places = self.memory.setdefault(array, {})
         if place in places:
             return places[place]
@@ -248,8 +280,7 @@ class _Resolver(Knowing):
         if place is None:
             self.memory.pop(array, None)
             return
-        own = [i in self.consts for i in place]
         places = self.memory.setdefault(array, {})
-        if any([i in self.consts for i in other] != own for other in places):  # may be the same element
-            places.clear()
+        for other in [p for p in places if p != place and meet(p, place)]:  # may be the same element
+            del places[other]
         places[place] = rest[rank:]
