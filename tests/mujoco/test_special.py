@@ -83,6 +83,20 @@ def test_it_is_made_when_it_pays(monkeypatch):
     mjw.step(m, d)  # nothing came of it
     assert d._plan._specialist is None and len(ran) == 1
 
+    def fail(self):
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(special.Specialist, "work", fail)
+    failing = mjw.make_data(m, NWORLD)
+    said = []
+    monkeypatch.setattr(special, "log_warning", said.append)
+    mjw.step(m, failing)
+    specialist = failing._plan._specialist
+    mjw.step(m, failing, nstep=2)
+    specialist._thread.join()
+    mjw.step(m, failing)
+    assert failing._plan._specialist is None and "no room" in said[0]
+
 
 def test_gangs_are_no_wider_than_asked_for(monkeypatch):
     monkeypatch.setattr(special, "LEAST", 1)

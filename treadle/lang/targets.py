@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from ..base.digest import digest
 from ..base.target import Target
+from ..base.together import Together
 from ..codegen.llvm import llvm_version
 from ..runtime import cache as disk
 from ..runtime.device import get_device
@@ -78,16 +79,25 @@ def _sources(folder: str) -> list[str]:
     return found
 
 
-@contextmanager
-def collector_off():
-    """Python's cycle collector costs a fifth of a compile and finds nothing there. Passes and emitter recurse into
-    branches, so that many nested ones need more frames than Python allows at first."""
+def _roomy() -> Callable[[], None]:
+    """Switch the collector off and allow more frames, if fewer are allowed."""
     was_on, frames = gc.isenabled(), sys.getrecursionlimit()
     gc.disable()
     sys.setrecursionlimit(max(frames, FRAMES))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(frames)
+
+    def end() -> None:
+        if sys.getrecursionlimit() == max(frames, FRAMES):  # nobody else has set it since
+            sys.setrecursionlimit(frames)
         if was_on:
             gc.enable()
+
+    return end
+
+
+_room = Together(_roomy)
+
+
+def collector_off() -> Together:
+    """Python's cycle collector costs a fifth of a compile and finds nothing there. Passes and emitter recurse into
+    branches, so that many nested ones need more frames than Python allows at first."""
+    return _room

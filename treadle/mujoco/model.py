@@ -439,7 +439,7 @@ class Model(Fields):
         """The array of a field. Whoever asks for anchors or axes may move them: code then does not rely on them."""
         self._take_note(row)
         found = self.read(row)
-        if row.kind == "int" and row is not Model.eq_active0:
+        if is_settled(row):
             self._shown.note(row.name, found)
         return found
 
@@ -449,7 +449,7 @@ class Model(Fields):
         Raises:
             ValueError: it is part of the model's structure; or the array does not fit.
         """
-        if row.kind == "int" and row is not Model.eq_active0:
+        if is_settled(row):
             raise ValueError(_FIXED.format(row.name))
         super().assign(row, value)
 
@@ -506,6 +506,11 @@ class Model(Fields):
             own.assign(np.broadcast_to(values, own.numpy().shape))
             owner._arrays[row.name] = own
             owner.replaced(row, own)
+
+
+def is_settled(row: Field) -> bool:
+    """Whether a field is a table of the model's structure, which does not change."""
+    return row.kind == "int" and row.role == "constant" and row is not Model.eq_active0
 
 
 _FIXED = (

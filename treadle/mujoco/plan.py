@@ -224,7 +224,7 @@ class Plan:
                 self.late = self._record(d, capture.here())
             self._graph = captured.graph
         self._launches = self._graph.entries if self._graph is not None else []
-        self._moved: dict[str, wp.array] = {}  # what the graph has captured, where it works on another array now
+        self._moves: list[tuple[wp.array, wp.array]] = []  # while a graph may follow: new arrays, and in whose place
         self._ways: list[Any] = []  # while two graphs compete, these,
         self._least = [np.inf, np.inf]  # and seconds that a step of each has taken at least
         self._tries = 0
@@ -327,7 +327,8 @@ class Plan:
             return True
         if self._graph is None or array.type is not before.type or array.strides != before.strides:
             return False
-        self._moved.setdefault(name, before)
+        if self._specialist is not None and not self._ways:
+            self._moves.append((array, before))
         self._given[name] = array
         for graph in self._ways or [self._graph]:
             graph.use(array, before)
@@ -350,18 +351,18 @@ class Plan:
         if not self._ways:
             waits, graph = specialist.waits(), specialist.graph()
             if graph is not None:
-                for name, before in self._moved.items():
-                    graph.use(self._given[name], before)
+                for array, before in self._moves:
+                    graph.use(array, before)
                 self._ways, self._graph = [self._graph, graph], graph
             elif not waits:
-                self._specialist = None
+                self._specialist, self._moves = None, []
             return
         way = self._ways.index(self._graph)
         self._least[way] = min(self._least[way], seconds)
         self._graph, self._tries = self._ways[1 - way], self._tries + 1
         if self._tries == TRIES:
             self._graph = self._ways[int(np.argmin(self._least))]
-            self._specialist, self._ways = None, []
+            self._specialist, self._ways, self._moves = None, [], []
 
     def short_of(self, d: Data) -> dict[str, int]:
         """What the steps needed more room for than there is, and how much."""

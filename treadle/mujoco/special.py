@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import mujoco
 
+from treadle.base.logs import log_warning
+from treadle.base.together import Together
 from treadle.lang.resolved import resolved
-from treadle.mujoco.model import Model, Option
+from treadle.mujoco.model import Model, Option, is_settled
 from treadle.mujoco.stages import ADVANCE, TABLE
-from treadle.runtime.capture import Entry, Launch
+from treadle.runtime.capture import Entry, Launch, every
 from treadle.runtime.chains import Use, addresses, uses_of
 from treadle.runtime.device import get_device
 from treadle.runtime.graph import Graph
@@ -66,26 +70,44 @@ class Specialist:
         self._left -= times * self._nworld
         if self._left <= 0 and self._thread is None:
             # A daemon: whoever ends the program shall not wait for it.
-            self._thread = threading.Thread(target=self.work, name="treadle specialist", daemon=True)
+            self._thread = threading.Thread(target=self._beside, name="treadle specialist", daemon=True)
             self._thread.start()
 
     def work(self) -> None:
         """Compile. Steps, which ask for Python's lock now and then, shall not wait for it."""
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(min(before, SWITCH))
-        try:
+        with _in_turns:
             self._found = specialised(self._model, self._graph)
-        finally:
-            sys.setswitchinterval(before)
+
+    def _beside(self) -> None:
+        """The same in a thread. Steps go on without it where it fails."""
+        try:
+            self.work()
+        except Exception as error:
+            log_warning(f"Steps go on as they are, as code for one model could not be made: {error!r}")
 
     def graph(self) -> Graph | None:
         """The graph with code of its own, once that is ready."""
         if self._found is None:
             return None
-        made = Graph(self._graph.capture)
-        made.entries = self._found
-        made.capture.hold(self._graph)  # in whose memory launches may have found a place
-        return made
+        before = self._graph.capture
+        kept = {**before.kept, id(self._graph): self._graph}  # in whose memory launches may have found a place
+        return Graph(replace(before, entries=self._found, kept=kept))
+
+
+def _often() -> Callable[[], None]:
+    """Let Python's threads take turns more often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, SWITCH))
+    ours = sys.getswitchinterval()  # in whole microseconds
+
+    def end() -> None:
+        if sys.getswitchinterval() == ours:  # nobody else has set it since
+            sys.setswitchinterval(before)
+
+    return end
+
+
+_in_turns = Together(_often)  # wherever one compiles
 
 
 def specialised(m: Model, graph: Graph) -> list[Entry] | None:
@@ -94,7 +116,7 @@ def specialised(m: Model, graph: Graph) -> list[Entry] | None:
     found: list[Entry] = []
     for group in _groups(graph.entries):
         inside = {id(entry) for entry in group}
-        others = [address for entry in graph.entries if id(entry) not in inside for address in addresses(entry)]
+        others = [address for entry in every(graph.entries) if id(entry) not in inside for address in addresses(entry)]
         seen = {block.address for address in others if (block := blocks.at(address)) is not None}
         one = resolved(group, blocks, known, seen.__contains__) if len(group) > 1 else None
         found += group if one is None else [one]
@@ -104,7 +126,7 @@ def specialised(m: Model, graph: Graph) -> list[Entry] | None:
 def _tables(m: Model) -> set[int]:
     """The addresses of a model's tables of integers, which do not change."""
     fields = [(m, row) for row in Model.rows()] + [(m.opt, row) for row in Option.rows()]
-    return {table.field(row.name)._address for table, row in fields if row.kind == "int" and row.role == "constant"}
+    return {table.field(row.name)._address for table, row in fields if is_settled(row)}
 
 
 def _groups(entries: list[Entry]) -> list[list[Any]]:
