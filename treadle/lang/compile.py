@@ -6,6 +6,7 @@ gang width, with or without checks, for wide or any grids.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +34,19 @@ if TYPE_CHECKING:  # the compiler's rooms are loaded when something is compiled
 BLOCK = 256  # threads of a GPU's block where nothing else is asked for
 _ONE_BY_ONE = ("few", "one")  # how gangs are filled whose threads go one by one
 
-one_by_one = threading.RLock()  # kernels are translated so
+# Guards what kernels know of their variants, and the frontend, which notes what a kernel it parses depends on. Whoever
+# translates for a launch or makes a variant must hold it; passes and emitter need it not.
+one_by_one = threading.RLock()
+
+
+def _forked() -> None:
+    """In a child process whoever held the lock is gone."""
+    global one_by_one
+    one_by_one = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Options(NamedTuple):

@@ -58,6 +58,11 @@ def merged(chain: Chain) -> Launch | None:
         if binary is None:
             return None
         binary = disk.store(key, binary)
+    return launch_of(binary, members, parameters)
+
+
+def launch_of(binary: Any, members: list[Launch], parameters: list[Parameter]) -> Launch:
+    """The launch of ``binary``, which has ``parameters``, in place of ``members``."""
     first = members[0].program
     types = tuple([p.type for p in parameters])
     name = " + ".join(dict.fromkeys(m.program.name for m in members))
@@ -116,11 +121,9 @@ def one_parameter_each(chain: Chain, places: list[list[int]]) -> bool:
 
 
 def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], places: list[list[int]]) -> Any:
-    from ..ir.effects import effects
     from ..passes.cse import share_common
     from ..passes.dce import remove_dead
     from ..passes.overwritten import drop_overwritten, drop_unread, forward_stored
-    from .compile import Translation
 
     with collector_off():
         func = concatenated(origins, keys, parameters, places)
@@ -129,12 +132,20 @@ def _built(origins: list[Any], keys: list[str], parameters: list[Parameter], pla
         func = remove_dead(drop_overwritten(forward_stored(share_common(func))))
         dead = [v for v, p in zip(func.params, expanded(parameters), strict=True) if p.dead]
         func = remove_dead(drop_unread(func, dead))
-        found = effects(func)
-        if found.order != "free":
-            return None
-        func = replace(func, facts={**func.facts, "order": "free"})
-        options = origins[0][2]._replace(active=None, aliased=())
-        return Translation("", func, found, options, host(options.lanes), None).draft().binary()
+        draft = draft_of(func, origins[0][2]._replace(active=None, aliased=()))
+        return None if draft is None else draft.binary()
+
+
+def draft_of(func: Func, options: Any) -> Any:
+    """LLVM text of a merged program; None where threads would have to keep an order."""
+    from ..ir.effects import effects
+    from .compile import Translation
+
+    found = effects(func)
+    if found.order != "free":
+        return None
+    func = replace(func, facts={**func.facts, "order": "free"})
+    return Translation("", func, found, options, host(options.lanes), None).draft()
 
 
 def expanded(parameters: list[Parameter]) -> list[Parameter]:

@@ -272,6 +272,12 @@ class _Group:
         return True
 
 
+def fit(members: list[Launch], uses: list[list[Use]]) -> bool:
+    """Whether each thread may do what it does in all of ``members`` before another one begins."""
+    group = _Group()
+    return all(group.takes(member, each) for member, each in zip(members, uses, strict=True))
+
+
 def chained(body: list[Entry], blocks: Blocks) -> Iterator[Entry | Chain]:
     """The entries of a body, launches that follow each other as chains where that pays."""
     group = _Group()
