@@ -128,7 +128,9 @@ def test_there_is_room_for_a_bond_of_six_rows_with_all_that_moves():
     mjm = mujoco.MjModel.from_xml_string(
         f"<mujoco><worldbody>{ball}<geom type='plane' size='1 1 1'/></worldbody></mujoco>"
     )
-    assert mjw.make_data(mjm, nworld=8).live_Z.shape == (8, 6 * mjm.nv)  # a contact has six rows by six degrees
+    d = mjw.make_data(mjm, nworld=8)
+    assert d.live_Z.shape == (8, 6 * mjm.nv)  # a contact has six rows by six degrees
+    assert (d.nconmax, d.naconmax, d.njmax) == (1, 8, d.efc_D.shape[1])
 
 
 def test_copies_are_worlds_of_their_own():

@@ -12,7 +12,7 @@ from ..lang.kernel import bind_one
 from ..lang.shadows import copy_struct
 from ..runtime.array import array
 from ..runtime.elements import Element, element_of
-from ..runtime.packing import packer
+from ..runtime.packing import number, packer
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, view
 from ..types.numpy_types import type_of_numpy
 from ..types.spelling import spell
@@ -49,9 +49,9 @@ def bind(signature: Signature, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
             value, own = bind_one(arg, t, name, signature.key)
             if isinstance(own, Struct) and not isinstance(own, Indexed):
                 value = copy_struct(value)  # it stays what it is now, and keeps its arrays
-            number = _number(own, value) if signature.traced else None
-            if number is not None:
-                found.append((Slot(name, own, VALUE, (), number.dtype), number))
+            known = _number(own, value) if signature.traced else None
+            if known is not None:
+                found.append((Slot(name, own, VALUE, (), known.dtype), known))
             else:
                 found.append((Slot(name, own, STATIC, value=value), None))
     return found
@@ -65,7 +65,8 @@ def _number(t: Type, value: Any) -> Any:
     dtype = scalar_dtype(t)
     if jax().dtypes.canonicalize_dtype(dtype) != dtype:
         return None
-    return jax().numpy.asarray(np.asarray(bool(value) if t.kind == "b" else value, dtype))
+    plain = number(value, t) if t.is_int or t.kind == "b" else value
+    return jax().numpy.asarray(np.asarray(plain, dtype))
 
 
 def outputs(

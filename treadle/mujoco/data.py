@@ -277,6 +277,21 @@ class Data(Fields):
         self._stamp: wp.array | None = None  # counts runs of that
         self._seen = 0  # its number when somebody looked
 
+    @property
+    def nconmax(self) -> int:
+        """How many contacts each world has room for."""
+        return self.sizes["nconmax"]
+
+    @property
+    def naconmax(self) -> int:
+        """How many contacts all worlds together have room for."""
+        return self.nworld * self.nconmax
+
+    @property
+    def njmax(self) -> int:
+        """How many rows of constraints each world has room for."""
+        return self.sizes["njmax"]
+
     def __deepcopy__(self, memo: Any) -> Data:
         """Worlds of their own in the same state, with the same derived fields."""
         made = Data(self.real, dict(self.sizes), self.nworld)

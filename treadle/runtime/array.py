@@ -562,7 +562,7 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool, 
 
 
 def _keeper(rows: np.ndarray) -> Any:
-    """What keeps the memory of ``rows``, and tells launches whether it may be changed."""
+    """What keeps the memory of ``rows``, and tells those who hand it on whether it may be changed."""
     if rows.flags.writeable:
         return rows
     from .adopt import Frozen
