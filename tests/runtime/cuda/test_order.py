@@ -110,12 +110,18 @@ def test_code_is_linked_once_kept_and_unloaded(gpu, driver):
     assert a.list() == [2.0] * 3 and b.list() == [1.0] * 3
 
 
-def test_memory_outlives_work_on_other_streams(gpu, driver):
-    """An array goes while its launch still waits in a stream: nobody may get its memory before."""
+def copying(gpu):
+    """A stream in which a copy waits, where to and where from."""
     stream, out = wp.Stream(gpu), wp.zeros(1000, dtype=float)
     source = wp.full(1000, 3.0, dtype=float)
     stream.wait_stream(wp.get_stream())
     wp.copy(out, source, stream=stream)
+    return stream, out, source
+
+
+def test_memory_outlives_work_on_other_streams(gpu, driver):
+    """An array goes while its launch still waits in a stream: nobody may get its memory before."""
+    stream, out, source = copying(gpu)
     del source
     gc.collect()
     again = wp.full(1000, 7.0, dtype=float)
@@ -126,10 +132,7 @@ def test_memory_outlives_work_on_other_streams(gpu, driver):
 
 def test_memory_outlives_work_on_streams_that_have_gone(gpu, driver):
     """A stream goes with work in it, and then the memory that this uses."""
-    stream, out = wp.Stream(gpu), wp.zeros(1000, dtype=float)
-    source = wp.full(1000, 3.0, dtype=float)
-    stream.wait_stream(wp.get_stream())
-    wp.copy(out, source, stream=stream)
+    stream, out, source = copying(gpu)
     del stream
     gc.collect()
     del source
