@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,8 +28,12 @@ PASSED = ("pass", "xfail")
 KINDS = {
     "implementation": "tests of how Warp is made, which do not count",
     "wording": "tests that compare a message with Warp's own sentence",
+    "promise": "tests that ask the opposite of what treadle promises",
     "decision": "tests that treadle does not pass",
 }
+
+
+LINK = re.compile(r"\[[^\]]+\]\((\w+\.md)#([\w-]+)\)")
 
 
 class Case(NamedTuple):
@@ -63,7 +68,7 @@ def reasons(text: str) -> list[Reason]:
     """The reasons, in their order: lines ``kind: reason``, and indented under each the patterns.
 
     Raises:
-        ValueError: a kind that is none, or a reason without patterns.
+        ValueError: a kind that is none, a reason without patterns, a promise that says not where it is given.
     """
     found: list[Reason] = []
     for line in text.splitlines():
@@ -75,6 +80,8 @@ def reasons(text: str) -> list[Reason]:
         kind, _, why = line.partition(": ")
         if kind not in KINDS:
             raise ValueError(f"a reason begins with one of {', '.join(KINDS)}: not {line!r}")
+        if kind == "promise" and not LINK.match(why):
+            raise ValueError(f"a promise begins with a link to the section that gives it: not {why!r}")
         found.append(Reason(kind, why, ()))
     empty = [reason.text for reason in found if not reason.patterns]
     if empty:
@@ -90,11 +97,12 @@ class Outcome:
         self.missed: dict[Reason, list[Case]] = defaultdict(list)
         self.unexplained: list[Case] = []
 
-    def counts(self) -> tuple[int, int, int, int]:
-        """Tests that Warp passes, how many of them count, how many treadle passes, and how many miss by wording."""
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """Tests: Warp passes, of these count, treadle passes, treadle misses by wording, and for a promise."""
         missed = sum(map(len, self.missed.values())) + len(self.unexplained)
         everything = len(self.passed) + missed
-        return everything, everything - self._of("implementation"), len(self.passed), self._of("wording")
+        count = everything - self._of("implementation")
+        return everything, count, len(self.passed), self._of("wording"), self._of("promise")
 
     def _of(self, kind: str) -> int:
         return sum(len(tests) for reason, tests in self.missed.items() if reason.kind == kind)
@@ -124,8 +132,8 @@ _HEAD = """# Warp's own tests
 The wheel of NVIDIA Warp 1.19 ships its tests. `make conformance` runs them, unmodified, with `warp` answered by
 treadle, and writes this page (here with Python {python}). Of the tests that Warp passes on a CPU:
 
-| area | Warp passes | of these count | treadle passes | | other words | without those |
-|---|---:|---:|---:|---:|---:|---:|"""
+| area | Warp passes | of these count | treadle passes | | other words | without those | the opposite | without both |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 _COUNTING = """
 * The tests that **count** are all but those of how Warp is made: the text of the C++ it writes, its native library, the
@@ -135,6 +143,10 @@ _COUNTING = """
   or warns too, but says it in words of its own; no sentence of Warp is copied, though messages share short phrases that
   programs match on ([why](decisions/011-messages.md)). These tests do not pass. They assert nothing else that fails.
 * The second percentage leaves those tests out of what there is to pass: so much of Warp's behaviour is the same.
+* **The opposite** are tests that wait for what treadle promises not to do: that a mistake ends the process, that a
+  gradient is another than the derivative or is refused where there is one, that a number or an array is cut to 32 bits.
+  Each is listed with its promise and where that is given. No change of treadle that keeps these promises passes them.
+* The third percentage leaves them out, too.
 
 Every test that is not passed is listed below with the reason. A reason is a decision; what is missing has none, and is
 listed as missing."""
@@ -142,7 +154,7 @@ listed as missing."""
 
 def page(facts: dict[str, Any], areas: dict[str, Outcome]) -> str:
     """The Markdown text."""
-    rows, total = [], [0, 0, 0, 0]
+    rows, total = [], [0] * 5
     for area, outcome in areas.items():
         counts = outcome.counts()
         total = [a + b for a, b in zip(total, counts, strict=True)]
@@ -154,9 +166,10 @@ def page(facts: dict[str, Any], areas: dict[str, Outcome]) -> str:
 
 
 def _row(area: str, counts: Any) -> str:
-    everything, count, passed, worded = counts
+    everything, count, passed, worded, promised = counts
     first, second = _percent(passed, count), _percent(passed, count - worded)
-    return f"| {area} | {everything} | {count} | {passed} | {first} | {worded} | {second} |"
+    third = _percent(passed, count - worded - promised)
+    return f"| {area} | {everything} | {count} | {passed} | {first} | {worded} | {second} | {promised} | {third} |"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -124,8 +124,15 @@ def test_what_is_no_index_and_what_is_no_component_is_told():
         with pytest.raises(IndexError):
             value[key]
     for value, key, wrong in ((v, 0, "1"), (v, 0, v), (m, (0, 0), "1.0"), (m, (0, 0), None)):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=f"components of {type(value).__name__} are float.., not "):
             value[key] = wrong
+    with pytest.raises(TypeError, match="components of vec3i are int32, not 1.5"):
+        values.vec3i(1, 2, 3)[0] = 1.5
+    with pytest.raises(TypeError, match="components of vec3f are float32, not '3'"):
+        values.vec3(1, 2, "3")
+    for value, key in ((v, slice(2)), (m, 0)):
+        with pytest.raises(TypeError, match="takes 2 numbers, not None"):
+            value[key] = None
     for value, key, wrong in ((v, slice(2), (1, 2, 3)), (m, 0, (1, 2, 3)), (m, slice(2), ((1, 2), (3,)))):
         with pytest.raises(ValueError):
             value[key] = wrong

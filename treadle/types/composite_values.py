@@ -7,7 +7,7 @@ import operator
 import types
 import typing
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
 
@@ -62,15 +62,21 @@ class CompositeValue:
 
     @classmethod
     def _pack(cls, numbers: Any) -> array:
-        """Numbers as components: rounded to the scalar type, integers wrapped."""
+        """Numbers as components: rounded to the scalar type, integers wrapped.
+
+        Raises:
+            TypeError: one that is none, or not a whole one where components are.
+        """
         elem = cls.__treadle_type__.elem
-        if elem.is_int:
-            numbers = map(cls._round, [operator.index(x) for x in numbers])
-        elif elem is b1:
-            numbers = map(cls._round, numbers)
-        elif elem.bits == 16:
-            numbers = map(cls._round, array("d", numbers))
-        return array(cls._code, numbers)
+        try:
+            if elem.is_int:
+                return array(cls._code, [cls._round(operator.index(x)) for x in numbers])
+            if elem is b1:
+                return array(cls._code, map(cls._round, numbers))
+            return array(cls._code, map(cls._round, array("d", numbers)) if elem.bits == 16 else numbers)
+        except TypeError:
+            wrong = next(x for x in numbers if not _fits(x, elem))
+            raise TypeError(f"components of {cls.__name__} are {spell(elem)}, not {wrong!r}") from None
 
     def _shown(self, number: Any) -> Any:
         """A component as users see it."""
@@ -237,6 +243,15 @@ class VectorValue(CompositeValue):
         return f"[{', '.join(map(str, self))}]"
 
 
+def _fits(x: Any, elem: Scalar) -> bool:
+    """Whether ``x`` is a number that a component of type ``elem`` can be made of."""
+    try:
+        operator.index(x) if elem.is_int else array("d", (x,))
+    except TypeError:
+        return False
+    return True
+
+
 def _no_index(value: CompositeValue, key: Any) -> KeyError:
     expected = "int or pair of ints" if isinstance(value, MatrixValue) else "int or slice"
     return KeyError(f"Invalid key {key!r}, expected {expected}, for components of {type(value).__name__}")
@@ -247,11 +262,14 @@ def _flat(value: Any, shape: tuple[int, ...], name: str) -> list:
 
     Raises:
         ValueError: not as many as ``name`` has.
+        TypeError: neither a number nor a sequence.
     """
     count = prod(shape)
     number = number_in(value)
     if number is not None:
         return [number] * count
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} takes {count} numbers, not {value!r}")
     items = value._data if isinstance(value, CompositeValue) else list(value)
     if len(shape) == 2 and len(items) == shape[0] and all(number_in(x) is None for x in items):
         return [x for row in items for x in _flat(row, shape[1:], f"a row of {name}")]

@@ -28,13 +28,13 @@ class ScalarValue:
         self.value = type(self)._round(x.value if isinstance(x, ScalarValue) else x)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.value})"
+        return f"{type(self).__name__}({self})"
 
     def __str__(self) -> str:
         return str(self.value)
 
     def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
+        return format(self.value, spec) if spec else str(self)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -71,9 +71,17 @@ class IntegerValue(ScalarValue):
 
 
 class FloatValue(ScalarValue):
-    """A float of a given width."""
+    """A float of a given width. One that was given as an int is shown as it was given: ``float16(-1)``."""
 
-    __slots__ = ()
+    __slots__ = ("_given",)
+
+    def __init__(self, x: Any = 0.0):
+        super().__init__(x)
+        if type(x) is int and self.value == x:  # all digits of it are kept
+            self._given = x
+
+    def __str__(self) -> str:
+        return str(getattr(self, "_given", self.value))
 
 
 _NUMBERS = (float, int, np.number, np.bool_)
