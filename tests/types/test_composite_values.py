@@ -121,8 +121,10 @@ def test_what_is_no_index_and_what_is_no_component_is_told():
         with pytest.raises(KeyError):
             value[key] = 0
     for value, key in ((v, 3), (v, -4), (m, 2), (m, (0, 2)), (m, (-3, 0))):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=f" the . (components|rows|columns) of {type(value).__name__}"):
             value[key]
+        with pytest.raises(IndexError, match=f" the . (components|rows|columns) of {type(value).__name__}"):
+            value[key] = 1
     for value, key, wrong in ((v, 0, "1"), (v, 0, v), (m, (0, 0), "1.0"), (m, (0, 0), None)):
         with pytest.raises(TypeError, match=f"components of {type(value).__name__} are float.., not "):
             value[key] = wrong

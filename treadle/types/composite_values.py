@@ -217,6 +217,8 @@ class VectorValue(CompositeValue):
             return self._shown(self._data[i])
         except TypeError:
             raise _no_index(self, i) from None
+        except IndexError:
+            raise _outside(self, i) from None
 
     def __setitem__(self, i: Any, value: Any) -> None:
         if isinstance(i, slice):
@@ -225,10 +227,12 @@ class VectorValue(CompositeValue):
                 self._data[k] = number
             return
         try:
-            k = operator.index(i)
+            self._data[operator.index(i)]
         except TypeError:
             raise _no_index(self, i) from None
-        self._data[k] = self._pack([value])[0]
+        except IndexError:
+            raise _outside(self, i) from None
+        self._data[operator.index(i)] = self._pack([value])[0]
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Programs may give values attributes of their own; those that read as components would change nothing.
@@ -255,6 +259,10 @@ def _fits(x: Any, elem: Scalar) -> bool:
 def _no_index(value: CompositeValue, key: Any) -> KeyError:
     expected = "int or pair of ints" if isinstance(value, MatrixValue) else "int or slice"
     return KeyError(f"Invalid key {key!r}, expected {expected}, for components of {type(value).__name__}")
+
+
+def _outside(value: VectorValue, i: int) -> IndexError:
+    return IndexError(f"index {i} is out of range for the {len(value)} components of {type(value).__name__}")
 
 
 def _flat(value: Any, shape: tuple[int, ...], name: str) -> list:
