@@ -71,3 +71,44 @@ def test_a_row_for_many_has_no_gradient_yet_says_so():
         b.assign(a)
     with pytest.raises(KernelGradientError, match=r"shape \(3,\) to shape \(2, 3\)"):
         tape.backward()
+
+
+@wp.kernel
+def weigh(y: wp.array(dtype=float), o: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(o, 0, y[i] * float(i + 1))
+
+
+def by_key(y, x, places):
+    y[places] = x
+
+
+def kept_then_filled(y, x, places):
+    wp.copy(y, x, count=2)
+    y[places].fill_(0.0)
+
+
+def through_another(y, x, places):
+    z = wp.zeros(4, dtype=float)
+    wp.copy(z, x, count=2)
+    wp.copy(y, wp.clone(z[places]), count=2)
+
+
+INDEXED = {
+    by_key: [2.0, 1.0], kept_then_filled: [0.0, 0.0], through_another: [2.0, 1.0],
+    (lambda y, x, places: wp.copy(y[places], x)): [2.0, 1.0], (lambda y, x, places: y[places].assign(x)): [2.0, 1.0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 1, "sqrt"])
+@pytest.mark.parametrize("write", INDEXED, ids=["key", "fill", "clone", "copy", "assign"])
+def test_indices_are_those_of_the_write(write, checkpoint):
+    x, places = wp.ones(2, dtype=float, requires_grad=True), wp.array([1, 0], dtype=int)
+    y, o = wp.zeros(4, dtype=float), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape(checkpoint) as tape:
+        write(y, x, places)
+        places.assign([2, 3])
+        wp.launch(weigh, dim=4, inputs=[y, o])
+    tape.backward(o)
+    assert x.grad.list() == INDEXED[write]
+    assert places.list() == [2, 3]

@@ -54,8 +54,9 @@ class HostWrite:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values that were written."""
-        return sum([x.nbytes for x in self.args if isinstance(x, np.ndarray)])
+        """Bytes of the values that were written, and of the indices by which."""
+        parts = [x for arg in self.args for x in (arg if type(arg) is tuple else (arg,))]
+        return sum([x.nbytes for x in parts if isinstance(x, np.ndarray)])
 
     def run(self) -> None:
         self.perform(self.dest, *self.args)

@@ -286,7 +286,13 @@ def _goes(src: Element, dest: Element) -> bool:
 
 
 def _write(target: array, args: tuple, source: array | None) -> None:
-    if watch.watchers:
-        watch.write(target, put_selected, args, source)
+    if watch.watchers:  # who may do it again, or go back, when other indices stand there
+        rows, shape, to, at = args
+        watch.write(target, put_selected, (rows, shape, _apart(to), _apart(at)), source)
     else:
         put_selected(target, *args)
+
+
+def _apart(where: Any) -> Any:
+    """A copy of what selects elements: the lists of indices as they are now."""
+    return where if where is Ellipsis else tuple([w if isinstance(w, slice) else w.copy() for w in where])
