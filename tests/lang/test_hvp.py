@@ -144,6 +144,20 @@ def test_gradients_of_other_arrays_neither_take_part_nor_change():
     assert [set(a.grad.list()) for a in (w, y, loss)] == [{1.0}, {2.0}, {3.0}]
 
 
+def test_none_is_a_zero_tangent():
+    @wp.kernel
+    def product(x: wp.array(dtype=float), y: wp.array(dtype=float), loss: wp.array(dtype=float)):
+        wp.atomic_add(loss, 0, x[wp.tid()] * x[wp.tid()] * y[wp.tid()])
+
+    def loss(x, y):
+        made = wp.zeros(1, dtype=float)
+        wp.launch(product, dim=1, inputs=[x, y, made])
+        return made
+
+    x, y = wp.array([2.0], dtype=float), wp.array([3.0], dtype=float)
+    assert [a.list() for a in wp.hvp(loss, [x, y], [[1.0], None])] == [[6.0], [4.0]]
+
+
 def test_the_hessian_is_symmetric():
     start, _ = start_and_direction()
     rows = [wp.hvp(swing, [doubles(start)], [e])[0].numpy() for e in np.eye(N)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import treadle as wp
 from treadle import utils
+from treadle.base.errors import ArrayError
 from treadle.utils import sort
 
 
@@ -98,3 +101,84 @@ def test_wrong_pairs_are_named():
         assert words in str(caught.value)
     with pytest.raises(RuntimeError, match=r"\[4, 2\) for 32-bit keys"):
         utils.radix_sort_pairs(a, a, 3, begin_bit=4, end_bit=2)
+
+
+@wp.kernel
+def weigh(v: wp.array(dtype=Any), weights: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, float(v[i]) * weights[i])
+
+
+def by_radix(keys, values, n):
+    utils.radix_sort_pairs(keys, values, n)
+
+
+def in_segments(keys, values, n):
+    utils.segmented_sort_pairs(keys, values, n, wp.array([0, n // 2, n], dtype=int))
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("sort", [by_radix, in_segments])
+@pytest.mark.parametrize("what", ["keys", "values", "wide keys", "wide values"])
+def test_gradients_go_through_what_a_sort_moves(sort, what, graded):
+    n = 60
+    dtype = wp.float64 if "wide" in what else wp.float32
+    h = np.random.default_rng(3).permutation(n).astype(float)
+    x = wp.array(h, dtype=dtype, requires_grad=True)
+    moved, other = wp.zeros(2 * n, dtype=dtype, requires_grad=graded), doubled(h, wp.int32)
+    weights, loss = wp.array(np.arange(1.0, n + 1), dtype=float), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(moved, x, count=n)
+        sort(*((moved, other) if "keys" in what else (other, moved)), n)
+        wp.launch(weigh, dim=n, inputs=[moved, weights, loss])
+    tape.backward(loss)
+    halves = [h] if sort is by_radix else [h[: n // 2], h[n // 2 :]]
+    order = np.concatenate([np.argsort(half) + k * (n // 2) for k, half in enumerate(halves)])
+    np.testing.assert_array_equal(moved.numpy()[:n], h[order])
+    np.testing.assert_array_equal(other.numpy()[:n], h[order])
+    expected = np.zeros(n)
+    expected[order] = weights.numpy()
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+@wp.kernel
+def weigh_cubes(v: wp.array(dtype=float), weights: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, v[i] * v[i] * v[i] * weights[i])
+
+
+def test_tangents_go_through_a_sort():
+    weights = wp.array([1.0, 10.0, 100.0], dtype=float)
+
+    def cubes(x):
+        keys, values, total = wp.zeros(6, dtype=float), wp.zeros(6, dtype=int), wp.zeros(1, dtype=float)
+        wp.copy(keys, x, count=3)
+        utils.radix_sort_pairs(keys, values, 3)
+        wp.launch(weigh_cubes, dim=3, inputs=[keys, weights, total])
+        return total
+
+    (product,) = wp.hvp(cubes, [wp.array([3.0, 1.0, 2.0], dtype=float)], [[1.0, 1.0, 2.0]])
+    assert product.list() == [6 * 3.0 * 100, 6 * 1.0, 6 * 2.0 * 10 * 2]
+
+
+def test_a_sort_captured_under_a_tape_is_followed():
+    x = wp.array([10.0, 30.0, 20.0], dtype=float, requires_grad=True)
+    keys, values = wp.array([2, 0, 1, 0, 0, 0], dtype=int), wp.zeros(6, dtype=float)
+    out = wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        with wp.ScopedCapture() as capture:
+            wp.copy(values, x, count=3)
+            utils.radix_sort_pairs(keys, values, 3)
+            wp.copy(out, values, count=3)
+        wp.capture_launch(capture.graph)
+    assert out.list() == [30.0, 20.0, 10.0]
+    tape.backward(grads={out: wp.array([1.0, 2.0, 3.0], dtype=float)})
+    assert x.grad.list() == [3.0, 1.0, 2.0]
+
+
+def test_what_cannot_be_sorted_is_named():
+    short, starts = wp.zeros(8, dtype=wp.int16), wp.array([0, 4], dtype=int)
+    with pytest.raises(ArrayError, match="int16, of the values, which have 4 or 8 bytes"):
+        utils.segmented_sort_pairs(wp.zeros(8, dtype=int), short, 4, starts)
+    with pytest.raises(ArrayError, match="int16, of the keys, which are one of int32"):
+        utils.segmented_sort_pairs(short, wp.zeros(8, dtype=int), 4, starts)

@@ -26,7 +26,8 @@ def hvp(
         loss: called with ``inputs``; launches kernels and returns an array of one float. Arrays may be stepped in
             place; ``inputs`` hold afterwards what ``loss`` left in them.
         inputs: arrays of floats.
-        tangents: the direction: for each input an array of its dtype and shape, or what such an array can be made of.
+        tangents: the direction: for each input an array of its dtype and shape, or what such an array can be made of;
+            None is zero.
 
     Returns: for each input the product, a new array. Gradients of arrays stay as they are.
 
@@ -55,7 +56,8 @@ def hvp(
         for x, t in zip(inputs, tangents):
             x.grad = None
             x.requires_grad = True
-            directions.start(x, t)
+            if t is not None:
+                directions.start(x, t)
         with Tape(checkpoint) as tape, directions.carried():
             end = loss(*inputs)
         if not isinstance(end, array):

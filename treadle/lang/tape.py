@@ -335,6 +335,11 @@ def recording() -> bool:
     return _here.tape is not None
 
 
+def followed() -> bool:
+    """Whether derivatives of what is done now are asked for: a tape records it, or it carries tangents."""
+    return _leader() is not None
+
+
 def carries(a: array) -> bool:
     """Whether what is launched now carries a tangent of ``a`` that may differ from zero."""
     return _here.directions is not None and _here.directions.moves(a)

@@ -5,17 +5,23 @@ of neighbours: each thread counts the digits of its block; a prefix sum over all
 block, says where each thread's pairs of a digit begin; then each thread moves its pairs there, in order. Nothing
 depends on which thread comes first. Keys are compared as unsigned integers: signed ones with their sign flipped; floats
 with their sign flipped, negative ones with all bits. So -0.0 comes before 0.0, and NaNs go to the ends by their sign.
+
+What is sorted are words, of which tapes know no derivative. Where floats are to have one, the order is found aside, and
+they move by it, in a launch that tapes follow. A sort is a permutation, and the same one nearby if no keys are equal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import treadle as wp
 
 from ..base.errors import ArrayError
+from ..lang.tape import followed
 from ..runtime.capture import recording
+from ..types.layout import has_floats
 from .arrays import same_device, words
 from .scan import array_scan
 
@@ -58,7 +64,7 @@ def _passes(dtype: Any) -> tuple[wp.Kernel, wp.Kernel]:
     end."""
     word, digit = Order(dtype).word, _digit(dtype)
 
-    @wp.kernel(module="unique", gang_width=1)
+    @wp.kernel(module="unique", gang_width=1, detached=True)
     def count_digits(keys: wp.array(dtype=word), shift: word, mask: word, counts: wp.array2d(dtype=int)):
         block = wp.tid()
         count = wp.zeros(shape=VALUES, dtype=int)
@@ -67,7 +73,7 @@ def _passes(dtype: Any) -> tuple[wp.Kernel, wp.Kernel]:
         for d in range(VALUES):
             counts[d, block] = count[d]
 
-    @wp.kernel(module="unique", gang_width=1)
+    @wp.kernel(module="unique", gang_width=1, detached=True)
     def move_pairs(
         keys: wp.array(dtype=word), values: wp.array(dtype=Any), shift: word, mask: word, starts: wp.array2d(dtype=int),
         sorted_keys: wp.array(dtype=word), sorted_values: wp.array(dtype=Any),
@@ -87,6 +93,33 @@ def _passes(dtype: Any) -> tuple[wp.Kernel, wp.Kernel]:
     return count_digits, move_pairs
 
 
+@wp.kernel
+def place_numbers(order: wp.array(dtype=int)):
+    i = wp.tid()
+    order[i] = i
+
+
+@wp.kernel
+def move_by(order: wp.array(dtype=int), source: wp.array(dtype=Any), target: wp.array(dtype=Any)):
+    i = wp.tid()
+    target[i] = source[order[i]]
+
+
+def _sorted(keys: wp.array, values: wp.array, count: int, sort: Callable[[wp.array, wp.array], None]) -> None:
+    """Let ``sort`` the first ``count`` pairs, given as words; where tapes and tangents follow floats they go along."""
+    floats = [a for a in (keys, values) if has_floats(a.type.elem)]
+    if not floats or not followed():
+        sort(words(keys, keys.dtype), words(values, values.dtype))
+        return
+    order = wp.empty(2 * count, dtype=int, device=keys.device)
+    wp.launch(place_numbers, count, outputs=[order], device=keys.device)
+    aside = wp.clone(keys.flatten()[: 2 * count], requires_grad=False)
+    sort(words(aside, keys.dtype), words(order, wp.int32))
+    for a in (keys, values):
+        flat = a.flatten()[:count]
+        wp.launch(move_by, count, inputs=[order, wp.clone(flat)], outputs=[flat], device=keys.device)
+
+
 def radix_sort_pairs(
     keys: wp.array, values: wp.array, count: int, begin_bit: int = 0, end_bit: int | None = None
 ) -> None:
@@ -102,7 +135,7 @@ def radix_sort_pairs(
     Raises:
         ArrayError: devices that differ, too little room, gaps, other dtypes, or bits that keys do not have.
 
-    Gradients of ``values`` go where the values came from (beyond Warp).
+    Gradients of ``values``, and of ``keys`` that are floats, go where these came from (beyond Warp).
 
     >>> import treadle as wp
     >>> keys, values = wp.array([3, 1, 2, 0, 0, 0], dtype=int), wp.array([30, 10, 20, 0, 0, 0], dtype=int)
@@ -122,17 +155,20 @@ def radix_sort_pairs(
         raise ArrayError(f"count must be non-negative, got {count}")
     if keys.size < 2 * count or values.size < 2 * count:
         raise ArrayError(f"keys and values need room for 2 * count = {2 * count} elements each")
-    k = words(keys, keys.dtype)
-    v = values.flatten() if values.requires_grad else words(values, values.dtype)  # tapes follow floats
+    _sorted(keys, values, count, lambda k, v: _radix_sort(k, v, count, begin_bit, end_bit, keys.dtype))
+
+
+def _radix_sort(k: wp.array, v: wp.array, count: int, begin_bit: int, end_bit: int, dtype: Any) -> None:
+    """The same of keys of ``dtype`` and values as words."""
     source, target = (k[:count], v[:count]), (k[count : 2 * count], v[count : 2 * count])
     blocks = -(-count // BLOCK)
-    counts = wp.empty((VALUES, blocks), dtype=int, device=keys.device)
-    count_digits, move_pairs = _passes(keys.dtype)
+    counts = wp.empty((VALUES, blocks), dtype=int, device=k.device)
+    count_digits, move_pairs = _passes(dtype)
     for bit in range(begin_bit, end_bit, DIGIT):
         shift, mask = k.dtype(bit), k.dtype((1 << min(DIGIT, end_bit - bit)) - 1)
-        wp.launch(count_digits, blocks, inputs=[source[0], shift, mask], outputs=[counts], device=keys.device)
+        wp.launch(count_digits, blocks, inputs=[source[0], shift, mask], outputs=[counts], device=k.device)
         array_scan(counts, counts, inclusive=False)
-        wp.launch(move_pairs, blocks, inputs=[*source, shift, mask, counts], outputs=target, device=keys.device)
+        wp.launch(move_pairs, blocks, inputs=[*source, shift, mask, counts], outputs=target, device=k.device)
         source, target = target, source
     if source[0]._address != k._address:
         wp.copy(k, source[0], count=count)
@@ -218,7 +254,7 @@ def _segments(dtype: Any) -> wp.Kernel:
             values[at] = values[i]
         return True
 
-    @wp.kernel(module="unique", gang_width=1)
+    @wp.kernel(module="unique", gang_width=1, detached=True)
     def sort_segments(
         keys: wp.array(dtype=word), values: wp.array(dtype=Any), count: int, starts: wp.array(dtype=int),
         ends: wp.array(dtype=int),
@@ -249,7 +285,7 @@ def segmented_sort_pairs(
     Args:
         keys: int32 or float32 (beyond Warp: the key types of :func:`radix_sort_pairs`), without gaps, with room for
             ``2 * count``: the second half is scratch.
-        values: int32, without gaps, with room for ``2 * count`` too.
+        values: int32 (beyond Warp: elements of 4 or 8 bytes), without gaps, with room for ``2 * count`` too.
         count: how many pairs the segments lie among.
         segment_start_indices: where segments begin, int32. Segments must not overlap.
         segment_end_indices: where they end (the first element that is not part of one); left out, each segment ends
@@ -260,7 +296,7 @@ def segmented_sort_pairs(
             has been sorted then.
         TypeError: ``count`` is not an int.
 
-    Each segment is sorted by one thread, all of them at the same time.
+    Each segment is sorted by one thread, all of them at the same time. Gradients go as with :func:`radix_sort_pairs`.
 
     >>> import treadle as wp
     >>> keys = wp.array([9, 7, 8, 2, 1, 0, 0, 0, 0, 0], dtype=int)
@@ -293,13 +329,17 @@ def segmented_sort_pairs(
     if starts.size != ends.size:
         sizes = f"({starts.size} vs {ends.size})"
         raise ArrayError(f"segment_start_indices and segment_end_indices must have the same size {sizes}")
-    if keys.dtype not in KEYS or values.dtype is not wp.int32:
-        raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}")
+    if keys.dtype not in KEYS:
+        known = ", ".join([t.__name__ for t in KEYS])
+        raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}, of the keys, which are one of {known}")
+    if wp.types.type_size_in_bytes(values.dtype) not in (4, 8):
+        raise ArrayError(f"Unsupported data type: {values.dtype.__name__}, of the values, which have 4 or 8 bytes each")
     if not starts.size:
         return
     if recording():  # a graph looks each time it runs
         wp.launch(check_segments, starts.size, inputs=[starts, ends, count], device=keys.device, checked=True)
     else:
         _refuse_wrong(starts, ends, count)
-    inputs = [words(keys, keys.dtype), values, count, starts, ends]
-    wp.launch(_segments(keys.dtype), starts.size, inputs=inputs, device=keys.device)
+    kernel, device = _segments(keys.dtype), keys.device
+    _sorted(keys, values, count, lambda k, v: wp.launch(
+        kernel, starts.size, inputs=[k, v, count, starts, ends], device=device))  # fmt: skip
