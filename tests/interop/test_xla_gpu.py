@@ -74,7 +74,7 @@ def test_passes_share_a_result_and_batches_are_launched_in_a_row(driver):  # noq
     where, x = np.array([2, 0, 2, 1], "i4"), np.arange(8, dtype="f4").reshape(2, 4)
     f = wp.jax_kernel(scatter, launch_dims=4, output_dims=3)
     (target,), text = lowered(jax.vmap(lambda x: f(where, x)[0]), x)
-    size = target._room
+    size = target._like.nbytes
     assert f"tensor<{size}xui8>" in text and size > 512
     a, i, sums = far(x), far(where), wp.full((2, 3), 9.0, dtype=float, device="cuda:0")
     shared = wp.full(size, 255, dtype=wp.uint8, device="cuda:0")

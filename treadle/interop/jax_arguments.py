@@ -50,8 +50,9 @@ def bind(signature: Signature, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
             if isinstance(own, Struct) and not isinstance(own, Indexed):
                 value = copy_struct(value)  # it stays what it is now, and keeps its arrays
             known = _number(own, value) if signature.traced else None
-            if known is not None:
-                found.append((Slot(name, own, VALUE, (), known.dtype), known))
+            if known is not None:  # inside of jax.jit it is part of what is compiled
+                always = value if isinstance(known, jax().core.Tracer) else None
+                found.append((Slot(name, own, VALUE, (), known.dtype, always), known))
             else:
                 found.append((Slot(name, own, STATIC, value=value), None))
     return found
@@ -149,7 +150,7 @@ def _value(name: str, t: Type | None, arg: Any, where: str) -> tuple[Slot, Any]:
 
 def packed_value(slot: Slot) -> bytes:
     """A known value as kernels read it; empty of others."""
-    if slot.role != STATIC:
+    if slot.role != STATIC and slot.value is None:
         return b""
     packed = bytearray(max(slot.type.size, 8))
     packer(slot.type)(packed, 0, slot.value)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.digest import digest
 from ..base.errors import CaptureError, KernelGradientError, KernelValueError, LaunchTypeError
+from ..base.logs import log_debug
 from ..lang.contents import copied, put_value
 from ..lang.directions import Directions
 from ..lang.graph import ScopedCapture
@@ -21,7 +21,7 @@ from ..runtime.array import allocate, array, build
 from ..runtime.capture import Launch, every, here
 from ..runtime.chains import writes_elsewhere, written_by
 from ..runtime.cuda import get_cuda_device
-from ..runtime.device import ScopedDevice, get_device
+from ..runtime.device import apart, get_device
 from ..runtime.elements import element_of
 from ..runtime.ranges import Ranges
 from ..runtime.streams import ScopedStream
@@ -262,7 +262,9 @@ class Task:
         self.graph: Any = None
         self.outside = False  # whether it writes to memory that is no argument's, as far as is known
         self.plain = not body.owner.graph_mode or body.device is not None  # whether it is called, not captured
+        self.copies = self.plain  # whether it gets copies of its inputs, as nobody knows whether it leaves them alone
         self.weight, self.facts = 1e6, ""
+        self._tried = False  # whether somebody has looked what calls on a GPU write to
         self._uses: Sequence[str] | None = None
         self._failures: dict[int, BaseException] = {}
         self._called = _Function(self._call if body.device is None else self._give)
@@ -306,25 +308,50 @@ class Task:
         """What native code is to call."""
         if self.graph is None and not self.plain:
             self._capture()
+        if self.body.device is not None and not self._tried:
+            self._try()
         if self.graph is None:
             return Work(_address(self._called), None, self, self._told, self.alone)
         graph, native = self.graph
         return Work(native.address, native.context, (graph, native.keepalive),
                     lambda status, words: str(graph.error(status, words, native.keepalive)), self.outside)  # fmt: skip
 
-    def _capture(self) -> None:
-        """Capture the work on arrays that stand for those of the calls."""
+    def _captured(self) -> tuple[Any, list[array]]:
+        """The graph of the work on arrays that stand for those of the calls, and these.
+
+        Raises:
+            CaptureError: it cannot be captured.
+        """
         install()
-        arrays = [_array(slot, None) for slot in self.slots]
+        device = self.body.device or _cpu()
+        arrays = [_array(slot, None, device) for slot in self.slots]
+        with apart(device), ScopedCapture() as capture:
+            here().nests = True  # type: ignore[union-attr]  # the function may capture graphs of its own
+            self.do(arrays)
+        return capture.graph, arrays
+
+    def _try(self) -> None:
+        """See what calls on a GPU write to: where inputs are only read, those are JAX's own memory. Nothing runs, and
+        what fails here fails in the call."""
+        self._tried = True
+        if not self.body.owner.graph_mode:
+            return
         try:
-            with _upon_host(), ScopedCapture() as capture:
-                here().nests = True  # type: ignore[union-attr]  # the function may capture graphs of its own
-                self.do(arrays)
+            graph, arrays = self._captured()
+        except Exception as error:
+            log_debug(f"function {self.body.key} gets copies of its inputs on {self.body.device}: {error}")
+            return
+        self._check(graph, arrays)
+        self.copies = any(map(writes_elsewhere, every(graph.entries)))
+
+    def _capture(self) -> None:
+        """Capture the work, for native code to run."""
+        try:
+            graph, arrays = self._captured()
         except CaptureError as error:
             self.plain = True
             self.body.owner.warn(error.message)
             return
-        graph = capture.graph
         self._check(graph, arrays)
         native = graph.native(arrays, [a for a, kept in zip(arrays, self.kept, strict=True) if not kept])
         if self._uses is not None and native.keepalive.uses != self._uses:  # somebody holds its temporaries now
@@ -370,7 +397,7 @@ class Task:
             for k, use in enumerate(self.uses()):  # arrays that own their memory, as the function may keep them
                 there = _array(self.slots[k], buffers[k]) if use != "unused" else None
                 arrays.append(_array(self.slots[k], None) if there is None else copied(there))
-            with _upon_host(), inside((context or 0) + 1):
+            with apart(_cpu()), inside((context or 0) + 1):
                 self.do(arrays)
             for k, use in enumerate(self.uses()):
                 if use == "written" and k not in self.inputs:
@@ -381,12 +408,14 @@ class Task:
         return 0
 
     def _give(self, context: int, buffers: Any, words: int) -> int:
-        """Give the work to a stream of a GPU, which ``words`` name, on JAX's own memory."""
+        """Give the work to a stream of a GPU, which ``words`` name, on JAX's own memory; of inputs that it might write
+        to, on copies."""
         try:
             stream, number = (ctypes.c_uint64 * 2).from_address(words)
             device: Any = get_cuda_device(number)
-            with ScopedStream(device.external_stream(stream), sync_exit=True):
-                self.do([_array(slot, buffers[k], device) for k, slot in enumerate(self.slots)])
+            with apart(device), ScopedStream(device.external_stream(stream), sync_exit=True):
+                arrays = [_array(slot, buffers[k], device) for k, slot in enumerate(self.slots)]
+                self.do([copied(a) if self.copies and k in self.inputs else a for k, a in enumerate(arrays)])
         except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
             self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error
             return 1
@@ -405,11 +434,6 @@ def _address(function: Any) -> int:
 @cache
 def _cpu() -> Any:
     return get_device("cpu")
-
-
-def _upon_host() -> Any:
-    """In the block launches that name no device are the CPU's, where the arrays lie, whatever the program has set."""
-    return nullcontext() if get_device().queue is None else ScopedDevice(_cpu())
 
 
 def _array(slot: Slot, address: int | None, device: Any = None) -> array:

@@ -28,7 +28,8 @@ INPUT, INOUT, OUTPUT, VALUE, STATIC = "input", "inout", "output", "value", "stat
 
 class Slot(NamedTuple):
     """One parameter of the kernel: an array that is read (``input``), also written (``inout``) or made (``output``), a
-    value that JAX computes, or one that is known (``static``). ``shape`` and ``dtype``: as JAX has it."""
+    value that JAX computes, or one that is known (``static``). ``shape`` and ``dtype``: as JAX has it. ``value``: what
+    is known, or what JAX's value always is."""
 
     name: str
     type: Type
@@ -307,6 +308,8 @@ class _Assembly(Buffers):
 
     def data_of(self, slot: Slot, covered: bool = False) -> tuple[bool, int] | None:
         """Where the data of a parameter lies: in an operand, or in a result that is made here."""
+        if slot.role == VALUE and slot.value is not None and self.call.device is not None:
+            return None  # else it would be fetched from the GPU, and waited for, in each call
         if slot.role in (INPUT, VALUE):
             return False, self.call.place[slot.name]
         if slot.role == STATIC:

@@ -247,9 +247,14 @@ def _report(number: int, status: int, fault: int, log: int, shadow: int, words: 
     """What native code calls where something happened: the address of a message, or 0."""
     try:
         said = _targets[number].tell(status, fault, log, shadow, words)
-    except TreadleError as error:
-        said = str(error)
+    except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
+        said = in_words(error)
     return message(said)
+
+
+def in_words(error: BaseException) -> str:
+    """What XLA is told of an exception, which users read."""
+    return str(error) if isinstance(error, TreadleError) else f"{type(error).__name__}: {error}"
 
 
 def target_of(number: int) -> Told:
@@ -261,7 +266,7 @@ def message(said: str) -> int:
     """The address of a message for XLA, which copies it; 0 where there is none."""
     if not said:
         return 0
-    _said.text = ctypes.create_string_buffer(said.encode())
+    _said.text = ctypes.create_string_buffer(said.encode(errors="backslashreplace"))
     return ctypes.addressof(_said.text)
 
 
@@ -345,15 +350,16 @@ def register_launch(program: Program, packed: bytes, dims: tuple[int, ...], buff
     return named(program, packed, dims, buffers, made)
 
 
-def named(program: Program, packed: bytes, dims: tuple[int, ...], buffers: Buffers, make: Callable[[str], Told]) -> str:
-    """The name of a launch, for which ``make`` makes the target if there is none yet.
+def named(program: Program, packed: bytes, dims: tuple[int, ...], buffers: Buffers, make: Callable[[str], Told],
+          more: str = "") -> str:  # fmt: skip
+    """The name of a launch, for which ``make`` makes the target if there is none yet. ``more``: what else it is.
 
     Raises:
         InternalError: it has more arguments than handlers have room for.
     """
     if len(packed) > MAX_ARGS or len(buffers.moves) > MAX_MOVES:
         raise InternalError(f"kernel {program.name} has too many arguments for a function of JAX")
-    facts = repr((program.name, dims, program.checked)) + buffers.facts()
+    facts = repr((program.name, dims, program.checked)) + buffers.facts() + more
     name = "treadle_" + digest(program.entry.binary.code, bytes(packed), facts)[:40]
     with _lock:
         if name not in _names:

@@ -7,6 +7,7 @@ grids, and the memory that passes share, which XLA allocates as one more result,
 from __future__ import annotations
 
 import ctypes
+import threading
 from array import array as words
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.digest import digest
-from ..base.errors import DeviceError, InternalError, TreadleError
+from ..base.errors import DeviceError, InternalError
 from ..runtime import cuda, native
 from ..runtime.launch import Program
 from ..types.records import FAR, FAULT, MAX_ITEMS, MAX_MOVES, WORK, Memory
-from .xla import Buffers, Told, Work, layout, message, named, numbered, target_of
+from .xla import Buffers, Told, Work, in_words, layout, message, named, numbered, target_of
 
 if TYPE_CHECKING:
     from ..runtime.cuda.gpu import Gpu
+    from ..runtime.cuda.handed import Handed
 
 _COMPLETE = 2  # the state of a fault record that is written
 _NEEDED = "XLA_FFI_Api.XLA_FFI_DeviceOrdinal_Get"
@@ -32,21 +34,22 @@ class GpuTarget(Told):
 
     Args:
         program: gives the program for a GPU, None where there is none but work.
-        first: the GPU that ``scratch``, the number of the result that passes share, was made for; -1: they share
-            nothing.
+        scratch: the number of the result that passes share; -1: they share nothing.
+        like: the launch on the GPU that this result was made for.
     """
 
     platform = "CUDA"
     stages = ("initialize", "execute")
 
     def __init__(self, name: str, buffers: Buffers, program: Callable[[Gpu], Program] | None, packed: bytes,
-                 dims: tuple[int, ...], scratch: int, nbytes: int):  # fmt: skip
+                 dims: tuple[int, ...], scratch: int = -1, like: Handed | None = None):  # fmt: skip
         if _NEEDED not in layout():
             raise DeviceError("this jaxlib does not tell on which GPU a function is called; install a newer one")
         super().__init__(name, buffers, native.ffi_handler(layout(), far=True))
-        self._program, self._packed, self.dims, self._room = program, packed, dims, nbytes
+        self._program, self._packed, self.dims, self._like = program, packed, dims, like
         self._pointers = [move.offset for move in buffers.moves if not move.nbytes]
         self._handed: dict[int, Any] = {}
+        self._loading = threading.Lock()
         self._work: tuple[Work, Memory] | None = None
         self.takes(packed)
         record = self.record
@@ -65,22 +68,29 @@ class GpuTarget(Told):
         self._work, self.record["work"] = (work, pair), pair.address
 
     def load(self, number: int) -> None:
-        """Make what is given to a GPU.
+        """Make what is given to a GPU, if another thread has not done so meanwhile: it lasts, as calls may use it.
 
         Raises:
             DeviceError: there is none of that number, or it is of another kind than the first.
         """
+        with self._loading:
+            if number not in self._handed:
+                self._load(number)
+
+    def _load(self, number: int) -> None:
         from ..runtime.cuda.handed import Handed
 
         device = cuda.device(number)
-        if self._program is None:
+        if self._program is None or self._like is None:
             made = Memory(FAR)
             made["gpu"] = device.quick.record.address  # type: ignore[attr-defined]
             self._handed[number], self._gpus[number] = made, made.address
             return
-        handed = Handed(self._program(device), self._packed, self.dims, self._pointers)
-        if handed.nbytes > self._room:
-            raise DeviceError(f"{device} needs {handed.nbytes} bytes between passes, the first GPU {self._room}")
+        handed = like = self._like
+        if like.device is not device:
+            handed = Handed(self._program(device), self._packed, self.dims, self._pointers, like.rooms)
+        if handed.nbytes > like.nbytes:
+            raise DeviceError(f"{device} needs {handed.nbytes} bytes between passes, {like.device} {like.nbytes}")
         self._handed[number], self._gpus[number] = handed, handed.record.address
 
     def tell(self, status: int, fault: int, log: int, shadow: int, words: int) -> str:
@@ -90,8 +100,8 @@ class GpuTarget(Told):
             ctypes.memset(fault, 0, FAULT.size)
             program = next(made.program for made in self._handed.values() if made.fault == fault)
             return f"reported by a call before: {program.error(report, self.dims)}"
-        if self._work is not None:
-            return self._work[0].told(status, b"")
+        if self._work is not None and status < 0:
+            return self._work[0].told(-status, b"")
         driver = cuda.driver.driver()
         return str(driver.error("a launch for JAX", driver.enum_of("CUresult", status))) if status else ""
 
@@ -101,8 +111,8 @@ def _load(number: int, gpu: int) -> int:
     """What native code calls for a GPU that a target does not know yet: the address of a message, or 0."""
     try:
         target_of(number).load(gpu)  # type: ignore[attr-defined]
-    except (TreadleError, MemoryError) as error:
-        return message(str(error))
+    except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
+        return message(in_words(error))
     return 0
 
 
@@ -122,18 +132,17 @@ def register_launch(program: Callable[[Gpu], Program], first: Gpu, packed: bytes
 
     own = program(first)
     pointers = [move.offset for move in buffers.moves if not move.nbytes]
-    nbytes = Handed(own, packed, dims, pointers).nbytes
-    scratch = -1
+    like, scratch = Handed(own, packed, dims, pointers), -1
     if len(own.entry.scratch) > MAX_ITEMS:
         raise InternalError(f"kernel {own.name} shares too much between its passes")
-    if nbytes:
+    if like.nbytes:
         scratch = len(buffers.results)
-        buffers.results.append(((nbytes,), np.dtype("u1")))
+        buffers.results.append(((like.nbytes,), np.dtype("u1")))
 
     def made(name: str) -> GpuTarget:
-        return GpuTarget(name, buffers, program, packed, dims, scratch, nbytes)
+        return GpuTarget(name, buffers, program, packed, dims, scratch, like)
 
-    return named(own, packed, dims, buffers, made)
+    return named(own, packed, dims, buffers, made, f"{like.nbytes} bytes")
 
 
 def register_work(facts: Sequence[str], buffers: Buffers) -> GpuTarget:
@@ -141,4 +150,4 @@ def register_work(facts: Sequence[str], buffers: Buffers) -> GpuTarget:
     if len(buffers.moves) > MAX_MOVES:
         raise InternalError("a function of JAX has too many arguments")
     name = "treadle_gpu_" + digest(*facts, buffers.facts())[:40]
-    return numbered(name, lambda name: GpuTarget(name, buffers, None, b"", (1,), -1, 0))  # type: ignore[return-value]
+    return numbered(name, lambda name: GpuTarget(name, buffers, None, b"", (1,)))  # type: ignore[return-value]

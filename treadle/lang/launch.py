@@ -103,6 +103,20 @@ def launch(
         far = None if capture.active else kernel.far.get(get_device(device))
         if far is not None and far(dim, inputs, outputs) is None:
             return None
+    rest = (adj_inputs, adj_outputs, device, stream, adjoint, record_tape, record_cmd, max_blocks, checked)
+    try:
+        return _unusual(kernel, dim, inputs, outputs, *rest)
+    finally:
+        for each in devices.far:  # a launch that failed, or is put off, has nothing to give back
+            each.forget_lenders()
+
+
+def _unusual(
+    kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
+    adj_outputs: Sequence[Any], device: Any, stream: Any, adjoint: bool, record_tape: bool, record_cmd: bool,
+    max_blocks: int, checked: bool | None,
+) -> Any:  # fmt: skip
+    """The launch, where native code does not do it."""
     if stream is not None and stream.device.queue is not None:
         with ScopedStream(stream, sync_enter=False):
             return launch(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..base.binary import Binary
@@ -104,6 +107,9 @@ class Device:
     def external_stream(self, handle: int) -> Any:
         """The stream for one of another library, by its handle; on a CPU there is one queue of work."""
         return self.stream
+
+    def forget_lenders(self) -> None:
+        """No launch of this thread is to come whose arguments other libraries lent."""
 
     def stream_number(self) -> int | None:
         """What DLPack calls the current stream; None where there is nothing to wait for."""
@@ -217,8 +223,19 @@ def _pages(name: str) -> int:
 
 DeviceLike = Device | str | None  # for annotations: what names a device
 
+class Own:
+    """What is current for one thread alone: a device, and streams by device."""
+
+    __slots__ = ("device", "streams")
+
+    def __init__(self, device: Device):
+        self.device, self.streams = device, {}
+
+
 _current: Device | None = None
-here = True  # whether the current device works on the host's memory
+here = True  # whether the current device works on the host's memory, in each thread
+own: dict[int, Own] = {}  # by thread, of those that have something of their own
+_lock = threading.RLock()
 _known: dict[str, Device] = {}
 far: list[Device] = []  # those known whose memory the host cannot reach
 
@@ -275,6 +292,8 @@ def get_device(ident: Device | str | None = None) -> Device:
     True
     """
     if ident is None:
+        if own and (mine := own.get(threading.get_ident())) is not None:
+            return mine.device
         return _current or get_preferred_device()
     if isinstance(ident, Device):
         return ident
@@ -297,12 +316,44 @@ def exchanged(kind: int, number: int) -> Device | None:
 
 def set_device(ident: Device | str) -> None:
     """Make ``ident`` the device that is used where none is named."""
-    global _current, here
-    _current = get_device(ident)
-    here = _current.queue is None
-    if not here:
-        far.remove(_current)
-        far.insert(0, _current)  # the one that "cuda" means
+    global _current
+    found = get_device(ident)
+    with _lock:
+        mine = own.get(threading.get_ident())
+        if mine is not None:
+            mine.device = found
+        else:
+            _current = found
+            if found.queue is not None:
+                far.remove(found)
+                far.insert(0, found)  # the one that "cuda" means
+        _look_around()
+
+
+def _look_around() -> None:
+    """Find out anew whether all current devices work on the host's memory."""
+    global here
+    here = all([each.queue is None for each in (_current, *[mine.device for mine in own.values()]) if each is not None])
+
+
+@contextmanager
+def apart(device: Device) -> Iterator[None]:
+    """In the block this thread has a current device of its own, which begins as ``device``, and current streams: what
+    it makes current is so for nobody else, and nobody changes them meanwhile. For code that others call on threads of
+    theirs."""
+    thread = threading.get_ident()
+    with _lock:
+        before, own[thread] = own.get(thread), Own(device)
+        _look_around()
+    try:
+        yield
+    finally:
+        with _lock:
+            if before is None:
+                del own[thread]
+            else:
+                own[thread] = before
+            _look_around()
 
 
 def get_preferred_device() -> Device:

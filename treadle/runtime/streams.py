@@ -3,10 +3,11 @@ have classes of their own, which derive from these."""
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
-from .device import Device, get_device, known_devices
+from .device import Device, get_device, known_devices, own
 
 
 class Event:
@@ -76,10 +77,16 @@ _streams: dict[Device, Stream] = {}
 def get_stream(device: Any = None) -> Stream:
     """The current stream of a device."""
     where = get_device(device)
-    found = _streams.get(where)
+    found = _of_thread().get(where) if own else None
     if found is None:
-        found = _streams[where] = Stream(where)
-    return found
+        found = _streams.get(where)
+    return _streams.setdefault(where, Stream(where)) if found is None else found
+
+
+def _of_thread() -> dict[Device, Stream]:
+    """The current streams that this thread has for itself (``device.apart``)."""
+    mine = own.get(threading.get_ident())
+    return {} if mine is None else mine.streams
 
 
 def forget(device: Device) -> None:
@@ -95,10 +102,12 @@ def known(device: Device) -> bool:
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
     """Make ``stream`` the current one of its device. ``sync``: it waits for the one that was current."""
     where = get_device(device) if device is not None else stream.device
-    before = _streams.get(where)
+    mine = own.get(threading.get_ident())
+    streams = _streams if mine is None else mine.streams
+    before = streams.get(where) or _streams.get(where)
     if sync and before is not None and before is not stream:
         stream.wait_stream(before)
-    _streams[where] = stream
+    streams[where] = stream
 
 
 class ScopedStream:

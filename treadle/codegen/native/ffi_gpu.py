@@ -30,12 +30,14 @@ from .text import Code, Var
 
 _WORDS = 8 * 16  # bytes in which a function says what happened; on the way there, stream and GPU
 _REPORTED = 2  # the state of a fault record that is written
+_UNPREPARED = b"treadle has not prepared this function for the GPU that it is called on\0"
 
 
 def ffi_gpu(layout: Mapping[str, int]) -> str:
     """LLVM text of ``ptr @treadle_ffi(frame)``, an ``XLA_FFI_Handler`` of the stages initialize and execute."""
     return (
         "@treadle_target = global ptr null\n"
+        f'@unprepared = internal constant [{len(_UNPREPARED)} x i8] c"{_UNPREPARED.decode()[:-1]}\\00"\n'
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
         + _enqueue()
         + _work()
@@ -78,7 +80,11 @@ def _handler(layout: Mapping[str, int]) -> str:
         words = c.call("ptr", c.load("ptr", target, TARGET["load"]), *listed)
         with c.if_(c.op("icmp ne", "ptr", words, "null")):
             c.ret(error(c, layout, words))
-        there.set(c.load("ptr", place))
+        known = c.op("icmp ult", "i64", gpu, c.load("i64", target, TARGET["ngpus"]))
+        with c.if_(known):
+            there.set(c.load("ptr", place))
+        with c.if_(c.op("icmp eq", "ptr", there.get(), "null")):  # whatever went wrong there
+            c.ret(error(c, layout, "@unprepared"))
     with c.if_(c.op("icmp eq", "i32", stage, layout["XLA_FFI_ExecutionStage_INITIALIZE"])):
         c.ret("null")
     c.ret(c.call("ptr", "@execute", ("ptr", "%frame"), ("ptr", target), ("ptr", there.get()), ("i64", gpu)))
@@ -106,7 +112,12 @@ def _execute(layout: Mapping[str, int]) -> str:
     buffers, results = gathered(c, layout, "%target")
     gpu, status = c.load("ptr", "%far", FAR["gpu"]), c.var("i32", 0)
     calls, data = _Calls(c, gpu, status), layout["XLA_FFI_Buffer.data"]
+    told, empty = c.stack(_WORDS), c.stack(LOG.size)
+    for name in LOG.at:
+        c.store("i64", 0, empty, LOG[name])
     calls("push", ("ptr", c.load("ptr", gpu, GPU["context"])))
+    with c.if_(c.op("icmp ne", "i32", status.get(), 0)):  # what lies there is somebody else's
+        _told(c, layout, status.get(), "null", empty, told)
     zeros = c.load("ptr", "%target", TARGET["zeros"])
     with c.for_(c.load("i64", "%target", TARGET["nzeros"])) as i:
         row = c.at(zeros, c.op("mul", "i64", i, CLEARED.size))
@@ -117,10 +128,7 @@ def _execute(layout: Mapping[str, int]) -> str:
     scratch, index = c.var("ptr", "null"), c.load("i64", "%target", TARGET["scratch"])
     with c.if_(c.op("icmp sge", "i64", index, 0)):
         scratch.set(c.load("ptr", c.load("ptr", results, c.op("shl", "i64", index, 3)), data))
-    own, told, faults = c.stack(8 * MAX_MOVES), c.stack(_WORDS), c.var("ptr", "null")
-    failed, empty = c.var("i32", 0), c.stack(LOG.size)
-    for name in LOG.at:
-        c.store("i64", 0, empty, LOG[name])
+    own, faults, failed = c.stack(8 * MAX_MOVES), c.var("ptr", "null"), c.var("i32", 0)
     called = c.op("icmp ne", "ptr", c.load("ptr", "%target", TARGET["work"]), "null")
     with c.if_(c.op("xor", "i1", called, "true")):
         faults.set(c.load("ptr", c.load("ptr", "%far", FAR["launch"]), LAUNCH["fault"]))
@@ -142,14 +150,20 @@ def _execute(layout: Mapping[str, int]) -> str:
         bad.set(c.op("or", "i1", eventful, c.op("icmp eq", "i64", state, _REPORTED)))
     with c.if_(c.op("xor", "i1", bad.get(), "true")):
         c.ret("null")
-    both = c.select(c.op("icmp ne", "i32", status.get(), 0), "i32", status.get(), failed.get())
-    listed = (("i64", c.load("i64", "%target", TARGET["number"])), ("i32", both), ("ptr", faults.get()),
+    own_word = c.op("sub", "i32", 0, failed.get())  # below 0, which no status of the driver is
+    both = c.select(c.op("icmp ne", "i32", status.get(), 0), "i32", status.get(), own_word)
+    _told(c, layout, both, faults.get(), empty, told)
+    return c.text()
+
+
+def _told(c: Code, layout: Mapping[str, int], status: str, fault: str, empty: str, told: str) -> None:
+    """Return what Python makes of a status, of a fault record, and of what a function told."""
+    listed = (("i64", c.load("i64", "%target", TARGET["number"])), ("i32", status), ("ptr", fault),
               ("ptr", empty), ("ptr", empty), ("ptr", told))  # fmt: skip
     words = c.call("ptr", c.load("ptr", "%target", TARGET["report"]), *listed)
     with c.if_(c.op("icmp eq", "ptr", words, "null")):
         c.ret("null")
     c.ret(error(c, layout, words))
-    return c.text()
 
 
 def _work() -> str:
@@ -170,6 +184,8 @@ def _enqueue() -> str:
     c = Code("enqueue", "i32", params, "internal")
     gpu, status = c.load("ptr", "%far", FAR["gpu"]), c.var("i32", 0)
     calls = _Calls(c, gpu, status)
+    with c.if_(c.op("icmp eq", "i64", c.load("i64", "%far", FAR["nsteps"]), 0)):  # a grid without threads
+        c.ret(0)
     args, launch = c.stack(ARGS_BYTES), c.stack(LAUNCH.size)
     _copied(c, args, c.load("ptr", "%target", TARGET["args"]), c.load("i64", "%target", TARGET["nbytes"]))
     _copied(c, launch, c.load("ptr", "%far", FAR["launch"]), LAUNCH.size)

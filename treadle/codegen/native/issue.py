@@ -26,7 +26,9 @@ def issue() -> str:
     given = c.stack(16)
     c.store("ptr", "%packed", given)
     c.store("ptr", "%launch", given, 8)
-    c.call("i32", c.load("ptr", gpu, GPU["push"]), ("ptr", c.load("ptr", gpu, GPU["context"])))
+    pushed = c.call("i32", c.load("ptr", gpu, GPU["push"]), ("ptr", c.load("ptr", gpu, GPU["context"])))
+    with c.if_(c.op("icmp ne", "i32", pushed, 0)):  # the context that lies there is somebody else's
+        _refused(c, fault, pushed)
     grid = [("i32", c.cast("trunc", "i64", blocks, "i32")), ("i32", "1"), ("i32", "1")]
     block = [("i32", c.cast("trunc", "i64", threads, "i32")), ("i32", "1"), ("i32", "1")]
     shared = "i32", c.cast("trunc", "i64", c.load("i64", own, ISSUE["shared"]), "i32")
@@ -36,10 +38,16 @@ def issue() -> str:
     status = c.call("i32", launch, function, *grid, *block, shared, stream, ("ptr", given), ("ptr", "null"))
     c.call("i32", c.load("ptr", gpu, GPU["pop"]), ("ptr", c.stack(8)))
     with c.if_(c.op("icmp ne", "i32", status, 0)):
-        c.store("i64", REFUSED, fault, FAULT["state"])
-        c.store("i64", c.cast("zext", "i32", status, "i64"), fault, FAULT["value0"])
+        _refused(c, fault, status)
     c.ret("0")
     return c.text()
+
+
+def _refused(c: Code, fault: str, status: str) -> None:
+    """Leave word of what the driver said, and return."""
+    c.store("i64", REFUSED, fault, FAULT["state"])
+    c.store("i64", c.cast("zext", "i32", status, "i64"), fault, FAULT["value0"])
+    c.ret("0")
 
 
 def _grid(c: Code, own: str, size: str) -> tuple[str, str]:

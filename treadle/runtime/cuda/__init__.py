@@ -77,7 +77,7 @@ def find(alias: str) -> Device:
     """
     try:
         if alias == "cuda":
-            return far[0] if far else device(0)
+            return _usual()
         number = alias.removeprefix("cuda:")
         if number.isdecimal():
             return device(int(number))
@@ -102,9 +102,15 @@ def get_cuda_device(ordinal: int | None = None) -> Device:
     Raises:
         DeviceError: there is none; the message says what is missing.
     """
-    if ordinal is None:
-        return far[0] if far else device(0)
-    return device(ordinal)
+    return _usual() if ordinal is None else device(ordinal)
+
+
+def _usual() -> Device:
+    """The GPU that this thread uses, or that the program used last, or the first."""
+    now = get_device()
+    if now.queue is not None:
+        return now
+    return far[0] if far else device(0)
 
 
 def get_cuda_driver_version() -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from .. import streams as all_streams
 from ..device import Device, far
 from . import memory
 from .driver import Driver
+from .memory import taken
 from .queue import Queue
 from .streams import CudaEvent, CudaStream
 
@@ -78,10 +80,9 @@ class Gpu(Device):
         self._context: Any = None
         self._quick: Any = None  # native launchers, once they are needed
         self._reaper: CudaStream | None = None
-        self._mark: CudaEvent | None = None
-        self.marking = threading.RLock()
+        self._marks: list[CudaEvent] = []  # that nobody records now
         self.lent = _Lent()
-        self._later: list[tuple[str, int]] = []  # what could not be destroyed yet
+        self._later: deque[tuple[str, int]] = deque()  # what could not be destroyed yet
         self._building = self._threads_heap = 0
         self._allocator: _Allocator | None = None
         self._peers: set[int] = set()
@@ -132,12 +133,18 @@ class Gpu(Device):
             found = self._external[handle] = CudaStream(self, cuda_stream=handle)
         return found
 
-    @property
-    def mark_event(self) -> CudaEvent:
-        """An event for one wait: whoever waits for it has done so before it is recorded again."""
-        if self._mark is None:
-            self._mark = CudaEvent(self)
-        return self._mark
+    @contextmanager
+    def marker(self) -> Iterator[CudaEvent]:
+        """An event that nobody else records in the block: not another thread, nor what goes meanwhile, a stream say,
+        whose end may run between any two steps. The driver keeps what waits were given, so later it serves again."""
+        try:
+            event = self._marks.pop()
+        except IndexError:
+            event = CudaEvent(self)
+        try:
+            yield event
+        finally:
+            self._marks.append(event)
 
     @property
     def is_captured(self) -> bool:
@@ -175,10 +182,15 @@ class Gpu(Device):
         :meth:`CudaStream.wait_stream`."""
         if first == then:
             return
-        with self.entered as driver, self.marking:
+        with self.entered as driver:
             if driver.cuStreamIsCapturing(first) == driver.cuStreamIsCapturing(then):
-                driver.cuEventRecord(self.mark_event.handle, first)
-                driver.cuStreamWaitEvent(then, self.mark_event.handle, 0)
+                self._order(driver, first, then)
+
+    def _order(self, driver: Driver, first: int, then: int) -> None:
+        """The same where neither is captured, or both are; the context is current."""
+        with self.marker() as mark:
+            driver.cuEventRecord(mark.handle, first)
+            driver.cuStreamWaitEvent(then, mark.handle, 0)
 
     def lend(self, stream: int) -> None:
         """Memory that another library works on, on its stream of that handle, is an argument of the launch to come:
@@ -191,17 +203,18 @@ class Gpu(Device):
         while lenders:
             self.follow(own, lenders.pop())
 
+    def forget_lenders(self) -> None:
+        self.lent.streams.clear()
+
     def leave(self, handle: int, owned: bool) -> None:
         """A stream goes. What is freed from now on waits for the work that was given to it."""
         if self._context is None:
             return
         try:
-            with self.entered as driver, self.marking:
+            with self.entered as driver:
                 none = driver.enum("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
                 if driver.cuStreamIsCapturing(handle) == none:
-                    then, mark = self.reaper.handle, self.mark_event.handle
-                    driver.cuEventRecord(mark, handle)
-                    driver.cuStreamWaitEvent(then, mark, 0)
+                    self._order(driver, handle, self.reaper.handle)
                 if owned:
                     driver.cuStreamDestroy(handle)
         except DeviceError:
@@ -217,8 +230,7 @@ class Gpu(Device):
             return
         try:
             with self.entered:
-                while self._later:
-                    name, one = self._later.pop()
+                for name, one in taken(self._later):
                     if name == "cuModuleUnload":  # no kernel may be under way there
                         self.driver.cuCtxSynchronize()
                     getattr(self.driver, name)(one)
@@ -244,14 +256,12 @@ class Gpu(Device):
         """
         if self._context is None:
             return
+        reports = self.queue.reports
+        given = reports.number()
         with self.entered:
             self.driver.cuCtxSynchronize()
             self.heap.settle()
-        self.look()
-
-    def look(self, stream: int | None = None, done: bool = True) -> None:
-        """Print what finished kernels printed, and raise what they reported. See :meth:`Reports.look`."""
-        self.queue.reports.look(stream, done)
+        reports.look(None, given)
 
     # ---- memory
 

@@ -19,7 +19,7 @@ from ..capture import Launch as Written
 from ..graph import Graph
 from ..streams import get_stream
 from ..transients import Transients
-from .launch import Launch
+from .launch import Launch, printing
 from .modules import helper
 
 if TYPE_CHECKING:
@@ -45,20 +45,22 @@ class GpuGraph(Graph):
         if self._exec is None:
             self._build()
         where = stream or get_stream(self.device)
+        launches = [*self._launches.values()]
 
         def run() -> None:
             with self.device.entered as driver:
                 for _ in range(times):
                     driver.cuGraphLaunch(self._exec, where.handle)
-            for each in self._launches.values():
+            for each in launches:
                 each.arm(where.handle)
 
-        if watch.watchers:
-            watch.replay(self, run)
-        else:
-            run()
-        if any([each.prints for each in self._launches.values()]):
-            where.synchronize()
+        with printing(launches):
+            if watch.watchers:
+                watch.replay(self, run)
+            else:
+                run()
+            if any([each.log is not None for each in launches]):
+                where.synchronize()
 
     def native(self, inputs: Any = (), forgotten: Any = None) -> Any:
         """For native code of the host.

@@ -8,9 +8,13 @@ for the GPU anyway. Only kernels that print are waited for.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
+import threading
 import weakref
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base.errors import CaptureError
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 WAVES = 4  # times that a grid may fill the device before threads take several turns
 PRINTED = 1 << 20  # bytes that one launch can print
-MOST_RECORDS = 256  # fault records of a program, after which they are used again
+_TOGETHER = 64  # fault records in a piece of memory
 COMPLETE = 2  # the state of a fault record that is written
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
 _ALIGN = 256
@@ -84,7 +88,7 @@ class Launch:
         self._params = (ctypes.c_void_p * 2)(*params)
         meta = self.entry.meta
         reports = self.device.queue.reports
-        self._fault = reports.record(program, dims) if meta.get("sites") else 0
+        self._fault = reports.record(program, dims) if meta.get("sites") else None
         self._log = self.entry.log
         self._block: Scratch | None = None
         self.steps = [self._step(each) for each in self.entry.passes]
@@ -118,7 +122,8 @@ class Launch:
     def _fill(self, table: int) -> None:
         extents = (*self.dims, *(1,) * (MAX_DIMS - len(self.dims)))
         log = self._log.address if self._log is not None else 0
-        fields = {"size": product(self.dims), "fault": self._fault, "log": log, "priv_targets": table}
+        fault = self._fault.address if self._fault is not None else 0
+        fields = {"size": product(self.dims), "fault": fault, "log": log, "priv_targets": table}
         fields |= {f"dim{k}": n for k, n in enumerate(extents)} | {"checked": int(self.program.checked)}
         values = [fields.get(name, 0) for name in LAUNCH.at]
         ctypes.memmove(self._record, _LAUNCH.pack(*values), LAUNCH.size)
@@ -127,6 +132,13 @@ class Launch:
 
     def run(self) -> None:
         """Give it to the current stream."""
+        if self._log is None:
+            self._run()
+            return
+        with printing([self]):
+            self._run()
+
+    def _run(self) -> None:
         device = self.device
         with device.entered:
             if self.entry.scratch:
@@ -137,7 +149,7 @@ class Launch:
                     )  # fmt: skip
                 self.settle()
             self.issue(device.queue.stream)
-            if self._fault or self._log is not None:  # a graph of somebody else's may run at any time
+            if self._fault is not None or self._log is not None:  # a graph of somebody else's may run at any time
                 self.arm(None if device.is_captured else device.queue.stream)
             if self._block is not None:
                 self._block.give()
@@ -163,7 +175,7 @@ class Launch:
 
     def arm(self, stream: int | None) -> None:
         """Its threads may report something from now on, as long as that stream works; None: always."""
-        if self._fault or self._log is not None:
+        if self._fault is not None or self._log is not None:
             self.device.queue.reports.arm(self.program, self.dims, self._fault, self._log, stream)
 
     @property
@@ -172,9 +184,9 @@ class Launch:
         return bytes(self._record)
 
     @property
-    def prints(self) -> bool:
-        """Whether its threads print."""
-        return self._log is not None
+    def log(self) -> Log | None:
+        """Where its threads print, if they do."""
+        return self._log
 
     # ---- memory between passes
 
@@ -213,38 +225,40 @@ class Scratch:
 
 class Row(NamedTuple):
     """An item of the memory that passes share: ``place``, bytes from the begin of all, or 0 where it has none and lies
-    at ``own``; its slots; how many bytes are cleared before."""
+    at ``own``; its slots; how many bytes are cleared before; its bytes."""
 
     place: int
     own: int
     slots: int
     cleared: int
+    nbytes: int
 
 
-def laid_out(launch: Launch, head: int) -> tuple[list[Row], int]:
-    """The items of a launch behind ``head`` bytes for their table, and the bytes of all."""
+def laid_out(launch: Launch, head: int, rooms: Sequence[int] = ()) -> tuple[list[Row], int]:
+    """The items of a launch behind ``head`` bytes for their table, and the bytes of all. ``rooms``: how many
+    bytes each may have at most, if it can do with less; none: what launches needed so far decides."""
     rows, at = [], head
     for number, item in enumerate(launch.entry.scratch):
-        nbytes, slots = _size(launch, item)
+        nbytes, slots = _size(launch, item, rooms[number] if rooms else None)
         at += -at % _ALIGN
         cleared = nbytes if item.get("zeroed") else 0
-        rows.append(Row(at if nbytes else 0, launch.entry.lasting.get(number, 0), slots, cleared))
+        rows.append(Row(at if nbytes else 0, launch.entry.lasting.get(number, 0), slots, cleared, nbytes))
         at += nbytes
     return rows, at
 
 
-def _size(launch: Launch, item: dict[str, Any]) -> tuple[int, int]:
-    """Bytes and slots of an item."""
+def _size(launch: Launch, item: dict[str, Any], room: int | None = None) -> tuple[int, int]:
+    """Bytes and slots of an item; see :func:`laid_out`."""
     if item["per"] == "host":
         return 0, 1
     if item["per"] == "scalar":
         return by_scalar(launch.program, launch._args, item)
+    each = {"launch": 1, "thread": launch.threads(), "block": launch.blocks()}[item["per"]]
     slots = item.get("slots")
     if slots is None:
         slots = max(item["first"], launch.entry.kept(item["needs"]))
-        most = launch.device.total_memory // _SHARE // (item["bytes"] * max(launch.threads(), 1))
-        slots = max(min(slots, most), 1)  # threads that need more take it from the heap
-    each = {"launch": 1, "thread": launch.threads(), "block": launch.blocks()}[item["per"]]
+        most = launch.device.total_memory // _SHARE if room is None else room
+        slots = max(min(slots, most // (item["bytes"] * max(each, 1))), 1)  # who needs more takes it from the heap
     return item["bytes"] * slots * each, slots
 
 
@@ -262,13 +276,14 @@ def by_scalar(program: Any, packed: Any, item: dict[str, Any]) -> tuple[int, int
 
 
 class Log:
-    """The print buffer of a kernel, in host memory that the GPU writes."""
+    """The print buffer of a kernel, in host memory that the GPU writes. ``turn``: held by who launches the kernel, from
+    before that until it is finished and its text is shown; so nobody writes while somebody shows."""
 
-    __slots__ = ("_memory", "address", "sites")
+    __slots__ = ("_memory", "address", "sites", "turn")
 
     def __init__(self, device: Gpu, sites: list[dict[str, Any]]):
         self._memory, _, self.address = memory.pinned(device, LOG.size + PRINTED, True)
-        self.sites = sites
+        self.sites, self.turn = sites, threading.RLock()
         self._clear()
 
     def _clear(self) -> None:
@@ -276,7 +291,15 @@ class Log:
         ctypes.memmove(self.address, struct.pack("<3q", *words), LOG.size)
 
     def show(self) -> None:
-        """Print what is in it, in the order of threads."""
+        """Print what is in it, in the order of threads; not while another thread lets the kernel run, which then does
+        so itself."""
+        if self.turn.acquire(blocking=False):
+            try:
+                self._show()
+            finally:
+                self.turn.release()
+
+    def _show(self) -> None:
         used = ctypes.c_int64.from_address(self.address + LOG["used"]).value
         text = ctypes.string_at(self.address + LOG.size, min(used, PRINTED))
         self._clear()
@@ -302,15 +325,38 @@ def _in_order(log: bytes, sites: list[dict[str, Any]]) -> bytes:
     return b"".join([record for _, record in found])
 
 
+@contextmanager
+def printing(launches: Sequence[Launch]) -> Iterator[None]:
+    """In the block some launches run, until they are finished if one of them prints: no other thread lets the same
+    kernels run meanwhile if they print, nor shows what they did."""
+    logs = {launch.log.address: launch.log for launch in launches if launch.log is not None}
+    with ExitStack() as turns:
+        for address in sorted(logs):  # in one order, so that nobody waits for who waits for him
+            turns.enter_context(logs[address].turn)
+        yield
+
+
+class Record:
+    """A fault record, which launches that are alike share; it serves others when the last of them has gone, and nobody
+    waits any more for what they report."""
+
+    __slots__ = ("__weakref__", "address")
+
+    def __init__(self, address: int, free: deque[int]):
+        self.address = address
+        weakref.finalize(self, free.append, address).atexit = False
+
+
 class Armed(NamedTuple):
     """What may be reported: by launches of a program over ``dims`` on ``stream`` (None: at any time) into a log, and
-    into the fault record at ``fault`` (0: none)."""
+    into a fault record. ``number``: of the last time that such were launched."""
 
     program: Any
     dims: tuple[int, ...]
-    fault: int
+    fault: Record | None
     log: Log | None
     stream: int | None
+    number: int
 
 
 class Reports:
@@ -318,52 +364,58 @@ class Reports:
 
     def __init__(self, device: Gpu):
         self.device = device
-        self._records: weakref.WeakKeyDictionary[Any, dict[tuple[int, ...], int]] = weakref.WeakKeyDictionary()
+        self._records: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[tuple[int, ...], Record]]
+        self._records = weakref.WeakKeyDictionary()
         self._memory: list[Any] = []
-        self._free: list[int] = []
+        self._free: deque[int] = deque()
         self._armed: dict[tuple[int, int, int | None], Armed] = {}
+        self._numbers = itertools.count(1)
 
-    def record(self, program: Any, dims: tuple[int, ...]) -> int:
-        """The address of the fault record for launches of ``program`` over ``dims``."""
-        known = self._records.setdefault(program, {})
+    def record(self, program: Any, dims: tuple[int, ...]) -> Record:
+        """The fault record for launches of ``program`` over ``dims``."""
+        known = self._records.setdefault(program, weakref.WeakValueDictionary())
         found = known.get(dims)
         if found is None:
-            if len(known) >= MOST_RECORDS:
-                self.device.synchronize()
-                self._free += known.values()
-                known.clear()
-            if not self._free:
-                self._memory.append(memory.pinned(self.device, 64 * FAULT.size, True))
-                self._free = [self._memory[-1][2] + k * FAULT.size for k in range(64)]
-            found = known[dims] = self._free.pop()
+            try:
+                address = self._free.popleft()
+            except IndexError:
+                self._memory.append(memory.pinned(self.device, _TOGETHER * FAULT.size, True))
+                address, *more = [self._memory[-1][2] + k * FAULT.size for k in range(_TOGETHER)]
+                self._free += more
+            ctypes.memset(address, 0, FAULT.size)
+            found = known[dims] = Record(address, self._free)
         return found
 
-    def arm(self, program: Any, dims: tuple[int, ...], fault: int, log: Log | None, stream: int | None) -> None:
+    def arm(self, program: Any, dims: tuple[int, ...], fault: Record | None, log: Log | None,
+            stream: int | None) -> None:  # fmt: skip
         """Launches were given to a stream that may write to these; None: they may come at any time."""
-        key = fault, log.address if log is not None else 0, stream
-        if key not in self._armed:
-            self._armed[key] = Armed(program, dims, fault, log, stream)
+        key = fault.address if fault is not None else 0, log.address if log is not None else 0, stream
+        self._armed[key] = Armed(program, dims, fault, log, stream, next(self._numbers))
 
-    def look(self, stream: int | None = None, done: bool = True) -> None:
+    def number(self) -> int:
+        """To be asked for before all is waited for that was given so far: what was given then has numbers below it."""
+        return next(self._numbers)
+
+    def look(self, stream: int | None = None, upto: int = 0) -> None:
         """Print what was printed; raise what was reported first.
 
         Args:
             stream: all work of that stream is done; None: that of all streams.
-            done: whether it is; else only faults are looked for.
+            upto: that is, what was given before this :meth:`number`; 0: nothing is, only faults are looked for.
 
         Raises:
             IndexOutOfRange, KernelAssertionError, …: it.
         """
         failed: Exception | None = None
         for key, one in list(self._armed.items()):
-            over = done and (stream is None or one.stream in (stream, None))
-            if over and one.log is not None:
-                one.log.show()
-            fault = ctypes.string_at(one.fault, FAULT.size) if one.fault else b""
-            if int.from_bytes(fault[:8], "little") == COMPLETE:
-                ctypes.memset(one.fault, 0, FAULT.size)
+            over = one.number < upto and (stream is None or one.stream in (stream, None))
+            if over and one.log is not None and (one.stream is not None or stream is None):
+                one.log.show()  # what may run at any time must not run now
+            fault = ctypes.string_at(one.fault.address, FAULT.size) if one.fault is not None else b""
+            if one.fault is not None and int.from_bytes(fault[:8], "little") == COMPLETE:
+                ctypes.memset(one.fault.address, 0, FAULT.size)
                 failed = failed or one.program.error(fault, one.dims)
-            if over and one.stream is not None:
+            if over and one.stream is not None and self._armed.get(key) is one:
                 self._armed.pop(key, None)
         if failed is not None:
             raise failed

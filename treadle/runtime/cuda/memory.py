@@ -6,9 +6,10 @@ given back to its pool on a stream that has waited for all others.
 
 from __future__ import annotations
 
-import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 KEEP = 0xFFFFFFFFFFFFFFFF  # bytes that a pool keeps when the host waits for the device: all
 _PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
 _KINDS = {"device": 3, "pool": 4}  # of MemoryKind
+
+
+T = TypeVar("T")
+
+
+def taken(things: deque[T]) -> Iterator[T]:
+    """Take out what is in there, one by one. Other threads, and what goes meanwhile, may put things in and take some
+    out between any two steps; each is taken once."""
+    while True:
+        try:
+            yield things.popleft()
+        except IndexError:
+            return
 
 
 class DeviceMemory(np.ndarray):
@@ -57,8 +71,7 @@ class Heap:
         self.shared: set[Gpu] = set()  # other GPUs that may use the pool
         self._pool: Any = None
         self._plain: set[int] = set()  # blocks that are not the pool's
-        self._dead: list[int] = []  # blocks that could not be given back yet
-        self._lock = threading.RLock()
+        self._dead: deque[int] = deque()  # blocks that could not be given back yet
 
     @property
     def pool(self) -> Any:
@@ -152,8 +165,7 @@ class Heap:
     def give(self, address: int) -> None:
         """Take a block back once all work given to the device so far is done. While a stream is captured that would
         become part of the graph, so it waits."""
-        with self._lock:
-            self._dead.append(address)
+        self._dead.append(address)
         if not self.device.is_captured:
             with self.device.entered:
                 self.settle()
@@ -162,8 +174,7 @@ class Heap:
         """Free what is to be freed."""
         if not self._dead or self.device.is_captured:
             return
-        with self._lock:
-            dead, self._dead = self._dead, []
+        dead = [*taken(self._dead)]  # only these: work may be given that uses what comes now
         try:
             driver, stream = self.device.driver, self.device.last()
             for address in dead:

@@ -162,11 +162,12 @@ class Queue:
         low, high = span(shape, strides, e.dtype.itemsize)
         content = np.empty(high - low, np.uint8)
         if content.size:
+            given = self.reports.number()
             with self.device.entered as driver:
                 stream = self.stream
                 driver.cuMemcpyAsync(content.ctypes.data, a._address + low, content.size, stream)
                 driver.cuStreamSynchronize(stream)
-            self.reports.look(stream)
+            self.reports.look(stream, given)
         return np.ndarray(shape, e.dtype, content, -low, strides)
 
     # ---- the functions; the context is current

@@ -4,6 +4,7 @@ Python (``codegen/native/launcher.py`` and ``issue.py``)."""
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -35,15 +36,17 @@ class Quick:
         for name, function in _FUNCTIONS.items():
             self.record[name] = ctypes.cast(getattr(self._kept[1], function), ctypes.c_void_p).value or 0
         self.record["context"] = int(device.context)
+        self._turn = threading.RLock()  # a launch reads the record's stream, and threads may have their own
         self._issues: weakref.WeakKeyDictionary[Any, Memory] = weakref.WeakKeyDictionary()
 
     def launcher(self) -> fast.Launcher:
         """A new launcher, as :func:`fast.launcher` makes them. The caller asks beforehand whether anybody captures."""
-        inner, record, device = fast.launcher(self.env), self.record, self.device
+        inner, record, device, turn = fast.launcher(self.env), self.record, self.device, self._turn
 
         def launch(dim: Any, inputs: Any, outputs: Any) -> Any:
-            record["stream"] = get_stream(device).handle
-            done = inner(dim, inputs, outputs)
+            with turn:
+                record["stream"] = get_stream(device).handle
+                done = inner(dim, inputs, outputs)
             if type(done) is bytes:
                 raise self._error(done)
             return done

@@ -62,7 +62,7 @@ class CudaEvent(streams.Event):
         """Wait for the work before the event."""
         with self.device.entered:
             self.device.driver.cuEventSynchronize(self.handle)
-        self.device.look(done=False)
+        self.device.queue.reports.look()
 
     def until(self, other: streams.Event) -> float:
         """Milliseconds from this event to a later one."""
@@ -133,9 +133,11 @@ class CudaStream(streams.Stream):
         Raises:
             IndexOutOfRange, KernelAssertionError, …: what a kernel reported meanwhile.
         """
+        reports = self.device.queue.reports
+        given = reports.number()
         with self.device.entered:
             self.device.driver.cuStreamSynchronize(self.handle)
-        self.device.look(self.handle)
+        reports.look(self.handle, given)
 
     def record_event(self, event: streams.Event | None = None) -> streams.Event:
         """Mark this point of the stream with ``event``, a new one if left out."""
@@ -160,8 +162,11 @@ class CudaStream(streams.Stream):
         if isinstance(other_stream, CudaStream):
             if self.borrowed != other_stream.borrowed:
                 return
-            with other_stream.device.marking:  # nobody records the event anew before it is waited for
-                self.wait_event(other_stream.record_event(event or other_stream.device.mark_event))
+            if event is not None:
+                self.wait_event(other_stream.record_event(event))
+                return
+            with other_stream.device.marker() as mark:
+                self.wait_event(other_stream.record_event(mark))
 
 
 def event_from_ipc_handle(handle: bytes, device: Any = None) -> CudaEvent:
