@@ -72,3 +72,34 @@ def test_arrays_and_streams_go_over(gpu, driver, theirs):  # noqa: F811
     assert x.list() == [1.0] * 3 and theirs.stream.is_complete is False
     wp.synchronize()
     assert x.list() == [2.0] * 3
+
+
+def test_nothing_is_lent_beyond_a_launch(gpu, driver, theirs):  # noqa: F811
+    """Whether it fails, or becomes part of a graph or of a command: the next one lets nobody wait."""
+    x = wp.ones(3, dtype=float)
+    tensor, ours = Tensor(x), wp.get_stream().cuda_stream
+    wp.launch(double, dim=3, inputs=[x])
+
+    def captured():
+        with wp.ScopedCapture():
+            wp.launch(double, dim=3, inputs=[tensor])
+
+    def too_far():
+        with pytest.raises(wp.IndexOutOfRange):
+            wp.launch(double, dim=4, inputs=[tensor])
+
+    def elsewhere():
+        with pytest.raises(wp.LaunchError):
+            wp.launch(double, dim=3, inputs=[tensor], device="cpu")
+
+    def too_many():
+        with pytest.raises(wp.LaunchError):
+            wp.launch(double, dim=3, inputs=[tensor, 1.0])
+
+    for use in (captured, too_far, elsewhere, too_many,
+                lambda: wp.launch(double, dim=0, inputs=[tensor]),
+                lambda: wp.launch(double, dim=3, inputs=[tensor], record_cmd=True)):  # fmt: skip
+        use()
+        driver.calls.clear()
+        wp.launch(double, dim=3, inputs=[x], checked=False)
+        assert waits(driver) == [("kernel", ours)] and not gpu.lent.streams

@@ -12,8 +12,8 @@ from ..lang.kernel import Kernel
 from ..lang.launch import launch
 from ..lang.tape import Tape
 from ..runtime.array import array
+from ..runtime.device import apart
 from ..runtime.elements import Element, element_of
-from ..runtime.streams import ScopedStream
 from ..types.core import Array, Matrix, Scalar, Type, Vector
 from ..types.layout import has_floats
 from ..types.spelling import spell
@@ -242,9 +242,13 @@ class _Operator:
         return args[self.tensors[0]].device if self.tensors else None
 
     def _within(self, args: Sequence[Any]) -> Any:
-        """In the block work is given to PyTorch's current stream, on a GPU; on the CPU there is nothing to say."""
+        """In the block work is given to PyTorch's current stream, on a GPU, by this thread alone: PyTorch goes back on
+        threads of its own. On the CPU there is nothing to say."""
         where = self._place(args)
-        return nullcontext() if where is None or where.type == "cpu" else ScopedStream(stream_from_torch(where), False)
+        if where is None or where.type == "cpu":
+            return nullcontext()
+        stream = stream_from_torch(where)
+        return apart(stream.device, stream)
 
     def _do(self, dims: tuple[int, ...], values: list[Any]) -> None:
         if self.is_kernel:

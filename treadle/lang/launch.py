@@ -12,10 +12,9 @@ from ..runtime import capture, fast, watch
 from ..runtime import device as devices
 from ..runtime.adopt import is_frozen
 from ..runtime.array import array
-from ..runtime.device import Device, get_device
+from ..runtime.device import Device, apart, get_device
 from ..runtime.foreign import shared
 from ..runtime.launch import Program, normal_dims
-from ..runtime.streams import ScopedStream
 from . import ahead
 from .blocks import in_blocks
 from .kernel import EXTERNAL, KERNELS, Kernel
@@ -118,7 +117,7 @@ def _unusual(
 ) -> Any:  # fmt: skip
     """The launch, where native code does not do it."""
     if stream is not None and stream.device.queue is not None:
-        with ScopedStream(stream, sync_enter=False):
+        with apart(stream.device, stream):
             return launch(
                 kernel, dim, inputs, outputs, adj_inputs, adj_outputs, stream.device, None, adjoint, record_tape,
                 record_cmd, max_blocks, None, checked,

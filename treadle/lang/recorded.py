@@ -10,9 +10,8 @@ from typing import Any
 from ..base.config import config
 from ..base.errors import LaunchError
 from ..runtime import watch
-from ..runtime.device import get_device
+from ..runtime.device import apart, get_device
 from ..runtime.launch import Program, normal_dims
-from ..runtime.streams import ScopedStream
 from ..types.core import Array, Matrix, Type, Vector
 from ..types.values import class_of
 from .blocks import in_blocks
@@ -126,7 +125,7 @@ class Launch:
             assert self._program is not None
             run(self.kernel, self._types, self._program, self._command, [*self._values], self.dim, True)
         elif stream is not None and stream.device is self.device:
-            with ScopedStream(stream, sync_enter=False):
+            with apart(stream.device, stream):
                 self._command()
         else:
             self._command()

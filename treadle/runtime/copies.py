@@ -11,10 +11,9 @@ from ..base.errors import ArrayError
 from ..types.spelling import spell
 from . import capture, deferred, watch
 from .array import allocate, array
-from .device import get_device
+from .device import apart, get_device
 from .indexed import indexedarray
 from .shaped import Shaped
-from .streams import ScopedStream
 from .writes import assign, put_rows, put_value
 
 
@@ -39,7 +38,7 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     [1, 0, 2, 0]
     """
     if stream is not None and stream.device.queue is not None:
-        with ScopedStream(stream, sync_enter=False):
+        with apart(stream.device, stream):
             copy(dest, src, dest_offset, src_offset, count)
         return
     dest_offset, src_offset, count = _counts(dest_offset, src_offset, count)

@@ -228,8 +228,8 @@ class Own:
 
     __slots__ = ("device", "streams")
 
-    def __init__(self, device: Device):
-        self.device, self.streams = device, {}
+    def __init__(self, device: Device, streams: dict[Device, Any]):
+        self.device, self.streams = device, streams
 
 
 _current: Device | None = None
@@ -337,13 +337,17 @@ def _look_around() -> None:
 
 
 @contextmanager
-def apart(device: Device) -> Iterator[None]:
-    """In the block this thread has a current device of its own, which begins as ``device``, and current streams: what
-    it makes current is so for nobody else, and nobody changes them meanwhile. For code that others call on threads of
-    theirs."""
+def apart(device: Device, stream: Any = None) -> Iterator[None]:
+    """In the block this thread has a current device of its own, which begins as ``device``, and current streams, which
+    begin as ``stream``: what it makes current is so for nobody else, and nobody changes them meanwhile. For work on
+    one stream, and for code that others call on threads of theirs."""
     thread = threading.get_ident()
     with _lock:
-        before, own[thread] = own.get(thread), Own(device)
+        before = own.get(thread)
+        streams = {} if before is None else dict(before.streams)
+        if stream is not None:
+            streams[device] = stream
+        own[thread] = Own(device, streams)
         _look_around()
     try:
         yield
