@@ -6,10 +6,22 @@ import pytest
 
 import treadle as wp
 from tests.runtime.cuda.standin import Driver
+from treadle.base import config as settings
 from treadle.base.config import config
 from treadle.codegen.nvptx import merging
-from treadle.runtime import cuda, streams
+from treadle.runtime import capture, cuda, streams, watch
 from treadle.runtime.device import far
+
+
+def alone(monkeypatch):
+    """What the order of calls depends on beside the program, whatever tests before have left: settings, tapes that
+    look on, captures under way, on which launches go another way."""
+    for name, value in settings._DEFAULTS.items():
+        if getattr(config, name) != value and name not in ("kernel_cache_dir", "gang_width", "workers"):
+            monkeypatch.setattr(config, name, value)
+    for tape in [each() for each in watch.watchers]:
+        watch.leave(tape)
+    assert not capture.active, f"{capture.active} captures of other tests are under way: {capture._captures}"
 
 
 @pytest.fixture
@@ -17,6 +29,7 @@ def driver(request, monkeypatch, tmp_path_factory):
     """A stand-in with two GPUs; afterwards everything on them must have gone."""
     if request.config.getoption("--on"):
         pytest.skip("it has a stand-in of its own")
+    alone(monkeypatch)
     monkeypatch.setattr(config, "kernel_cache_dir", str(tmp_path_factory.mktemp("kernels")))
     for name in ("MERGERS", "SCANNERS"):  # threads that wait for each other are threads of the system here
         monkeypatch.setattr(merging, name, 8)

@@ -9,6 +9,8 @@ import pytest
 
 import treadle as wp
 from tests.runtime.cuda.standin_parts import Refused
+from treadle.runtime import capture as captures
+from treadle.runtime import watch
 from treadle.types.records import LAUNCH
 
 
@@ -316,6 +318,10 @@ def test_usual_launches_go_by_native_code(gpu, driver, monkeypatch):
     def refuses(self, *args):
         raise Refused("INVALID_VALUE")
 
+    def never(*args):
+        raise AssertionError(f"not by native code; captures: {captures.active}, tapes: {watch.watchers}")
+
     monkeypatch.setattr(type(driver), "cuLaunchKernel", refuses)
+    monkeypatch.setattr(gpu.driver, "cuLaunchKernel", never)  # which Python would call
     with pytest.raises(wp.DeviceError, match="cuLaunchKernel: CUDA_ERROR_INVALID_VALUE"):
         wp.launch(scale, 700, [column, 2.5])
