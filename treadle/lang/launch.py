@@ -102,40 +102,29 @@ def launch(
         far = None if capture.active else kernel.far.get(get_device(device))
         if far is not None and far(dim, inputs, outputs) is None:
             return None
-    rest = (adj_inputs, adj_outputs, device, stream, adjoint, record_tape, record_cmd, max_blocks, checked)
     try:
-        return _unusual(kernel, dim, inputs, outputs, *rest)
-    finally:
-        for each in devices.far:  # a launch that failed, or is put off, has nothing to give back
-            each.forget_lenders()
+        if stream is not None and stream.device.queue is not None:
+            with apart(stream.device, stream):
+                return launch(
+                    kernel, dim, inputs, outputs, adj_inputs, adj_outputs, stream.device, None, adjoint, record_tape,
+                    record_cmd, max_blocks, None, checked,
+                )  # fmt: skip
+        if record_cmd:
+            from .recorded import Launch
 
+            values = [*inputs, *outputs]
+            adjoints = [*adj_inputs, *adj_outputs] if adjoint else None
+            return Launch.recorded(kernel, dim, values, device, checked, adjoints, max_blocks)
+        if adjoint:
+            from .adjoint_launch import launch_adjoint
 
-def _unusual(
-    kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
-    adj_outputs: Sequence[Any], device: Any, stream: Any, adjoint: bool, record_tape: bool, record_cmd: bool,
-    max_blocks: int, checked: bool | None,
-) -> Any:  # fmt: skip
-    """The launch, where native code does not do it."""
-    if stream is not None and stream.device.queue is not None:
-        with apart(stream.device, stream):
-            return launch(
-                kernel, dim, inputs, outputs, adj_inputs, adj_outputs, stream.device, None, adjoint, record_tape,
-                record_cmd, max_blocks, None, checked,
-            )  # fmt: skip
-    if record_cmd:
-        from .recorded import Launch
-
-        values = [*inputs, *outputs]
-        adjoints = [*adj_inputs, *adj_outputs] if adjoint else None
-        return Launch.recorded(kernel, dim, values, device, checked, adjoints, max_blocks)
-    if adjoint:
-        from .adjoint_launch import launch_adjoint
-
-        return launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
-    try:
+            return launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
         return _launch(kernel, dim, [*inputs, *outputs], device, checked, record_tape, max_blocks)
     except KernelError as error:
         wrong = alone(error)
+    finally:
+        for each in devices.far:  # a launch that failed, or is put off, has nothing to give back
+            each.forget_lenders()
     kernel.forget_failed()
     del kernel
     raise wrong
