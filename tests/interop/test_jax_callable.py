@@ -222,6 +222,42 @@ def test_what_has_no_forward_mode_says_so():
         jax.jvp(wp.jax_callable(launches_a_graph), (X,), (X,))
 
 
+@wp.kernel
+def pass_on(x: wp.array(dtype=float), z: wp.array(dtype=float), w: wp.array(dtype=float), c: wp.array(dtype=int)):
+    i = wp.tid()
+    w[i] += z[i]
+    if i == 0:
+        c[0] -= 1
+
+
+def loops(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    """y = x * n (n - 1) / 2; what a round leaves, the next one reads before it writes it."""
+    c, z, w = wp.clone(n), wp.zeros(5, dtype=float), wp.zeros(5, dtype=float)
+
+    def round():
+        wp.launch(pass_on, dim=5, inputs=[x, z, w, c])
+        wp.map(wp.add, z, x, out=z)
+
+    wp.capture_while(c, round)
+    wp.copy(y, w)
+
+
+def branches(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    z = wp.zeros(5, dtype=float)
+    wp.capture_if(n, lambda: wp.copy(z, x))
+    wp.copy(y, z)
+
+
+@pytest.mark.parametrize("f, factor", [(loops, lambda n: n * (n - 1) / 2), (branches, lambda n: float(n != 0))])
+def test_tangents_go_through_bodies_as_often_as_they_run_and_reverse_mode_says_that_it_does_not(f, factor):
+    called = wp.jax_callable(f)
+    for n in (3, 0, 1, 4, 0):
+        _, moved = jax.jvp(lambda x: called(x, jnp.array([n]))[0], (X,), (2 * X,))  # noqa: B023, used at once
+        np.testing.assert_allclose(moved, 2 * X * factor(n), rtol=1e-6)
+    with pytest.raises(wp.KernelGradientError, match="cannot go back through the body of wp.capture_"):
+        jax.grad(lambda x: called(x, jnp.array([3]))[0].sum())(X)
+
+
 total = wp.zeros(5, dtype=float)
 
 

@@ -349,3 +349,85 @@ def test_what_a_tape_cannot_know_of_a_graph_is_an_error():
     tape.backward(loss)
     assert x.grad.numpy() == pytest.approx(2 * (x.numpy()))
     wp.capture_launch(before.graph)
+
+
+@wp.kernel
+def count(c: wp.array(dtype=int), rounds: wp.array(dtype=int)):
+    c[0] -= 1
+    rounds[0] += 1
+
+
+@wp.kernel
+def weigh_by(x: wp.array(dtype=float), k: wp.array(dtype=float), c: wp.array(dtype=int), s: wp.array(dtype=float)):
+    wp.atomic_add(s, 0, x[wp.tid()] * k[0] * float(c[0]))
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 1])
+@pytest.mark.parametrize("branch", [wp.capture_if, wp.capture_while])
+def test_no_tape_goes_back_through_a_body_that_it_recorded_once(branch, checkpoint):
+    x, loss, c = arr([0.3, -0.7]), arr([0.0]), wp.array([2], dtype=int)
+    with wp.ScopedCapture(), wp.Tape(checkpoint) as tape:
+        z = wp.clone(x)
+        branch(c, lambda: wp.launch(turn, dim=2, inputs=[z, 2.0]))
+        wp.launch(squares, dim=2, inputs=[z], outputs=[loss])
+        why = rf"through the body of wp.{branch.__name__} at {__file__}:\d+"
+        with pytest.raises(wp.KernelGradientError, match=why):
+            tape.backward(loss)
+
+
+def test_nor_where_the_body_overwrites_what_an_adjoint_looks_at():
+    x, k, c, loss = arr([0.3, -0.7]), wp.ones(1, dtype=float), wp.ones(1, dtype=int), arr([0.0])
+    with wp.ScopedCapture():
+        with wp.Tape() as tape:
+            wp.launch(weigh_by, dim=2, inputs=[x, k, c, loss])
+        wp.capture_if(c, lambda: k.fill_(7.0))
+        with pytest.raises(wp.KernelGradientError, match="through the body of wp.capture_if"):
+            tape.backward(loss)
+
+
+def test_bodies_without_gradients_and_whole_tapes_in_them_have_the_same_gradients():
+    x, loss, k = arr([0.3, -0.7]), arr([0.0]), wp.array([2.0], dtype=float)
+    start, c, rounds = wp.array([3], dtype=int), wp.zeros(1, dtype=int), wp.zeros(1, dtype=int)
+
+    def counted():
+        wp.capture_while(c, lambda: wp.launch(count, dim=1, inputs=[c, rounds]))
+        wp.launch(weigh_by, dim=2, inputs=[x, k, rounds, loss])
+
+    def forward_and_back():
+        with wp.Tape() as inner:
+            wp.launch(weigh_by, dim=2, inputs=[x, k, rounds, loss])
+        inner.backward(loss)
+        wp.launch(count, dim=1, inputs=[c, rounds])
+
+    with wp.ScopedCapture() as capture:
+        x.grad.zero_(), loss.zero_(), rounds.zero_(), wp.copy(c, start)
+        with wp.Tape() as tape:
+            counted()
+        tape.backward(loss)
+        wp.copy(c, start)
+        wp.capture_while(c, forward_and_back)  # 3, 4 and 5 rounds
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        assert x.grad.list() == [2 * (3 + 3 + 4 + 5)] * 2
+
+    with wp.ScopedCapture() as capture:
+        x.grad.zero_()
+        with wp.Tape() as tape:
+            wp.launch(weigh_by, dim=2, inputs=[x, k, rounds, loss])
+        wp.capture_if(c, on_false=lambda: tape.backward(loss))
+    wp.capture_launch(capture.graph)
+    assert x.grad.list() == [2 * 6] * 2
+
+
+def test_a_graph_within_a_graph_may_overwrite_what_an_adjoint_looks_at():
+    x, k, c, loss = arr([0.3, -0.7]), wp.array([2.0], dtype=float), wp.ones(1, dtype=int), arr([0.0])
+    with wp.ScopedCapture() as inner:
+        k.fill_(7.0)
+    with wp.ScopedCapture() as capture:
+        x.grad.zero_(), k.fill_(2.0)
+        with wp.Tape() as tape:
+            wp.launch(weigh_by, dim=2, inputs=[x, k, c, loss])
+        wp.capture_launch(inner.graph)
+        tape.backward(loss)
+    wp.capture_launch(capture.graph)
+    assert x.grad.list() == [2.0, 2.0] and k.list() == [7.0]

@@ -255,6 +255,9 @@ class ScheduledPass(Pass):
 
     log: Scheduled
 
+    def restored(self) -> set[int]:
+        return {*range(len(self.log.ops))}  # all are run again
+
     def run(self, retained: dict[int, tuple] | None) -> None:
         self.retained = retained
         segments, undone = self.log.segments, []

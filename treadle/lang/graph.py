@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..base.errors import CaptureError
+from ..base.logs import place_outside
 from ..runtime import capture as captures
 from ..runtime import chains, fast, watch
 from ..runtime.allocators import rewire
@@ -22,6 +23,7 @@ from ..runtime.graph import Graph
 from ..types.core import i32
 from .merged import merged
 from .natives import install
+from .tape import captured_body, moving
 
 
 class CaptureMode(IntEnum):
@@ -117,7 +119,10 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     if watch.watchers and watch.tell(graph):
         return
     if captures.active and (now := captures.here()) is not None:
-        now.include(graph)
+        if watch.watchers:
+            watch.replay(graph, lambda: now.include(graph))
+        else:
+            now.include(graph)
     else:
         graph.launch(stream)
 
@@ -183,9 +188,10 @@ def capture_if(
         _do(on_true if condition.numpy().flat[0] else on_false, kwargs)
         return
     now.keep([condition])
+    place = place_outside()
     branch = Branch(condition._address, [], [])
     for body, entries in ((on_true, branch.on_true), (on_false, branch.on_false)):
-        with now.inside() as inner:
+        with captured_body(now, "wp.capture_if", place) as inner:
             _do(body, kwargs)
         entries += inner
     now.body.append(branch)
@@ -222,8 +228,11 @@ def capture_while(condition: array, while_body: Body, stream: Any = None, **kwar
             _do(while_body, kwargs)
         return
     now.keep([condition])
-    with now.inside() as body:
-        _do(while_body, kwargs)
+    place, known = place_outside(), -1
+    while known != moving():  # a round finds the tangents that the one before it left
+        known = moving()
+        with captured_body(now, "wp.capture_while", place) as body:
+            _do(while_body, kwargs)
     now.body.append(Loop(condition._address, body))
 
 

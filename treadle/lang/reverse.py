@@ -13,8 +13,9 @@ from ..runtime.array import array, build, graded_late
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
 from ..runtime.writes import gapless
+from .bodies import refuse_bodies
 from .contents import Aside, copied, put_value
-from .host_writes import HostWrite, add_all
+from .host_writes import Function, HostWrite, add_all
 from .parts import span_of
 from .plan import Plan, Site
 from .shadows import Shadow, with_shadows
@@ -340,6 +341,17 @@ class Pass:
                 self.results[id(op.dest)] = op.dest
             if array._retains:
                 self.results.update({id(a): a for a in written_by(op) if a.retain_grad})
+        if log.bodies:
+            active = [type(step) is tuple or (step is not None and self.goes_back(step)) for step in self.steps]
+            refuse_bodies(log.bodies, active, self.restored())
+
+    def goes_back(self, op: Any) -> bool:
+        """Whether an operation that is no launch does anything to gradients."""
+        return type(op) is Function or (isinstance(op, HostWrite) and self.grad_of(op.dest) is not None)
+
+    def restored(self) -> set[int]:
+        """The operations before which memory was saved that is put back on the way."""
+        return {piece.position for piece in self.log.saved}
 
     def grad_of(self, a: array) -> array | None:
         return a._grad if self.hidden is None else self.hidden.of(a)

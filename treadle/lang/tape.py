@@ -21,6 +21,7 @@ from ..runtime import capture, fast, watch
 from ..runtime.array import array
 from ..runtime.writes import put_zeros
 from ..types.core import Scalar
+from .bodies import Body
 from .checkpoint import recorder_for
 from .contents import copied, put_value
 from .overwrites import warn_of_launch, warn_of_write
@@ -345,6 +346,11 @@ def carries(a: array) -> bool:
     return _here.directions is not None and _here.directions.moves(a)
 
 
+def moving() -> int:
+    """How many blocks of memory have a tangent that may differ from zero."""
+    return 0 if _here.directions is None else len(_here.directions.live)
+
+
 def step_begins() -> None:
     """Tell the tape that records, if there is one, that a step of the program begins: schedules count them."""
     if _here.tape is not None:
@@ -413,9 +419,11 @@ def _tell(graph: Any) -> bool:
 
 
 def _replay(graph: Any, run: Callable[[], Any]) -> Any:
-    """``run()``, a graph, while tapes watch: those that were not recorded in it save what it will overwrite."""
+    """``run()``, a graph, while tapes watch: those that were not recorded in it save what it will overwrite. Where it
+    is captured for another graph, ``run()`` writes it down, and the tapes of that are concerned."""
+    now = capture.here() if capture.active else None
     tapes = [each() for each in watch.watchers]
-    others = [t._recorder for t in tapes if t is not None and t._capture is not graph.capture and _concerns(t, None)]
+    others = [t._recorder for t in tapes if t is not None and t._capture is not graph.capture and _concerns(t, now)]
     written = graph.written() if others else []
     kept = [(r, r.before_foreign(written)) for r in others]
     try:
@@ -423,6 +431,21 @@ def _replay(graph: Any, run: Callable[[], Any]) -> Any:
     finally:
         for recorder, met in kept:
             recorder.after_foreign(met, written)
+
+
+@contextmanager
+def captured_body(now: Any, what: str, place: str) -> Iterator[list[Any]]:
+    """In the block the capture ``now`` writes down a body, of the call ``what`` in the line ``place``, and tapes note
+    what they record there."""
+    before = {id(recorder): len(recorder.ops) for recorder in _others(None)}
+    try:
+        with now.inside() as entries:
+            yield entries
+    finally:
+        for recorder in _others(None):
+            first, end = before.get(id(recorder), 0), len(recorder.ops)
+            if first < end:
+                recorder.bodies = (*recorder.bodies, Body(first, end, what, place))
 
 
 @contextmanager

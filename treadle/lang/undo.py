@@ -20,6 +20,7 @@ from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
 from ..runtime.runs import Runs, exchange, move
 from ..runtime.writes import gapless
+from .bodies import Body
 from .contents import Aside
 from .parts import Part, span_of, whole
 from .plan import Plan, Site
@@ -122,6 +123,8 @@ class Log:
     A launch that left everything watched that was, and nothing else (``version`` counts changes), will save the same
     pieces when it comes again: ``steady`` keeps them by plan and key, as runs of bytes.
     """
+
+    bodies: tuple[Body, ...] = ()  # which operations were captured in branches and loops
 
     def __init__(self, watched: Ranges | None = None):
         self.ops: list[Any] = []

@@ -180,6 +180,15 @@ class Capture:
         finally:
             self.body = outer
 
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """What is written down in the block comes before the bodies that are open."""
+        inner, self.body = self.body, self.entries
+        try:
+            yield
+        finally:
+            self.body = inner
+
     # ---- memory
 
     def keep(self, things: Iterable[Any]) -> None:
