@@ -89,7 +89,7 @@ def test_facts_are_plain_and_name_places():
              "reads": [[[[0, [["arg", [3], 1]]], [0, [["arg", [3], 1]]]], [[0, []], [-1, [["dim", 0, 1]]]]]],
              "writes": []},
         ],
-        "unknown": "",
+        "unknown": "", "mixed": [], "held": [],
     }  # fmt: skip
 
 
@@ -116,3 +116,13 @@ COUNTED = """
 def test_an_index_counts_from_the_end_of_its_own_dimension(of_, axis, expected):
     found = reach(of(COUNTED.format(of=of_, axis=axis)))["m"]
     assert shown(found.writes[0]) == f"{expected}, 0..dim0-1" and found.sure == (expected != "*")
+
+
+def test_what_unknown_memory_may_be():
+    """Arrays that share a name, or are asked for their address, and arrays in elements."""
+    both = "%20: view<f32,1,(4)> = if %13 {\n yield %0\n } {\n yield %0\n }\n store %20, %10, %4"
+    assert facts_of(of(both))["mixed"] == [[0]] and facts_of(of(both))["held"] is None
+    address = "%20: u64 = address %0\n%21: i32 = const value=4\n%22: view<f32,1,(4)> = view_at %20, %21\nstore %22, %10, %4"
+    assert facts_of(of(address))["mixed"] == [[0]]
+    element = "%20: view<f32,1,(4)> = load %2, %10\n store %20, %10, %4"
+    assert facts_of(of(element))["mixed"] == [] and facts_of(of(element))["held"] == [[[2], []]]

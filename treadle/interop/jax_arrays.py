@@ -111,7 +111,7 @@ def _formats() -> dict[str, Element]:
 def from_jax(jax_array: Any, dtype: Any = None) -> array:
     """An array over the memory of a JAX array, which is kept as long as the array.
 
-    JAX takes its arrays for values that nobody changes: an array made here should only be read.
+    JAX takes its arrays for values that nobody changes: an array made here is read-only (``array.read_only``).
 
     Args:
         jax_array: an array of one device.
@@ -147,7 +147,7 @@ def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:
         scalar, address = _formats()[rows.format], jax_array.unsafe_buffer_pointer()
     except (TypeError, KeyError, BufferError, ValueError):
         return _by_dlpack(jax_array, dtype)
-    made = adopt(address, rows.shape, rows.strides, scalar, dtype, rows)
+    made = adopt(address, rows.shape, rows.strides, scalar, dtype, rows, frozen=rows.readonly)
     if rows.c_contiguous:
         remember(_LIKE, (dtype, rows.format, rows.shape, True), made)
         _TWIN[:] = [twin()]
@@ -181,6 +181,8 @@ def to_jax(warp_array: array) -> Any:
     (2, 3)
     """
     e = warp_array._element
+    if warp_array.read_only:  # JAX changes nothing, but asks in words of DLPack that have none for it
+        warp_array = warp_array._as_if_writeable()
     rows = warp_array if e.halves or warp_array.device.is_cuda else warp_array._rows()
     if rows is warp_array:
         rows = rows.contiguous()

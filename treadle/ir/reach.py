@@ -77,9 +77,13 @@ def facts_of(func: Func) -> dict[str, Any]:
     a grid axis or an argument's path; a third bound, 1, stands behind those of indices that count from the end where
     they are negative), ``loads``, ``stores``, ``added``, ``sure``, ``covers``. ``unknown``:
     "read" or "written" where memory is that no parameter leads to, the former also where rules of functions may look at
-    any array; else "".
+    any array; else "". ``mixed``: the paths of arrays that it may be, because they meet others in a name or their
+    address is taken. ``held``: the arrays in elements of arrays that it may be, each as the place of the array and the
+    fields of its elements; None where nothing is known.
     """
-    found, paths = reach(func), leaf_paths(func)
+    walk = _Walk(func)
+    walk.block(func.body)
+    found, paths = walk.found, leaf_paths(func)
     where = [[k, *leaf.path] for k, t in enumerate(func.signature) for leaf in leaves(t)]
     views = [leaf.type for t in func.signature for leaf in leaves(t)]
     unknown = found.get("?")
@@ -96,7 +100,11 @@ def facts_of(func: Func) -> dict[str, Any]:
         })  # fmt: skip
     changed = unknown is not None and bool(unknown.writes)
     looked_at = unknown is not None or "ruled" in func.facts
-    return {"arrays": arrays, "unknown": "written" if changed else "read" if looked_at else ""}
+    mixed = [place for path, place in zip(paths, where, strict=True) if path in walk.mixed]
+    places = dict(zip(paths, where, strict=True))
+    held = None if None in walk.held else [[places[root], [*fields]] for root, fields in sorted(walk.held)]
+    said = "written" if changed else "read" if looked_at else ""
+    return {"arrays": arrays, "unknown": said, "mixed": mixed, "held": held}
 
 
 def _boxes(boxes: Iterable[Box], where: list[list[int]]) -> list[list[Any]]:
@@ -127,14 +135,21 @@ def _is_zero(op: Op | None) -> bool:
     return op is not None and op.name == "const" and op.attrs["value"] == 0
 
 
+# Operations of which the walk knows what their first argument, a view, leads to.
+_KEEPS_ROOT = frozenset("load store atomic subview slice field parts grad shape".split())
+
+
 class _Place(NamedTuple):
     """A view: the array it shows, the leading dimensions that are fixed (None: cut otherwise), whether it shows whole
-    elements."""
+    elements, or else which fields of theirs lead to it (None: not known). ``via``: root and fields of what held it, if
+    that was an element of an array."""
 
     root: str
     rank: int
     fixed: tuple[Bounds | None, ...] | None = ()
     whole: bool = True
+    fields: tuple[int, ...] | None = ()
+    via: tuple[str, tuple[int, ...]] | None = None
 
 
 class _Walk:
@@ -144,6 +159,8 @@ class _Walk:
         self.bounds: dict[Value, Bounds] = {}
         self.makers: dict[Value, Op] = {}
         self.ends: dict[Value, tuple[Value, int, Bounds]] = {}  # what counts from the end of an axis of a view
+        self.mixed: set[str] = set()  # roots of views that go on under names of which nothing is known
+        self.held: set[tuple[str, tuple[int, ...]] | None] = set()  # arrays in elements that are written
         self.depth = 0
         self.used = {v for f in (func, *callees(func)) for v in uses_of(f.body)}
         for n, (p, path) in enumerate(zip(func.params, leaf_paths(func), strict=True)):
@@ -156,11 +173,18 @@ class _Walk:
     def block(self, block: Block) -> None:
         for op in block.ops:
             self.makers.update(dict.fromkeys(op.results, op))
+            self.mix(op.args[op.name in _KEEPS_ROOT :] if op.name != "call" else ())
             rule = getattr(self, f"on_{op.name}", None)
             if rule is not None:
                 rule(op)
             elif op.regions:
                 self.under(op)
+
+        self.mix(block.yields)
+
+    def mix(self, values: Iterable[Value]) -> None:
+        """Note the arrays among ``values`` of which the walk loses sight."""
+        self.mixed.update([self.places[v].root for v in values if v in self.places])
 
     def under(self, op: Op) -> None:
         self.depth += 1
@@ -260,9 +284,12 @@ class _Walk:
         self.places[op.result] = self.place(op.args[0])._replace(fixed=None)
 
     def on_field(self, op: Op) -> None:
-        self.places[op.result] = self.place(op.args[0])._replace(whole=False)
+        place = self.place(op.args[0])
+        fields = None if place.fields is None else (*place.fields, op.attrs["index"])
+        self.places[op.result] = place._replace(whole=False, fields=fields)
 
-    on_parts = on_field
+    def on_parts(self, op: Op) -> None:
+        self.places[op.result] = self.place(op.args[0])._replace(whole=False, fields=None)
 
     # ---- accesses
 
@@ -282,16 +309,27 @@ class _Walk:
         """Whether an access here reaches all of ``box``; what counts from both ends leaves the middle out."""
         return not self.depth and all([b is not None and not (b.counted and b.low != b.high) for b in box])
 
+    def hold(self, place: _Place) -> None:
+        """Note that something is stored there, if it is an array that some element has."""
+        if place.root == "?":
+            self.held.add(place.via)
+
     def on_load(self, op: Op) -> None:
-        touched, box, _ = self.access(op)
+        touched, box, place = self.access(op)
         if touched is not None:
             touched.loads = True
             touched.reads.append(box)
+        for found in op.results:
+            if isinstance(found.type, View):
+                known = place.root not in ("", "?") and place.fields is not None and len(op.results) == 1
+                via = (place.root, place.fields) if known else None
+                self.places[found] = _Place("?", found.type.ndim, None, False, None, via)
 
     def on_store(self, op: Op) -> None:
         touched, box, place = self.access(op)
         if touched is None:
             return
+        self.hold(place)
         touched.stores = True
         touched.writes.append(box)
         touched.sure &= self.sure(box)
@@ -300,7 +338,8 @@ class _Walk:
             touched.covers = tuple(axes)
 
     def on_atomic(self, op: Op) -> None:
-        touched, box, _ = self.access(op)
+        touched, box, place = self.access(op)
+        self.hold(place)
         if touched is not None:
             touched.added.add(op.attrs["op"])
             if not self.used.isdisjoint(op.results):  # what it found there matters

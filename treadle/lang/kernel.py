@@ -71,7 +71,6 @@ class Kernel:
         self.stated: list[tuple[Type, ...]] = []  # overloads that ``wp.overload`` asks for
         self.fast: Any = None  # the native launcher of the latest variant; see lang/launch.py
         self.far: dict[Any, Any] = {}  # the same for devices with memory of their own
-        self.written: set[int] = set()  # numbers of the arguments that programs in it write
         self.block = 1  # threads in a block; see lang/blocks.py
         self._blocks: dict[int, Kernel] = {}
         self.plan: Any = None  # what tapes know of launches, while there is one overload; see lang/plan.py

@@ -8,9 +8,8 @@ from typing import Any
 from ..base.config import config
 from ..base.errors import KernelError, LaunchError, LaunchTypeError, alone
 from ..base.logs import log_info
-from ..runtime import capture, fast, watch
+from ..runtime import capture, fast, packing, watch
 from ..runtime import device as devices
-from ..runtime.adopt import is_frozen
 from ..runtime.array import array
 from ..runtime.device import Device, apart, get_device
 from ..runtime.foreign import shared
@@ -18,6 +17,7 @@ from ..runtime.launch import Program, normal_dims
 from . import ahead
 from .blocks import in_blocks
 from .kernel import EXTERNAL, KERNELS, Kernel
+from .read_only import check_writes, looks
 
 _watchers = watch.watchers  # tapes
 _usual: Device | None = None  # the CPU, once known: launches on it need no look-up
@@ -160,14 +160,8 @@ def _launch(
     if later is not None:
         later.append(ahead.Deferred(kernel, dims, values, types, where, checked))
         return
-    program, packed = ready(kernel, types, dims, values, checked, where)
-    for k in _written(program):
-        if k < len(args) and values[k] is not args[k] and is_frozen(values[k]):
-            raise LaunchTypeError(
-                f"kernel {kernel.key} writes to its argument {kernel.parameters[k].name!r}, a "
-                f"{type(args[k]).__name__} that must not be changed", hint="pass a copy: wp.clone(wp.from_dlpack(x))",
-            )  # fmt: skip
-    usual = checked is None and not config.print_launches and not config.verify_fp
+    program, packed = ready(kernel, types, dims, values, checked, where, args)
+    usual = checked is None and not config.print_launches and not config.verify_fp and not looks(program)
     if usual and where.key and not program.shared:
         where.quicken(kernel.far, program, kernel.open)
     if usual and not where.key and not capture.active:
@@ -189,16 +183,9 @@ def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> l
     try:
         for k in places:
             args[k] = shared(args[k], kernel.element_classes[k])
-            if k in kernel.written and is_frozen(args[k]):
-                return None
     except (TypeError, ValueError, IndexError, BufferError):
         return None
     return args if places else None
-
-
-def _written(program: Program) -> set[int]:
-    """The numbers of the parameters that are, or hold, an array which ``program`` writes."""
-    return {path[0] for path in program.written()}
 
 
 def run(
@@ -230,11 +217,16 @@ def _run(
 
 def ready(
     kernel: Kernel, types: tuple[Any, ...], dims: tuple[int, ...], values: list[Any], checked: bool | None,
-    where: Device | None = None,
+    where: Device | None = None, given: Sequence[Any] = (),
 ) -> tuple[Program, bytearray]:  # fmt: skip
-    """The program for these arguments, and the arguments packed for it."""
+    """The program for these arguments, and the arguments packed for it. ``given``: what they were to begin with.
+
+    Raises:
+        LaunchTypeError: the kernel writes to memory that must not be changed.
+    """
     overload = kernel.overload(types, where)
     program = overload.variant(dims, checked).program
+    check_writes(kernel, types, program, values, given)
     packed = program.pack(values)
     if program.meets(packed):  # the same in thread order
         program = overload.variant(dims, checked, shared=True).program
@@ -248,7 +240,6 @@ def _quicken(kernel: Kernel, program: Program) -> None:
         _usual = get_device("cpu")
         kernel.fast = fast.launcher()
     fast.add(kernel.fast, program, exact=kernel.open)
-    kernel.written |= _written(program)
 
 
 def _forget_all(_: Any) -> None:
@@ -257,5 +248,6 @@ def _forget_all(_: Any) -> None:
         kernel.far.clear()
 
 
+packing.first.append(lambda: _forget_all(None))
 for _setting in ("mode", "gang_width", "print_launches", "verify_fp", "max_unroll", "check_races", "deterministic"):
     config.watch(_setting, _forget_all)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.errors import ArrayError
 from ..types.core import Matrix, Scalar, Struct, Vector
-from ..types.records import MAX_DIMS
+from ..types.records import MAX_DIMS, READ_ONLY
 from ..types.spelling import spell
 from .array import array, build
 from .device import Device, get_device
@@ -14,7 +14,7 @@ from .elements import Element, element
 
 
 def adopt(address: int, shape: tuple[int, ...], strides: tuple[int, ...], scalar: Element, dtype: Any = None,
-          owner: Any = None, device: Device | None = None) -> array:  # fmt: skip
+          owner: Any = None, device: Device | None = None, frozen: bool = False) -> array:  # fmt: skip
     """An array over the memory of another library.
 
     Args:
@@ -25,6 +25,7 @@ def adopt(address: int, shape: tuple[int, ...], strides: tuple[int, ...], scalar
             whose components are the last dimensions, at whatever equal distances.
         owner: what keeps the memory alive.
         device: where it lies; the CPU if left out.
+        frozen: whether the memory must not be changed.
 
     Raises:
         ArrayError: the scalars cannot be seen as ``dtype``, or there are too many dimensions.
@@ -47,24 +48,8 @@ def adopt(address: int, shape: tuple[int, ...], strides: tuple[int, ...], scalar
         shape, strides = (1,), (e.size,)
     if len(shape) > MAX_DIMS:
         raise ArrayError(f"an array has at most {MAX_DIMS} dimensions, not {len(shape)} as in shape {shape}")
-    return build(e, shape, strides, component, address, None, 0, device or get_device("cpu"), owner)
-
-
-class Frozen:
-    """Keeps ``owner``, whose memory must not be changed."""
-
-    __slots__ = ("owner",)
-    readonly = True
-
-    def __init__(self, owner: Any):
-        self.owner = owner
-
-
-def is_frozen(a: Any) -> bool:
-    """Whether an array lies over memory that its owner takes for constant, as JAX does."""
-    while a is not None and not getattr(a, "readonly", False):
-        a = getattr(a, "_ref", None)
-    return a is not None
+    return build(e, shape, strides, component, address, None, 0, device or get_device("cpu"), owner, None,
+                 READ_ONLY * frozen)  # fmt: skip
 
 
 MOST = 1000  # layouts that are remembered of arrays of one library
@@ -75,7 +60,7 @@ def remember(layouts: dict[Any, array], key: Any, made: array) -> None:
     if len(layouts) >= MOST:
         layouts.clear()
     layouts[key] = build(made._element, made.shape, made.strides, made.component_stride, 0, None, 0, made.device, None,
-                         made.type)  # fmt: skip
+                         made.type, READ_ONLY * made.read_only)  # fmt: skip
 
 
 def _alike(t: Any, scalar: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Struct, View
 from ..types.numbers import bf16_values, seen_as
+from ..types.records import READ_ONLY
 from . import array_views as views
 from . import capture, watch
 from .allocators import MemoryKind
@@ -38,6 +39,7 @@ def _packer(ndim: int) -> Callable[..., bytes]:
     return struct.Struct(f"<QQQ{ndim}q{gap}x{ndim}q{gap}xq").pack
 
 
+COPY_IT = "work on a copy, wp.clone(a), or have one made from the start: wp.array(data, copy=True)"
 _PACK = (None, *(_packer(n) for n in range(1, views.MAX_DIMS + 1)))
 
 
@@ -147,6 +149,29 @@ class array(Shaped):
         return not self.is_contiguous and views.is_dense(self.shape[::-1], self.strides[::-1], self._element.size)
 
     @property
+    def read_only(self) -> bool:
+        """Whether the memory must not be changed, because who gave it says so: a NumPy array that is not writeable or
+        a file mapped for reading, shared by ``copy=False``, an array of JAX, a DLPack tensor with that flag. Views and
+        what is made of them inherit it. Kernels read such an array as any other; what writes to it raises. Beyond Warp.
+
+        >>> import numpy as np
+        >>> import treadle as wp
+        >>> rows = np.arange(3.0, dtype=np.float32)
+        >>> rows.flags.writeable = False
+        >>> a = wp.array(rows, copy=False)
+        >>> a.read_only, a[1:].read_only, wp.array(rows).read_only
+        (True, True, False)
+        """
+        return bool(self._desc[0] & READ_ONLY)
+
+    def _freeze(self) -> None:
+        """Let an array that nobody has seen yet be read-only."""
+        self._desc = bytes((self._desc[0] | READ_ONLY,)) + self._desc[1:]
+
+    def _refuse_writes(self) -> NoReturn:
+        raise ArrayError(f"{self!r} is read-only: the memory that it shares must not be changed", hint=COPY_IT)
+
+    @property
     def memory_kind(self) -> MemoryKind:
         """What memory the elements lie in: that of the host, unless they lie on a GPU."""
         return MemoryKind(self.device.memory_kind(self._memory))
@@ -206,7 +231,8 @@ class array(Shaped):
         e = self._element
         inner = e.inner_steps(self.component_stride)
         low, high = span(self.shape + e.inner, self.strides + inner, e.dtype.itemsize)
-        self._memory, self._at = borrow(self._address + low, high - low, getattr(self, "_ref", None)), -low
+        owner = getattr(self, "_ref", None)
+        self._memory, self._at = borrow(self._address + low, high - low, owner, self.read_only), -low
         return self._memory
 
     def ipc_handle(self) -> bytes:
@@ -290,6 +316,8 @@ class array(Shaped):
         target._store(value)
 
     def _store(self, value: Any) -> None:
+        if self._desc[0] & READ_ONLY:
+            self._refuse_writes()
         if value is self:
             return
         if isinstance(getattr(value, "data", None), array):  # it is indexed
@@ -312,7 +340,13 @@ class array(Shaped):
             memory = self._borrow()
         return build(e, shape, strides, self.component_stride if component is None else component,
                      self._address + offset, memory, self._at + offset, self.device,
-                     getattr(self, "_ref", None) if type(self) is array else self)  # fmt: skip
+                     getattr(self, "_ref", None) if type(self) is array else self, None,
+                     self._desc[0] & READ_ONLY)  # fmt: skip
+
+    def _as_if_writeable(self) -> array:
+        """The same array without gradient for somebody who cannot be told that it is read-only, and changes nothing."""
+        return build(self._element, self.shape, self.strides, self.component_stride, self._address, None, 0,
+                     self.device, self, self.type)  # fmt: skip
 
     def _with_grad(self, change: Callable[[array], array]) -> array:
         made = change(self)
@@ -401,6 +435,8 @@ class array(Shaped):
 
     def zero_(self) -> None:
         """Set all bytes of all elements to zero."""
+        if self._desc[0] & READ_ONLY:
+            self._refuse_writes()
         if watch.watchers:
             watch.write(self, put_zeros, (), None)
         else:
@@ -416,6 +452,8 @@ class array(Shaped):
 
     def fill_(self, value: Any) -> None:
         """Set every element to ``value``: a number (for every component), a vector or matrix, or a struct instance."""
+        if self._desc[0] & READ_ONLY:
+            self._refuse_writes()
         rows = value_rows([value], self._element, broadcast=True)[0]
         if watch.watchers:
             watch.write(self, put_rows, (np.array(rows),), None)
@@ -443,6 +481,8 @@ class array(Shaped):
             raise ArrayError(f"the gradient of {self!r} must be an array of the same dtype and shape, not {grad!r}")
         if grad.strides != self.strides or grad.component_stride != self.component_stride:
             raise ArrayError(f"the gradient must have the strides of its array, {self.strides}, not {grad.strides}")
+        if grad.read_only:
+            grad._refuse_writes()
         self._adopt(grad)
         graded_late.add(self)
 
@@ -466,7 +506,7 @@ class array(Shaped):
     def _describe(self) -> None:
         """Write ``_desc`` anew. The id of a view type is its address: view types are memoised and never freed."""
         grad = self._grad
-        mark = id(self.type) + self.device.mark
+        mark = id(self.type) + self.device.mark + (self._desc[0] & READ_ONLY)
         self._desc = _PACK[len(self.shape)](mark, self._address, 0 if grad is None else grad._address,
                                             *self.shape, *self.strides, self.component_stride)  # fmt: skip
 
@@ -477,15 +517,16 @@ graded_late: weakref.WeakSet[array] = weakref.WeakSet()
 
 
 def build(e: Element, shape: tuple[int, ...], strides: tuple[int, ...], component: int, ptr: int, memory: Any, at: int,
-          device: Device, owner: Any = None, t: View | None = None) -> array:  # fmt: skip
-    """An array from its parts: no checks, no allocation. ``memory`` is a byte buffer with ``ptr`` at offset ``at``."""
+          device: Device, owner: Any = None, t: View | None = None, frozen: int = 0) -> array:  # fmt: skip
+    """An array from its parts: no checks, no allocation. ``memory`` is a byte buffer with ``ptr`` at offset ``at``.
+    ``frozen``: READ_ONLY where the memory must not be changed."""
     made = _new(array)
     made._element, made.shape, made.strides, made.component_stride, made._address = e, shape, strides, component, ptr
     made._memory, made._at, made.device, made._grad = memory, at, device, None
     if owner is not None:
         made._ref = owner
     made.type = t = t or e.view(strides, component)
-    made._desc = _PACK[len(shape)](id(t) + device.mark, ptr, 0, *shape, *strides, component)
+    made._desc = _PACK[len(shape)](id(t) + device.mark + frozen, ptr, 0, *shape, *strides, component)
     return made
 
 
@@ -554,20 +595,13 @@ def _from_values(data: Any, dtype: Any, shape: Any, device: Device, copy: bool, 
     if not copy and reachable and isinstance(data, np.ndarray) and np.shares_memory(rows, data) and dense:
         low, high = span(rows.shape, rows.strides, e.dtype.itemsize)
         address = rows.__array_interface__["data"][0]
-        memory = borrow(address + low, high - low, rows)
-        return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, _keeper(data))
+        frozen = not data.flags.writeable
+        memory = borrow(address + low, high - low, rows, frozen)
+        return build(e, outer, rows.strides[: len(outer)], e.component, address, memory, -low, device, rows, None,
+                     READ_ONLY * frozen)  # fmt: skip
     made = allocate(e, outer, device, False, pinned=pinned)
     put_rows(made, rows)
     return made
-
-
-def _keeper(rows: np.ndarray) -> Any:
-    """What keeps the memory of ``rows``, and tells those who hand it on whether it may be changed."""
-    if rows.flags.writeable:
-        return rows
-    from .adopt import Frozen
-
-    return Frozen(rows)
 
 
 def _from_pointer(ptr: int, dtype: Any, shape: Any, strides: Any, component: int | None, capacity: int | None,

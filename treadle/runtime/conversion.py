@@ -11,7 +11,7 @@ from ..types.core import Struct
 from ..types.numbers import bf16_bits, bf16_values, bits_of
 from .array_views import product
 from .elements import Element, element_of_numpy
-from .packing import packer, unpacker
+from .packing import note_fixed, packer, pointers_of, unpacker
 
 
 def from_data(data: Any, e: Element | None) -> tuple[np.ndarray, Element]:
@@ -75,6 +75,8 @@ def _records(data: Any, e: Element) -> np.ndarray:
     put, buffer = packer(e.type), memoryview(rows.view(np.uint8).reshape(-1))
     for i, item in enumerate(items):
         put(buffer, i * e.size, item)
+        if pointers_of(e.type):
+            note_fixed(item, e.type)
     return rows.reshape(shape)
 
 

@@ -97,6 +97,8 @@ def _copy_indexed(dest: Any, src: Any, dest_offset: int, src_offset: int, count:
 
 def _do(dest: array, perform: Any, args: tuple, src: array) -> None:
     """Run ``perform(dest, *args)``, with tapes looking on where there are some."""
+    if dest.read_only:
+        dest._refuse_writes()
     if watch.watchers:
         watch.write(dest, perform, args, src)
     else:

@@ -16,7 +16,7 @@ from typing import Any
 from ..base.errors import ArrayError
 from ..types.core import SCALARS, Scalar, Struct, bf16
 from ..types.spelling import spell
-from .adopt import adopt, dense_strides, is_frozen
+from .adopt import adopt, dense_strides
 from .array import array
 from .device import Device, exchanged
 from .elements import Element, element_of
@@ -56,6 +56,7 @@ def _capsules() -> tuple[Any, Any, Any]:
 
 def to_dlpack(wp_array: array) -> Any:
     """A DLPack capsule that shares the memory of an array. Components of vectors and matrices are its last dimensions.
+    That of a read-only array says so, by the version of DLPack that can (1.0).
 
     Raises:
         ArrayError: an array of structs, or strides that are no multiples of the scalar's size.
@@ -65,7 +66,7 @@ def to_dlpack(wp_array: array) -> Any:
     >>> wp.from_dlpack(wp.to_dlpack(a)).shape
     (4, 3)
     """
-    return export(wp_array)
+    return export(wp_array, max_version=(1, 0) if wp_array.read_only else None)
 
 
 def export(a: array, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
@@ -90,13 +91,14 @@ def export(a: array, stream: Any = None, max_version: tuple[int, int] | None = N
     if there and copy:
         a = a.__deepcopy__({})
     rows = a._raw() if there else a._rows().copy() if copy else a._rows()
-    if there and is_frozen(a):
+    if there and a.read_only:
         rows.flags.writeable = False
     options = {} if max_version is None or max_version[0] < 1 else {"max_version": max_version}
     try:
         made = _written(rows, options)
     except BufferError as error:
-        raise ArrayError(f"DLPack cannot describe {a!r}: {error}") from None
+        hint = "ask for max_version=(1, 0), or share a copy: wp.clone(a)" if a.read_only else ""
+        raise ArrayError(f"DLPack cannot describe {a!r}: {error}", hint=hint) from None
     if a._element.halves:
         _declare(made, _TYPE, "BB", *_code(bf16))
     if there:
@@ -128,10 +130,9 @@ def _declare(capsule: Any, field: int, kinds: str, *values: int) -> None:
 class _Taken:
     """A tensor that was taken out of its capsule; its deleter is called when this goes."""
 
-    __slots__ = ("__weakref__", "readonly")
+    __slots__ = ("__weakref__",)
 
-    def __init__(self, tensor: int, deleter: int, readonly: bool):
-        self.readonly = readonly
+    def __init__(self, tensor: int, deleter: int):
         if deleter:
             weakref.finalize(self, ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(deleter), tensor).atexit = False
 
@@ -174,7 +175,7 @@ def from_dlpack(source: Any, dtype: Any = None, hint: Any = None) -> array:
     flags = int.from_bytes(ctypes.string_at(managed + _FLAGS, 8), "little") if versioned else 0
     rename(capsule, _USED[kind])
     *facts, where = found
-    return adopt(*facts, dtype, _Taken(managed, deleter, bool(flags & _READ_ONLY)), where)
+    return adopt(*facts, dtype, _Taken(managed, deleter), where, bool(flags & _READ_ONLY))
 
 
 def _given(source: Any, options: dict[str, Any]) -> Any:

@@ -44,8 +44,11 @@ from ..types.records import (
     ITEMS,
     LAUNCHER,
     MAX_THREADS,
+    NONE_TOO,
     PARAM,
     PARAM_KINDS,
+    READ_ONLY,
+    READ_ONLY_TOO,
     REPORT,
     SIZE,
     TWIN,
@@ -215,8 +218,8 @@ def _parameters(program: Program, exact: Collection[int]) -> list[tuple[int, ...
     if program.args_size > ARGS_BYTES:
         return None
     given = enumerate(zip(program.signature, program.offsets, strict=True))
-    mark = program.entry.device.mark
-    return _rows([_Part(t, offset, place in exact, mark=mark) for place, (t, offset) in given])
+    mark, stored = program.entry.device.mark, program.stored
+    return _rows([_Part(t, offset, place in exact, False, 0, mark, (place,), stored) for place, (t, offset) in given])
 
 
 def _rows(parts: list[_Part]) -> list[tuple[int, ...]] | None:
@@ -239,7 +242,8 @@ def _rows(parts: list[_Part]) -> list[tuple[int, ...]] | None:
 class _Part(NamedTuple):
     """A parameter, or a part of one. ``exact``: a Python number only of the class that means its type. ``none``: None
     stands for no array. ``slot``: where an instance of the struct around it holds it. ``mark``: what arrays of the
-    device have in their types' ids."""
+    device have in their types' ids. ``path``: the parameter and the fields that lead to it. ``stored``: the paths of
+    all arrays that the kernel writes; None if that is not known."""
 
     type: Type
     offset: int
@@ -247,6 +251,8 @@ class _Part(NamedTuple):
     none: bool = False
     slot: int = 0
     mark: int = 0
+    path: tuple[int, ...] = ()
+    stored: Collection[tuple[int, ...]] | None = None
 
 
 def _is_struct(t: Type) -> bool:
@@ -265,7 +271,9 @@ def _whole(part: _Part) -> tuple[int, ...] | None:
     """The row of an array, vector or matrix; None for others."""
     t = part.type
     if isinstance(t, View):
-        return PARAM_KINDS["view"], part.offset, id(t) + part.mark, t.ndim, part.none
+        reads = part.stored is not None and part.path not in part.stored
+        too = NONE_TOO * part.none + READ_ONLY_TOO * reads
+        return PARAM_KINDS["view"], part.offset, id(t) + part.mark, t.ndim, too
     if isinstance(t, Vector | Matrix) and t.elem in _BUFFERED:
         return PARAM_KINDS["composite"], part.offset, id(class_of(t)), t.size, 0
     return None
@@ -276,7 +284,8 @@ def _parts_of(part: _Part) -> list[_Part] | None:
     t = part.type
     if isinstance(t, Indexed):
         found = [
-            _Part(inner, part.offset + at, mark=part.mark) for (_, inner), at in zip(t.fields, t.offsets, strict=True)
+            part._replace(type=inner, offset=part.offset + at, exact=False, none=False, path=(*part.path, i))
+            for i, ((_, inner), at) in enumerate(zip(t.fields, t.offsets, strict=True))
         ]
         return None if isinstance(t, Bucketed) or part.slot else found
     if not _is_struct(t):
@@ -284,8 +293,9 @@ def _parts_of(part: _Part) -> list[_Part] | None:
     cls = class_of(t)
     declared = cls.__treadle_type__.fields  # a field without an array has the type that was declared
     return [
-        _Part(inner, part.offset + at, none=inner is usual, slot=_slot_offset(cls, name), mark=part.mark)
-        for (name, inner), at, (_, usual) in zip(t.fields, t.offsets, declared, strict=True)
+        part._replace(type=inner, offset=part.offset + at, exact=False, none=inner is usual,
+                      slot=_slot_offset(cls, name), path=(*part.path, i))  # fmt: skip
+        for i, ((name, inner), at, (_, usual)) in enumerate(zip(t.fields, t.offsets, declared, strict=True))
     ]
 
 
@@ -324,7 +334,7 @@ def _twin_by_python(like: array, owner: Any, address: int | None = None) -> arra
     if address is None:
         address = np.asarray(owner).ctypes.data
     return build(like._element, like.shape, like.strides, like.component_stride, address, None, 0, like.device, owner,
-                 like.type)  # fmt: skip
+                 like.type, READ_ONLY * like.read_only)  # fmt: skip
 
 
 def _fill(env: Memory) -> None:

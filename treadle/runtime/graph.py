@@ -140,6 +140,8 @@ class Graph:
 
     def use(self, new: array, old: array) -> None:
         """From now on work on ``new``, an array of the same layout, where ``old`` was captured, by no view of it."""
+        if new.read_only and any([w._address <= old._address < w._address + w.nbytes for w in self.written()]):
+            new._refuse_writes()
         self._kept[id(new)] = new
         if self._table is None:
             self._run, self._table = None, Table(self)

@@ -91,6 +91,11 @@ class indexedarray(Shaped):
         return self.data._element
 
     @property
+    def read_only(self) -> bool:
+        """Whether the elements must not be changed; as ``data``."""
+        return self.data.read_only
+
+    @property
     def is_contiguous(self) -> bool:
         """Whether the elements are known to lie row-major without gaps; they are not."""
         return False
@@ -195,6 +200,8 @@ class indexedarray(Shaped):
         take(self, src)
 
     def _put(self, rows: np.ndarray) -> None:
+        if self.data.read_only:
+            self.data._refuse_writes()
         _write(self.data, (rows, (*self.shape, *self._element.inner), self._where(), Ellipsis), None)
 
 
@@ -268,6 +275,8 @@ def selected(a: array, key: Any) -> Any:
 
 def take(dest: array | indexedarray, src: Any) -> None:
     """Copy all elements of ``src`` to ``dest``, one of which is indexed."""
+    if dest.read_only:
+        (dest.data if isinstance(dest, indexedarray) else dest)._refuse_writes()
     e = dest._element
     target, to = (dest.data, dest._where()) if isinstance(dest, indexedarray) else (dest, Ellipsis)
     shape = (*dest.shape, *e.inner)

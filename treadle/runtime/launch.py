@@ -243,6 +243,16 @@ class Program:
         arrays = self.entry.meta["touched"]["arrays"]
         return {tuple(fact["path"]) for fact in arrays if fact["stores"] or fact["added"]}
 
+    @property
+    def stored(self) -> set[tuple[Any, ...]] | None:
+        """The same with the arrays that it may store to under a name that several have, or by their address; None where
+        it is not known what the code does."""
+        touched = self.entry.meta.get("touched")
+        if touched is None:
+            return None
+        mixed = touched["mixed"] if touched["unknown"] == "written" else ()
+        return self.written() | {(*path,) for path in mixed}
+
     def meets(self, packed: bytearray) -> bool:
         """Whether arrays that the kernel updates, or elements of one, lie over each other, or a gradient over data; or
         the launch would take too much memory beside them."""

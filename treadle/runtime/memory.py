@@ -42,10 +42,10 @@ class _Foreign:
 
     __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, address: int, nbytes: int, owner: Any):
+    def __init__(self, address: int, nbytes: int, owner: Any, frozen: bool):
         self.owner = owner
         self.__array_interface__ = {
-            "version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, False), "strides": None,
+            "version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, frozen), "strides": None,
         }  # fmt: skip
 
 
@@ -53,14 +53,14 @@ class Borrowed(np.ndarray):
     """A byte buffer over memory that was not allocated here: two of them may show the same bytes."""
 
 
-def addressed(address: int, nbytes: int, owner: Any) -> np.ndarray:
-    """The ``nbytes`` at ``address`` as a byte buffer that keeps ``owner`` alive."""
-    return np.asarray(_Foreign(address, nbytes, owner))
+def addressed(address: int, nbytes: int, owner: Any, frozen: bool = False) -> np.ndarray:
+    """The ``nbytes`` at ``address`` as a byte buffer that keeps ``owner`` alive; not to be changed if ``frozen``."""
+    return np.asarray(_Foreign(address, nbytes, owner, frozen))
 
 
-def borrow(address: int, nbytes: int, owner: Any) -> np.ndarray:
+def borrow(address: int, nbytes: int, owner: Any, frozen: bool = False) -> np.ndarray:
     """The same where others may show those bytes as well."""
-    return addressed(address, nbytes, owner).view(Borrowed)
+    return addressed(address, nbytes, owner, frozen).view(Borrowed)
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:

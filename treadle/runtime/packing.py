@@ -24,6 +24,32 @@ _FLOAT_CODES = {16: "e", 32: "f", 64: "d"}
 _INT_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 
+# Where read-only arrays begin that elements of other arrays hold: an address is all that is left of an array there.
+# Launches that may write to such arrays look into them once there is one; ``first`` is told then.
+fixed: dict[int, None] = {}
+_MOST = 100_000
+first: list[Callable[[], None]] = []
+
+
+def note_fixed(value: Any, t: Type) -> None:
+    """Remember which arrays in ``value``, a struct that is put into memory, are read-only."""
+    if isinstance(t, View):
+        if value is None:
+            return
+        if value.read_only:
+            if not fixed:
+                for each in first:
+                    each()
+            elif len(fixed) >= _MOST:
+                del fixed[next(iter(fixed))]
+            fixed[value._address] = None
+        elif fixed:
+            fixed.pop(value._address, None)
+    elif isinstance(t, Struct) and not isinstance(t, Bucketed) and value is not None:
+        for name, part in t.fields:
+            note_fixed(getattr(value, name, None), part)
+
+
 def code_of(t: Scalar) -> str:
     """The letter of :mod:`struct` for ``t``; bfloat16 travels as its bits."""
     if t is bf16:
@@ -212,6 +238,8 @@ def _view_unpacker(t: View) -> Unpacker:
         if far:
             given["device"] = device_at(data) or get_device("cpu")
         made = array(ptr=data, **given)
+        if data in fixed:
+            made._freeze()
         if grad:
             made.grad = array(ptr=grad, **given)
         return made

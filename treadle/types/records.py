@@ -126,8 +126,10 @@ OWN = words("extent axis index")
 # the type's id or the class, and the number of parts, which have rows of their own, `offset` bytes behind this one;
 # `slot` is where the instance of a struct holds the part. Of numbers `view` is the only class of Python's that will do,
 # or 0.
-# `other`: of numbers the class of treadle's that will do as well, of views whether None stands for a null one.
+# `other`: of numbers the class of treadle's that will do as well, of views what else may be there: None for a null one,
+# and an array that must not be changed where the kernel only reads it.
 PARAM = words("kind offset view ndim other slot")
+NONE_TOO, READ_ONLY_TOO = 1, 2
 _KINDS = "view i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool composite indexed struct"
 PARAM_KINDS = {name: i for i, name in enumerate(_KINDS.split())}
 
@@ -136,8 +138,10 @@ ARGS_BYTES = 8192  # a native launcher packs arguments on its stack; more of the
 # What a native launcher is bound to: the environment and the first program to try.
 LAUNCHER = words("env first")
 
-# An array's `_desc`, see runtime/array.py; shapes and strides have four places.
+# An array's `_desc`, see runtime/array.py; shapes and strides have four places. `view` is the type's address, which is
+# even, and READ_ONLY more where the memory must not be changed.
 DESC = words("view data grad shape0 shape1 shape2 shape3 stride0 stride1 stride2 stride3 component_stride")
+READ_ONLY = 1
 
 # What makes arrays like others: Python's functions and its empty tuple, and where an array's descriptor, address, owner
 # and the slots that are the same of both lie in it.

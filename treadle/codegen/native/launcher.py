@@ -26,10 +26,13 @@ from ...types.records import (
     LAUNCHER,
     MAX_DIMS,
     MAX_EXTENT,
+    NONE_TOO,
     OWN,
     PARAM,
     PARAM_KINDS,
     PROGRAM,
+    READ_ONLY,
+    READ_ONLY_TOO,
     REPORT,
     SIZE,
     STOPPED,
@@ -173,7 +176,7 @@ def _pack_argument() -> str:
     into = c.at("%packed", c.load("i64", "%param", PARAM["offset"]))
     other = c.load("ptr", "%param", PARAM["other"])
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["view"])):
-        _pack_view(c, into, other)
+        _pack_view(c, into)
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["composite"])):
         _pack_composite(c, into)
     with c.if_(c.op("icmp eq", "i64", kind, PARAM_KINDS["indexed"])):
@@ -218,10 +221,15 @@ def _pack_argument() -> str:
     return c.text()
 
 
-def _pack_view(c: Code, into: str, none: str) -> None:
-    """An array whose view type is the one wanted: its parts lie in its ``_desc``. None too, where ``none`` is set."""
+def _pack_view(c: Code, into: str) -> None:
+    """An array whose view type is the one wanted: its parts lie in its ``_desc``. None too, and memory that must not be
+    changed, where ``other`` says so."""
+
+    def takes(what: int) -> str:
+        return c.op("icmp ne", "i64", c.op("and", "i64", c.load("i64", "%param", PARAM["other"]), what), 0)
+
     absent = c.op("icmp eq", "ptr", "%thing", c.load("ptr", "%env", ENV["none"]))
-    with c.if_(c.op("and", "i1", absent, c.op("icmp ne", "ptr", none, "null"))):
+    with c.if_(c.op("and", "i1", absent, takes(NONE_TOO))):
         words = c.op("add", "i64", c.op("shl", "i64", c.load("i64", "%param", PARAM["ndim"]), 1), 3)
         nbytes = c.op("shl", "i64", words, 3)
         c.line(f"call void @llvm.memset.p0.i64(ptr {into}, i8 0, i64 {nbytes}, i1 false)")
@@ -232,9 +240,11 @@ def _pack_view(c: Code, into: str, none: str) -> None:
     with c.if_(c.op("icmp eq", "ptr", described, "null")):
         c.ret("false")
     desc = c.at(described, BYTES)
-    wanted = c.load("i64", "%param", PARAM["view"])
-    with c.if_(c.op("icmp ne", "i64", c.load("i64", desc, DESC["view"]), wanted)):
-        c.ret("false")
+    has, wanted = c.load("i64", desc, DESC["view"]), c.load("i64", "%param", PARAM["view"])
+    with c.if_(c.op("icmp ne", "i64", has, wanted)):
+        fixed = c.op("icmp eq", "i64", has, c.op("add", "i64", wanted, READ_ONLY))
+        with c.if_(c.op("xor", "i1", c.op("and", "i1", fixed, takes(READ_ONLY_TOO)), "true")):
+            c.ret("false")
     c.store("i64", c.load("i64", desc, DESC["data"]), into)
     c.store("i64", c.load("i64", desc, DESC["grad"]), into, 8)
     ndim = c.load("i64", "%param", PARAM["ndim"])

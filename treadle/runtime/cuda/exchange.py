@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.errors import ArrayError, DeviceError
-from ..adopt import Frozen, adopt, dense_strides, is_frozen
+from ..adopt import adopt, dense_strides
 from ..device import device_at
 from ..elements import element
 from . import devices
@@ -24,7 +24,7 @@ def interface(a: Any) -> dict[str, Any]:
     e = a._element
     inner = e.inner_steps(a.component_stride) if e.inner else ()
     found: dict[str, Any] = {
-        "version": 3, "shape": a.shape + e.inner, "typestr": e.dtype.str, "data": (a._address, is_frozen(a)),
+        "version": 3, "shape": a.shape + e.inner, "typestr": e.dtype.str, "data": (a._address, a.read_only),
         "strides": None if a.is_contiguous else a.strides + inner, "stream": a.device.stream.handle or _LEGACY,
     }  # fmt: skip
     if e.dtype.fields is not None:
@@ -53,8 +53,7 @@ def from_interface(facts: dict[str, Any], dtype: Any, owner: Any) -> array:
         handle = 0 if stream == _LEGACY else int(stream)
         device.follow(handle, device.stream.handle)  # type: ignore[attr-defined]
         device.lend(handle)  # type: ignore[attr-defined]
-    keeper = Frozen(owner) if facts["data"][1] else owner
-    return adopt(address, shape, tuple(strides), scalar, dtype, keeper, device)
+    return adopt(address, shape, tuple(strides), scalar, dtype, owner, device, bool(facts["data"][1]))
 
 
 def hand_over(device: Gpu, stream: Any) -> None:

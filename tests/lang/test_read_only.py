@@ -1,0 +1,239 @@
+"""Memory that must not be changed is read like any other, and never written: a wrong program gets an error, where a
+file mapped for reading would end the process."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import treadle as wp
+from treadle.runtime import fast, packing
+
+REFUSED = "must not be changed"
+
+
+@wp.struct
+class Pair:
+    a: wp.array(dtype=float)
+    b: wp.array(dtype=float)
+
+
+@wp.kernel
+def step(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] + 1.0
+
+
+@wp.kernel
+def add(x: wp.array(dtype=float), total: wp.array(dtype=float)):
+    wp.atomic_add(total, 0, x[wp.tid()])
+
+
+@wp.kernel
+def step_in_struct(p: Pair):
+    i = wp.tid()
+    p.b[i] = p.a[i] + 1.0
+
+
+@wp.kernel
+def step_in_elements(p: wp.array(dtype=Pair)):
+    i = wp.tid()
+    p[0].b[i] = p[0].a[i] + 1.0
+
+
+@wp.kernel
+def step_of_any(p: wp.array(dtype=Pair), which: int):
+    i = wp.tid()
+    into = p[0].a
+    if which > 0:
+        into = p[0].b
+    into[i] = 1.0
+
+
+@wp.kernel
+def step_into_one(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    into = y
+    if x[i] > 1.0:
+        into = z
+    into[i] = x[i]
+
+
+@wp.kernel
+def step_by_address(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.array(ptr=y.ptr, shape=(4,), dtype=float)[i] = x[i]
+
+
+@wp.kernel
+def step_indexed(x: wp.array(dtype=float), y: wp.indexedarray(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i]
+
+
+@pytest.fixture
+def fixed(tmp_path):
+    """Four floats in a file that is mapped for reading: who writes there gets SIGSEGV."""
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "floats")
+    return wp.array(np.memmap(tmp_path / "floats", np.float32, "r"), copy=False)
+
+
+def floats(*values: float) -> wp.array:
+    return wp.array(values or (9.0,) * 4, dtype=float)
+
+
+def test_who_gives_memory_says_whether_it_may_be_changed(fixed):
+    rows = np.arange(4, dtype=np.float32)
+    free = wp.array(rows, copy=False)
+    rows.flags.writeable = False
+    for a in (fixed, wp.array(rows, copy=False), wp.from_dlpack(rows), wp.from_dlpack(fixed),
+              wp.from_dlpack(wp.to_dlpack(fixed)), wp.array(fixed, copy=False)):  # fmt: skip
+        assert a.read_only and not a.numpy().flags.writeable and a.__array_interface__["data"][1]
+        for view in (a[1:], a.reshape((2, 2)), a.reshape((2, 2)).transpose(), a.view(int), a.flatten(), a.__copy__()):
+            assert view.read_only and not view.numpy().flags.writeable
+        assert a[wp.array([0, 2], dtype=int)].read_only
+        assert not any(made.read_only for made in (wp.array(a), wp.clone(a), wp.empty_like(a), a + a))
+    assert not free.read_only and not np.from_dlpack(fixed).flags.writeable and np.from_dlpack(free).flags.writeable
+    with pytest.raises(wp.ArrayError, match=r"max_version=\(1, 0\)"):
+        fixed.__dlpack__()  # the first version of DLPack has no word for it
+
+
+def test_a_gradient_is_memory_of_its_own(fixed):
+    x, y = wp.array(fixed, copy=False, requires_grad=True), wp.zeros(4, dtype=float, requires_grad=True)
+    assert x.read_only and not x.grad.read_only and x[1:].read_only and not x[1:].grad.read_only
+    for _ in range(2):  # by the slow way, and by the native one
+        x.grad.zero_()
+        with wp.Tape() as tape:
+            wp.launch(step, dim=4, inputs=[x, y])
+        y.grad.fill_(2.0)
+        tape.backward()
+        assert x.grad.list() == [2.0] * 4 and x.read_only
+    with pytest.raises(wp.ArrayError, match=REFUSED):
+        floats().grad = fixed
+
+
+def test_the_host_does_not_write_there(fixed):
+    some = wp.array([0, 1], dtype=int)
+    for write in (
+        lambda: fixed.fill_(1.0), fixed.zero_, lambda: fixed.assign([1.0] * 4), lambda: fixed.__setitem__(0, 1.0),
+        lambda: fixed.__setitem__(slice(2), 1.0), lambda: fixed.__setitem__(some, 1.0),
+        lambda: wp.copy(fixed, floats()), lambda: wp.copy(fixed, floats(), 1, 0, 2),
+        lambda: fixed[some].fill_(2.0), lambda: fixed[some].zero_(),
+        lambda: wp.copy(fixed.reshape((2, 2)).transpose(), floats().reshape((2, 2))), lambda: fixed[1:].zero_(),
+    ):  # fmt: skip
+        with pytest.raises(wp.ArrayError, match="read-only.*\n.*copy=True"):
+            write()
+        with wp.ScopedCapture(), pytest.raises(wp.ArrayError, match="read-only"):
+            write()
+    for change in (lambda: fixed.__iadd__(1.0), lambda: wp.map(wp.sin, floats(), out=fixed),
+                   lambda: wp.utils.array_cast(wp.zeros(4, dtype=int), fixed)):  # fmt: skip
+        with pytest.raises(wp.LaunchTypeError, match=REFUSED):
+            change()
+    assert fixed.list() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_kernel_reads_it_but_does_not_write_it(fixed):
+    y = floats()
+    for _ in range(2):  # before and after the kernel is known
+        wp.launch(step, dim=4, inputs=[fixed, y])
+        assert y.list() == [1.0, 2.0, 3.0, 4.0]
+        with pytest.raises(wp.LaunchTypeError, match=r"kernel step .* 'y', an array that must not.*\n.*copy=True"):
+            wp.launch(step, dim=4, inputs=[y, fixed])
+        wp.launch(add, dim=4, inputs=[fixed, y])
+        with pytest.raises(wp.LaunchTypeError, match=r"kernel add writes to its argument 'total'"):
+            wp.launch(add, dim=4, inputs=[y, fixed])
+        with wp.Tape(), pytest.raises(wp.LaunchTypeError, match="'y'"):
+            wp.launch(step, dim=4, inputs=[y, fixed])
+
+
+@pytest.mark.skipif(not fast.usable(), reason="launches take the slow way here")
+def test_reading_it_stays_quick(fixed):
+    y = floats()
+    wp.launch(step, dim=4, inputs=[fixed, y])
+    wp.launch(step_in_struct, dim=4, inputs=[Pair(fixed, y)])
+    assert step.fast(4, [fixed, y], ()) is None and step.fast(4, [y, fixed], ()) is NotImplemented
+    assert step_in_struct.fast(4, [Pair(fixed, y)], ()) is None
+    assert step_in_struct.fast(4, [Pair(y, fixed)], ()) is NotImplemented
+
+
+def test_parts_of_arguments_are_told_apart(fixed):
+    y, at = floats(), wp.array([0, 1, 2, 3], dtype=int)
+    for _ in range(2):
+        wp.launch(step_in_struct, dim=4, inputs=[Pair(fixed, y)])
+        with pytest.raises(wp.LaunchTypeError, match=r"'p\.b'"):
+            wp.launch(step_in_struct, dim=4, inputs=[Pair(y, fixed)])
+        wp.launch(step_indexed, dim=4, inputs=[fixed, y[at]])
+        with pytest.raises(wp.LaunchTypeError, match="'y'"):
+            wp.launch(step_indexed, dim=4, inputs=[y, fixed[at]])
+        wp.launch(step_into_one, dim=4, inputs=[fixed, y, floats()])
+        with pytest.raises(wp.LaunchTypeError, match="'y'"):
+            wp.launch(step_into_one, dim=4, inputs=[y, fixed, y])
+        with pytest.raises(wp.LaunchTypeError, match="'z'"):
+            wp.launch(step_into_one, dim=4, inputs=[y, y, fixed])
+        wp.launch(step_by_address, dim=4, inputs=[fixed, y])
+        with pytest.raises(wp.LaunchTypeError, match="'y'"):
+            wp.launch(step_by_address, dim=4, inputs=[y, fixed])
+
+
+def test_arrays_in_elements_of_arrays_too(fixed, request):
+    request.addfinalizer(packing.fixed.clear)
+    y = floats()
+    free = wp.array([Pair(floats(), y)], dtype=Pair)
+    wp.launch(step_in_elements, dim=4, inputs=[free])  # the native launcher knows it from now on
+    held, wrong = wp.array([Pair(fixed, y)], dtype=Pair), wp.array([Pair(y, fixed)], dtype=Pair)
+    assert held.list()[0].a.read_only and not held.list()[0].b.read_only
+    for _ in range(2):
+        wp.launch(step_in_elements, dim=4, inputs=[held])
+        assert y.list() == [1.0, 2.0, 3.0, 4.0]
+        with pytest.raises(wp.LaunchTypeError, match=r"'p\[…\]\.b'"):
+            wp.launch(step_in_elements, dim=4, inputs=[wrong])
+        with pytest.raises(wp.LaunchTypeError, match="kernel step_of_any writes to its argument 'p'"):
+            wp.launch(step_of_any, dim=4, inputs=[held, 1])
+        wp.launch(step_in_elements, dim=4, inputs=[free])
+    with wp.ScopedCapture(), pytest.raises(wp.LaunchTypeError, match=r"'p\[…\]\.b'"):
+        wp.launch(step_in_elements, dim=4, inputs=[wrong])
+
+
+def test_launches_that_are_kept_too(fixed):
+    y = floats()
+    with pytest.raises(wp.LaunchTypeError, match="'y'"):
+        wp.launch(step, dim=4, inputs=[y, fixed], record_cmd=True)
+    command = wp.launch(step, dim=4, inputs=[fixed, y], record_cmd=True)
+    with pytest.raises(wp.LaunchTypeError, match="'y'"):
+        command.set_param_by_name("y", fixed)
+    command.launch()
+    assert y.list() == [1.0, 2.0, 3.0, 4.0]
+    with wp.ScopedCapture() as capture:
+        wp.launch(step, dim=4, inputs=[fixed, y])
+        with pytest.raises(wp.LaunchTypeError, match="'y'"):
+            wp.launch(step, dim=4, inputs=[y, fixed])
+    y.zero_()
+    wp.capture_launch(capture.graph)
+    assert y.list() == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(wp.ArrayError, match="read-only"):
+        capture.graph.use(fixed, y)
+
+
+def test_arrays_of_jax_are_values():
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.arange(4.0)
+    for dtype in (None, wp.vec4):
+        for _ in range(2):  # the first array of its layout, and others like it
+            a = wp.from_jax(x, dtype=dtype)
+            assert a.read_only and np.array_equal(wp.to_jax(a).reshape(4), x)
+            with pytest.raises(wp.ArrayError, match="read-only"):
+                a.zero_()
+    y = floats()
+    wp.launch(step, dim=4, inputs=[wp.from_jax(x), y])
+    for _ in range(2):
+        with pytest.raises(wp.LaunchTypeError, match="'y'"):
+            wp.launch(step, dim=4, inputs=[y, wp.from_jax(x)])
+    half = wp.from_jax(x.astype(jax.numpy.bfloat16))
+    assert wp.to_jax(half).tolist() == [0.0, 1.0, 2.0, 3.0] and x.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_pytorch_warns_as_for_numpy(fixed):
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings(record=True):  # once in a process
+        assert wp.to_torch(fixed).tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert torch.from_dlpack(fixed).tolist() == [0.0, 1.0, 2.0, 3.0]
