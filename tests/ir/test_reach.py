@@ -122,7 +122,8 @@ def test_what_unknown_memory_may_be():
     """Arrays that share a name, or are asked for their address, and arrays in elements."""
     both = "%20: view<f32,1,(4)> = if %13 {\n yield %0\n } {\n yield %0\n }\n store %20, %10, %4"
     assert facts_of(of(both))["mixed"] == [[0]] and facts_of(of(both))["held"] is None
-    address = "%20: u64 = address %0\n%21: i32 = const value=4\n%22: view<f32,1,(4)> = view_at %20, %21\nstore %22, %10, %4"
+    address = "%20: u64 = address %0\n%21: i32 = const value=4\n"
+    address += "%22: view<f32,1,(4)> = view_at %20, %21\nstore %22, %10, %4"
     assert facts_of(of(address))["mixed"] == [[0]]
     element = "%20: view<f32,1,(4)> = load %2, %10\n store %20, %10, %4"
     assert facts_of(of(element))["mixed"] == [] and facts_of(of(element))["held"] == [[[2], []]]
