@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from treadle.runtime import capture as captures
 
 
 @wp.kernel
@@ -29,6 +30,11 @@ def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=fl
 def down(left: wp.array(dtype=int), x: wp.array(dtype=float)):
     left[0] -= 1
     x[0] += 1.0
+
+
+@wp.kernel
+def count_up(x: wp.array(dtype=float)):
+    wp.atomic_add(x, wp.tid(), 1.0)
 
 
 @wp.kernel
@@ -432,3 +438,38 @@ def test_graphs_run_in_forked_processes():
         wp.capture_launch(inner.graph)
         os._exit(0 if x.list() == [7.0] * x.size else 1)
     assert os.waitpid(child, 0)[1] == 0 and x.list() == [3.0] * x.size
+
+
+def test_a_capture_goes_with_the_thread_that_began_it():
+    x, before = wp.zeros(3, dtype=float), captures.active
+
+    def run(work):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    for _ in range(8):
+        run(wp.capture_begin)  # which nobody ends; the system gives the next thread the same ident
+        run(lambda: wp.launch(step, dim=3, inputs=[x]))
+    gc.collect()
+    assert x.list() == [255.0] * 3
+    assert captures.active == before  # launches are native again
+
+
+def test_many_threads_may_be_the_first_to_run_a_graph():
+    for _ in range(20):
+        x, gate = wp.zeros(100, dtype=float), threading.Barrier(4)
+        with wp.ScopedCapture() as capture:
+            wp.launch(count_up, dim=100, inputs=[x])
+
+        def work():
+            gate.wait()  # noqa: B023, used at once
+            for _ in range(50):
+                wp.capture_launch(capture.graph)  # noqa: B023
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert x.list() == [200.0] * 100

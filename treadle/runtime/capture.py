@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 PAGE = 4096
 _nowhere = [1 << 62]  # where transient memory lies next: at addresses that no process has
 active = 0  # captures under way in this process; most programs never have one
-_captures: dict[int, Capture] = {}  # by thread
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer may run while it is held
 _WORDS = struct.Struct("<3q")
 
 
@@ -124,6 +124,7 @@ class Capture:
     writes_down = True  # what it takes is not done yet
     nests: bool = False
     outer: Capture | None = None
+    lost: Any = None  # what happens if it goes before it has ended
     story: Any = None  # what a tape will be told when the graph runs
     graded: set[tuple[int, int]] = field(default_factory=set)  # where arrays with gradients lie
 
@@ -205,8 +206,6 @@ class Capture:
 
     def own(self, made: tuple[Any, int, int], nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         """Take over memory that was just allocated for an array; if ``zeroed``, every replay does so again."""
-        import weakref
-
         buffer, at, address = made
         held = np.frombuffer(buffer, np.uint8).view(Captured)
         self.blocks.append(Block(address, nbytes, buffer, weakref.ref(held)))
@@ -291,9 +290,18 @@ def _arrays(thing: Any) -> Iterator[Any]:
             yield from _arrays(getattr(thing, name))
 
 
+class _Here(threading.local):
+    """What each thread has of its own, which goes with it."""
+
+    capture: Capture | None = None
+
+
+_here = _Here()
+
+
 def here() -> Capture | None:
     """The capture of this thread, if it has one. Ask only where :data:`active` is not 0."""
-    return _captures.get(threading.get_ident())
+    return _here.capture
 
 
 def sink(device: Any) -> Any:
@@ -354,8 +362,8 @@ def begin(device: Any) -> Capture:
     now = here()
     if now is not None and not now.nests:
         raise CaptureError("a graph is being captured already", hint="call wp.capture_end first")
-    made = _captures[threading.get_ident()] = Capture(device, outer=now)
-    _count(1)
+    made = _here.capture = Capture(device, outer=now)
+    _begun(made)
     return made
 
 
@@ -365,14 +373,22 @@ def end() -> Capture:
     Raises:
         CaptureError: there is none.
     """
-    found = _captures.pop(threading.get_ident(), None)
+    found = _here.capture
     if found is None:
         raise CaptureError("no graph is being captured", hint="call wp.capture_begin first")
     found.ended = True
-    if found.outer is not None:
-        _captures[threading.get_ident()] = found.outer
+    _here.capture = found.outer
+    if found.lost is not None:
+        found.lost.detach()
     _count(-1)
     return found
+
+
+def _begun(capture: Capture) -> None:
+    """A capture is under way now, until it ends, or is lost with the thread that began it."""
+    _count(1)
+    capture.lost = weakref.finalize(capture, _count, -1)
+    capture.lost.atexit = False
 
 
 @contextmanager
@@ -414,8 +430,8 @@ def resume(paused: Capture) -> None:
     if here() is not None:
         raise CaptureError("a graph is being captured already", hint="call wp.capture_end first")
     paused.paused = False
-    _captures[threading.get_ident()] = paused
-    _count(1)
+    _here.capture = paused
+    _begun(paused)
 
 
 def refuse(what: str, hint: str = "", device: Any = None) -> None:

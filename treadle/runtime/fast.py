@@ -175,13 +175,16 @@ def add(launch: Launcher, program: Program, alone: bool = False, exact: Collecti
             if _alike(other, program):
                 other.record["shared"], other.instead = program.record.address, program
         return
-    program.parameter_table = table(rows)
-    program.record["params"] = program.parameter_table.buffer_info()[0]
-    kept = [p for p in state.programs if p is not program][: MAX_PROGRAMS - 1]
+    # Other threads launch meanwhile: what they look at goes only once nothing leads there.
+    before, rows_before, parameters = state.programs, getattr(program, "parameter_table", None), table(rows)
+    program.record["params"] = parameters.buffer_info()[0]
+    program.parameter_table = parameters
+    kept = [p for p in before if p is not program][: MAX_PROGRAMS - 1]
     state.programs = sorted([program, *kept], key=_generality)
     for this, following in zip(state.programs, [*state.programs[1:], None], strict=True):
         this.record["next"] = following.record.address if following is not None else 0
     state.record["first"] = state.programs[0].record.address
+    del before, rows_before
 
 
 def _generality(program: Program) -> bool:

@@ -8,8 +8,10 @@ native code, with buffers that change from call to call.
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import sys
+import threading
 import weakref
 from array import array as words
 from bisect import bisect_right
@@ -103,6 +105,24 @@ class Native(NamedTuple):
     keepalive: Any
 
 
+_first = threading.RLock()
+
+
+def first() -> threading.RLock:
+    """What to hold while a graph is made ready for its runs, which several threads may want at once."""
+    return _first
+
+
+def _forked() -> None:
+    """In a child process whoever held the lock is gone."""
+    global _first
+    _first = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class Graph:
     """What was captured; run it with :func:`capture_launch`. It keeps all memory that it works on.
 
@@ -129,8 +149,7 @@ class Graph:
             KeyboardInterrupt: Ctrl-C ended it.
         """
         if self._run is None:
-            self._table = Table(self)
-            self._run = self._table.callable()
+            self._lay_out()
         if times != self._times:
             self._times = times
             self._table.repeat(times)
@@ -143,10 +162,16 @@ class Graph:
         if new.read_only and any([w._address <= old._address < w._address + w.nbytes for w in self.written()]):
             new._refuse_writes()
         self._kept[id(new)] = new
-        if self._table is None:
-            self._run, self._table = None, Table(self)
-            self._run = self._table.callable()
-        self._table.move(old._address, new._address)
+        self._lay_out().move(old._address, new._address)
+
+    def _lay_out(self) -> Table:
+        """The table of runs, made once, whoever comes first: another one would take memory from under those that run
+        the first."""
+        with first():
+            if self._table is None:
+                table = Table(self)
+                self._table, self._run = table, table.callable()
+            return self._table
 
     @property
     def scratch(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from array import array as words
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -318,6 +319,7 @@ class Command:
         "_record",
         "_run",
         "_shadow",
+        "_turn",
         "_unchecked",
         "dims",
         "packed",
@@ -338,6 +340,8 @@ class Command:
             return
         driver = native.driver()
         self._fault, self._log, self._shadow = _Fault(), _Log(), _Log()
+        meta = program.entry.meta  # what a run leaves in the logs is taken from there before another one
+        self._turn: Any = threading.Lock() if meta.get("prints") or meta.get("races") else None
         extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
         fault, log, shadow = (ctypes.addressof(x) for x in (self._fault, self._log, self._shadow))
         self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked, shadow)
@@ -362,6 +366,13 @@ class Command:
             return
         if self._run is None:
             return
+        if self._turn is None:
+            self._drive()
+        else:
+            with self._turn:
+                self._drive()
+
+    def _drive(self) -> None:
         fault, log, shadow = self._fault, self._log, self._shadow
         try:
             status = self._run(self._env, self._record, self._args, self._launch, 0)

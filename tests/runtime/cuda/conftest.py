@@ -21,7 +21,7 @@ def alone(monkeypatch):
             monkeypatch.setattr(config, name, value)
     for tape in [each() for each in watch.watchers]:
         watch.leave(tape)
-    assert not capture.active, f"{capture.active} captures of other tests are under way: {capture._captures}"
+    assert not capture.active, f"{capture.active} captures of other tests are under way: {capture.here()}"
 
 
 @pytest.fixture

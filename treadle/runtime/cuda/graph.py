@@ -16,7 +16,7 @@ from ...base.errors import CaptureError
 from .. import watch
 from ..capture import Branch, Call, Capture, Loop, every
 from ..capture import Launch as Written
-from ..graph import Graph
+from ..graph import Graph, first
 from ..streams import get_stream
 from ..transients import Transients
 from .launch import Launch, printing
@@ -43,7 +43,9 @@ class GpuGraph(Graph):
         """Give everything that was captured to a stream, ``times`` times; the current one if left out. What kernels
         print or report comes when the host waits for it, prints at once."""
         if self._exec is None:
-            self._build()
+            with first():
+                if self._exec is None:
+                    self._build()
         where = stream or get_stream(self.device)
         launches = [*self._launches.values()]
 
