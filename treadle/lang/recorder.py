@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
+from ..base.config import config
 from ..runtime import capture
 from ..runtime.array import array
 from .host_writes import Function, HostWrite, Kept
 from .parts import span_of
 from .plan import Plan
 from .reverse import Pass, written_by
-from .undo import Log
+from .sequel import Sequel
+from .undo import Log, Scattered
 
 
 class Recorder(Log):
@@ -20,6 +24,10 @@ class Recorder(Log):
     keeps_contents = False  # whether results of what cannot be run again are copied
     sums: dict[int, dict[str, int]] | None = None  # checksums of what launches read, where those are asked for
     passed = 0  # how many operations a backward pass has gone through
+    leave: Callable[[], Any] | None = None  # once the recording has ended: what lets the tape watch no more
+    spent = False  # whether it was called
+    sequel: Sequel | None = None  # what is likely to be overwritten since
+    left: Sequence[array] = ()  # the gradients that a backward pass left in results
 
     # ---- launches
 
@@ -75,19 +83,57 @@ class Recorder(Log):
 
     def before_foreign(self, written: list[array]) -> bool:
         """Arrays are about to be written by what is not recorded; whether that destroys anything."""
-        return any([self.writes(a) for a in written])
+        count = self.foreign_begins()
+        met = any([self.writes(a) for a in written])
+        self.save_ahead(count)
+        return met
 
     def before_foreign_launch(self, plan: Plan, dims: tuple[int, ...], args: Sequence[Any]) -> bool:
         """The same of a launch."""
-        count = len(self.saved)
+        count = self.foreign_begins()
         self.before(plan, dims, args, reading=False)
-        return len(self.saved) > count or bool(self.pending)
+        met = len(self.saved) > count or bool(self.pending)
+        self.save_ahead(count)
+        return met
 
     def after_foreign(self, met: bool, written: list[array]) -> None:
         """It is done."""
         if met:
             self.after()
             self.ops.append(Kept(written if self.keeps_contents else None))
+
+    # ---- after the recording
+
+    def rest(self, leave: Callable[[], Any] | None) -> None:
+        """The recording has ended, and ``leave`` is to be called once nothing is left to be watched; None: it goes
+        on."""
+        self.leave, self.spent, self.sequel = leave, False, None
+
+    def foreign_begins(self) -> int:
+        """How many pieces there are before a write that is not recorded."""
+        if self.leave is not None and self.sequel is None:
+            self.sequel = Sequel(self.cells, self.wrote)
+        return len(self.saved)
+
+    def save_ahead(self, first: int) -> None:
+        """Pieces from number ``first`` on were saved before a write that is not recorded: save with them what is likely
+        to be overwritten next."""
+        sequel = self.sequel
+        if sequel is None or self.mixed or capture.active or config.verify_autograd_array_access:
+            return
+        for piece in self.saved[first:]:
+            for runs, arrays, keys in sequel.after(piece.owner, piece.nbytes):
+                self.saved.append(Scattered(len(self.ops), runs, arrays))
+                self.unwatch(arrays, keys)
+        if not self.cells and self.leave is not None and not any([getattr(g, "_left", False) for g in self.left]):
+            self.spent, self.sequel = True, None
+            self.leave()
+
+    def unwatch(self, arrays: list[array], keys: list[int]) -> None:
+        """Nobody needs to know any more what is in ``arrays``, each alone in its allocation: that of ``keys``."""
+        deque(map(self.cells.pop, keys, repeat(None)), 0)
+        deque(map(self.seen.pop, map(id, arrays), repeat(None)), 0)
+        self.version += 1
 
     # ---- steps
 

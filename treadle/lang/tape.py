@@ -11,6 +11,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,14 @@ class Tape:
                                       hint="differentiate the launches themselves, without the tape")  # fmt: skip
         _here.tape, self._thread = self, threading.get_ident()
         self._capture = capture.here() if capture.active else None
+        self._recorder.rest(None)
         watch.watch(self)
         return self
 
     def __exit__(self, *exception: Any) -> None:
         _here.tape, self._thread = None, None
+        if self._capture is None:
+            self._recorder.rest(partial(_leave, weakref.ref(self)))
 
     @property
     def saved_bytes(self) -> int:
@@ -133,6 +137,9 @@ class Tape:
             story.note(lambda: self.record_func(backward, arrays))
             return
         self._functions += arrays
+        if self._recorder.spent:  # it watched no more
+            self._recorder.spent = False
+            watch.watch(self)
         self._recorder.record_function(backward, arrays)
 
     def record_scope_begin(self, scope_name: str, metadata: dict | None = None) -> None:
@@ -190,7 +197,8 @@ class Tape:
             self._recorder.passed = len(self.launches)
         finally:
             _here.tape = recording
-            if watching:
+            if watching or self._recorder.spent:  # also to hear of gradients that the user writes
+                self._recorder.spent = False
                 watch.watch(self)
 
     def _back(self, passing: Any, loss: array | None, grads: dict[array, array]) -> None:
@@ -211,7 +219,7 @@ class Tape:
         passing.run(retained if array._retains else None)
         for grad, content in retained.values():
             put_value(grad, content)
-        passing.mark_leftovers()
+        self._recorder.left = passing.mark_leftovers()
         for grad, content in aside:
             add_back(grad, content)
 
@@ -250,6 +258,7 @@ class Tape:
             else:
                 put_zeros(grad)
             grad._left = False
+        self._recorder.left = ()
 
     def reset(self) -> None:
         """Forget everything that was recorded, and set the gradients to zero."""
@@ -368,6 +377,13 @@ def _others(tape: Tape | None) -> list[Recorder]:
     return [t._recorder for t in found if t is not None and t is not tape and _concerns(t, now)]
 
 
+def _leave(tape: weakref.ref) -> None:
+    """A tape has nothing left to lose."""
+    found = tape()
+    if found is not None:
+        watch.leave(found)
+
+
 def _concerns(tape: Tape, now: Any) -> bool:
     """Whether ``tape`` looks at what happens in the capture ``now``, or outside of captures."""
     if tape._thread not in (None, threading.get_ident()):
@@ -462,7 +478,13 @@ def changing(arrays: Iterable[array]) -> Iterator[None]:
 
 def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: array | None) -> None:
     """A write from the host, on its way through the tapes that watch."""
-    tape, story = _here.tape, _story(_leader())
+    tape = _here.tape
+    if tape is None and _unseen(dest):
+        if getattr(dest, "_left", None) is not False:
+            dest._left = False  # which is found faster the next time
+        perform(dest, *args)
+        return
+    story = _story(_leader())
     if story is None and _here.directions is not None:
         _here.directions.write(dest, perform, args, source)
         return
@@ -487,6 +509,17 @@ def _verify(recorder: Recorder | None, plan: Plan, args: Sequence[Any]) -> None:
     warn_of_launch(_others(None), plan, args)
     if recorder is not None:
         recorder.note_sums(plan, args)
+
+
+def _unseen(dest: array) -> bool:
+    """Whether it is plain that a write to ``dest`` concerns no tape."""
+    if capture.active or _here.directions is not None or config.verify_autograd_array_access:
+        return False
+    for each in watch.watchers:
+        tape = each()
+        if tape is not None and tape._thread in (None, threading.get_ident()) and not tape._recorder.apart(dest):
+            return False
+    return True
 
 
 def _far(plan: Plan, args: Sequence[Any]) -> bool:

@@ -74,7 +74,7 @@ class Scattered:
 
     def __init__(self, position: int, runs: Runs, owner: Any):
         self.position, self.runs, self.nbytes, self.owner = position, runs, runs.nbytes, owner
-        self.at, self.slab = room(runs.nbytes, runs.rows[0][0] if runs.rows else 0)
+        self.at, self.slab = room(runs.nbytes, runs.first)
         if capture.active:
             _keep_owner(owner)
         runs.keep(self.at, self.slab)

@@ -8,10 +8,14 @@ from ctypes import memmove
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..types.records import RUNS
 from . import capture, native
 from .device import far
 from .loader import Library
 
+ROWS = np.dtype([(name, np.int64) for name in RUNS.at])  # of a table of runs
 Axis = tuple[int, int]  # extent and stride in bytes of one dimension
 
 
@@ -57,13 +61,33 @@ def move(into: int, source: int, nbytes: int, owner: Any = None) -> None:
 class Runs:
     """A table of runs, ``nbytes`` in all: rows ``(address, bytes, how many, bytes from one to the next)``."""
 
-    __slots__ = ("_at", "_count", "nbytes", "rows")
+    __slots__ = ("_at", "_count", "_rows", "nbytes")
 
     def __init__(self, rows: Iterable[tuple[int, int, int, int]]):
-        self.rows = [*rows]
-        table = words("q", [number for row in self.rows for number in row])
-        self._at, self._count = (table, table.buffer_info()[0]), len(self.rows)
-        self.nbytes = sum([nbytes * count for _, nbytes, count, _ in self.rows])
+        self._rows: list[tuple[int, int, int, int]] | None = [*rows]
+        table = words("q", [number for row in self._rows for number in row])
+        self._at, self._count = (table, table.buffer_info()[0]), len(self._rows)
+        self.nbytes = sum([nbytes * count for _, nbytes, count, _ in self._rows])
+
+    @classmethod
+    def of(cls, table: np.ndarray) -> Runs:
+        """Those in a table of the type :data:`ROWS`, which nobody changes."""
+        made = cls.__new__(cls)
+        made._rows, made._at, made._count = None, (table, table.ctypes.data), len(table)
+        made.nbytes = int((table["nbytes"] * table["count"]).sum())
+        return made
+
+    @property
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """The table, row by row."""
+        if self._rows is None:
+            self._rows = self._at[0].tolist()
+        return self._rows
+
+    @property
+    def first(self) -> int:
+        """The address of the first run; 0 where there is none."""
+        return int(self._at[0][0] if self._rows is not None else self._at[0]["at"][0]) if self._count else 0
 
     @property
     def alone(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 watchers: list[weakref.ref] = []  # most programs have none
@@ -28,5 +29,6 @@ def leave(watcher: Any) -> bool:
     """Tell ``watcher`` no more; whether it was told until now."""
     found = [each for each in watchers if each() is watcher]
     for each in found:
-        watchers.remove(each)
+        with suppress(ValueError):  # another thread was faster
+            watchers.remove(each)
     return bool(found)
