@@ -14,6 +14,8 @@ results ``l_T`` of which only the first digits must agree. What the documentatio
 * Integers wrap around, which C promises of unsigned ones only: Warp's compiler is asked for it (``-fwrapv``).
 * Integers are not divided by zero, nor the least one by -1: 0 and itself here, in C the end of the process.
 * Shifts are by less than the width, and floats become integers only where they fit: otherwise undefined in C.
+* Loops of constant length are not unrolled by Warp here: where it converts the number of an unrolled loop to two types,
+  its code reads the first of both before it is set.
 * Names are assigned before control flow begins, constants are of the type that they meet, and floats are compared by
   the functions of one type only: treadle accepts more.
 """
@@ -504,7 +506,8 @@ def module(programs: list[Typed], language: str) -> str:
         f"{'-x' if language == 'treadle' else f'x * wp.{f}(-1.0)'}\n"
         for f in FLOATS
     )
-    return head + functions + "\n\n" + "\n\n".join(p.text for p in programs)
+    text = head + functions + "\n\n" + "\n\n".join(p.text for p in programs)
+    return text.replace("in range(3):", "in range(int(3)):") if language == "warp" else text
 
 
 def indent(text: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 import treadle as wp
 from tests import random_runs
 from tests.random_source import ATOMICS, Writer
-from tests.random_typed import ELEMENTARY, Typed
+from tests.random_typed import ELEMENTARY, Typed, module
 from treadle.codegen import cpu
 
 N = 45
@@ -120,6 +120,12 @@ def test_typed_programs_are_worth_running():
     assert {word for word in words if text.count(word) < 5} == set()
     assert {f for f in ELEMENTARY if f"wp.{f}(" not in text} == set()
     assert len({kind for p in programs for kind in p.kinds}) > 60
+
+
+def test_warp_is_not_asked_to_unroll():
+    programs = [Typed(seed) for seed in TYPED]
+    ours, theirs = (module(programs, language) for language in ("treadle", "warp"))
+    assert ours.count("in range(3):") == theirs.count("in range(int(3)):") > 20 and "in range(3):" not in theirs
 
 
 def test_a_difference_is_found_and_said():
