@@ -10,7 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...types.records import AGAIN, CLEARED, ENV, FAULT, GATE, LAUNCH, LOG, MAX_LEVELS, MAX_MOVES, MOVE, TARGET, WORK
+from ...types.records import (
+    AGAIN,
+    CLEARED,
+    ENV,
+    FAULT,
+    GATE,
+    LAUNCH,
+    LOG,
+    MAX_LEVELS,
+    MAX_MOVES,
+    MOVE,
+    STOPPED,
+    TARGET,
+    WORK,
+)
 from .system import pause, waiting
 from .text import Code
 
@@ -20,6 +34,7 @@ ARGS_BYTES = 4096  # arguments are laid out on the stack
 # function's words go.
 _BATCH = {"target": 0, "buffers": 8, "launch": 16, "words": 24}
 _WORDS = 8 * 16  # bytes in which a function says what happened
+_STOPPED = "the work was interrupted by Ctrl-C\0"
 
 
 _PATIENCE = 200  # rounds of waiting before a thread sleeps; most work that must be alone takes microseconds
@@ -32,6 +47,7 @@ def ffi(layout: Mapping[str, int], triple: str) -> str:
     spin, declaration = pause(triple)
     return (
         "@treadle_target = global ptr null\n"
+        f'@stopped = internal constant [{len(_STOPPED)} x i8] c"{_STOPPED[:-1]}\\00"\n'
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
         + declaration
@@ -127,6 +143,13 @@ def _execute(layout: Mapping[str, int]) -> str:
     eventful = c.op("or", "i1", c.op("or", "i1", failed, faulty), c.op("or", "i1", printed, shadowed))
     with c.if_(c.op("xor", "i1", eventful, "true")):
         c.ret("null")
+    # Python's own handler has noted the Ctrl-C, so any Python that ran now would end before it had said anything. The
+    # main thread hears of it once it is back there.
+    with c.if_(c.op("icmp eq", "i32", status.get(), STOPPED)):
+        for record in (log, shadow):
+            free = c.load("ptr", c.load("ptr", target, TARGET["env"]), ENV["free"])
+            c.call("void", free, ("ptr", c.load("ptr", record, LOG["data"])))
+        c.ret(error(c, layout, "@stopped"))
     number = c.load("i64", target, TARGET["number"])
     listed = (("i64", number), ("i32", status.get()), ("ptr", fault), ("ptr", log), ("ptr", shadow), ("ptr", told))
     words = c.call("ptr", c.load("ptr", target, TARGET["report"]), *listed)
