@@ -330,6 +330,46 @@ def test_a_graph_in_a_graph_under_a_tape():
     assert run(True) == run(False)
 
 
+@wp.kernel
+def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@pytest.mark.filterwarnings("ignore:the gradient of array")
+@pytest.mark.parametrize("schedule", ["all", 1])
+def test_what_a_graph_makes_of_others_in_between_is_an_error(schedule):
+    """Also where it has no gradient of its own, and comes by way of another graph, or of a kernel."""
+    x, loss = arr([0.3, -0.7]), arr([0.0])
+    y, z, w, v = (wp.zeros(2, dtype=float) for _ in range(4))
+    with wp.ScopedCapture() as first:
+        wp.copy(y, x)
+    with wp.ScopedCapture() as second:
+        wp.copy(z, y)
+
+    def back(*steps):
+        with wp.Tape(schedule) as tape:
+            for step in steps:
+                step()
+            wp.launch(squares, dim=2, inputs=[v], outputs=[loss])
+        tape.backward(loss)
+
+    one, two = (lambda graph=each.graph: wp.capture_launch(graph) for each in (first, second))
+    why = "which writes.*kernel mix reads that then.*was not captured inside"
+    steps = wp.array([0, 1], dtype=int)
+    for made, between in ((y, [one]), (z, [one, two]), (y, [lambda: wp.copy(w, x), one])):
+        with pytest.raises(wp.KernelGradientError, match=why):
+            back(*between, lambda made=made: wp.launch(mix, dim=2, inputs=[made, steps], outputs=[v]))
+    with pytest.raises(wp.KernelGradientError, match="a copy reads that then"):
+        back(one, lambda: wp.copy(v, y))
+    assert x.grad.list() == [0.0, 0.0]
+    x.grad.zero_()
+    back(one, lambda: y.fill_(2.0), lambda: wp.copy(v, y))  # what it wrote is gone before anybody reads it
+    back(one, lambda: wp.launch(twice, dim=2, inputs=[x], outputs=[y]), lambda: wp.copy(v, y))
+    back(one, lambda: wp.copy(v, x))
+    assert x.grad.numpy() == pytest.approx(10 * x.numpy())
+
+
 def test_what_a_tape_cannot_know_of_a_graph_is_an_error():
     x, plain, yes, loss = arr([0.3, -0.7]), wp.zeros(2, dtype=float), wp.ones(1, dtype=int), arr([0.0])
     with wp.ScopedCapture() as before:

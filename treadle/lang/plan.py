@@ -77,6 +77,14 @@ class Site:
             axes.append(axis)
         return axes or None
 
+    def covered(self, a: array, dims: tuple[int, ...]) -> bool:
+        """Whether a launch over ``dims`` stores to every element of its array ``a``, so that its adjoint uses up all of
+        the gradient."""
+        axes = self.covers
+        return axes is not None and len(axes) == len(dims) and all(
+            dims[axis] >= extent for axis, extent in zip(axes, a.shape, strict=True)
+        )  # fmt: skip
+
     def of(self, args: Sequence[Any]) -> array | None:
         """Its array among the arguments of a launch."""
         found = args[self.k]

@@ -10,12 +10,14 @@ from typing import Any
 from ..base.config import config
 from ..runtime import capture
 from ..runtime.array import array
+from ..runtime.ranges import Ranges
 from .host_writes import Function, HostWrite, Kept
 from .parts import span_of
 from .plan import Plan
 from .reverse import Pass, written_by
 from .sequel import Sequel
 from .undo import Log, Scattered
+from .untold import Untold
 
 
 class Recorder(Log):
@@ -23,6 +25,7 @@ class Recorder(Log):
 
     keeps_contents = False  # whether results of what cannot be run again are copied
     sums: dict[int, dict[str, int]] | None = None  # checksums of what launches read, where those are asked for
+    strange: Ranges | None = None  # what graphs wrote of whose operations nobody told
     passed = 0  # how many operations a backward pass has gone through
     leave: Callable[[], Any] | None = None  # once the recording has ended: what lets the tape watch no more
     spent = False  # whether it was called
@@ -78,6 +81,16 @@ class Recorder(Log):
             self.reads(a)
             self.wrote.add(id(a._memory))
         self.ops.append(Function(call, arrays, self.keeps_contents))
+
+    def ran_untold(self, op: Untold) -> None:
+        """A graph is about to run of whose operations nobody tells."""
+        self.strange = self.strange or Ranges()
+        for low, high in op.written:
+            self.strange.add(low, high)
+        self.ops.append(op)
+
+    def fresh(self, a: array) -> bool:
+        return super().fresh(a) and (self.strange is None or not self.strange.meets(*span_of(a)))
 
     # ---- writes that are not recorded
 

@@ -20,6 +20,7 @@ from .parts import span_of
 from .plan import Plan, Site
 from .shadows import Shadow, with_shadows
 from .undo import FOREIGN, Log
+from .untold import Untold, refuse_untold
 
 MOST = 10_000  # launches of a kernel whose adjoint is remembered
 
@@ -126,11 +127,12 @@ class Hidden:
     They live as long as a backward pass. ``ranges``: the bytes that depend on such an input; each range of them has
     one block of gradients, so that views of the same memory share them. ``marks`` tells what stands for arrays with
     such gradients where launches are compared: blocks are new memory each time, and lie over nothing else.
+    ``untold``: bytes that depend on such an input by a graph that nobody knows (``lang/untold.py``).
     """
 
     def __init__(self, ops: list[Any], likes: list[Any]):
         """``likes``: what :func:`_likeness` says of each of ``ops``."""
-        self.ranges = Ranges()
+        self.ranges, self.untold = Ranges(), Ranges()
         self.owned: dict[bytes, tuple[int, int, array]] = {}
         self.made: dict[bytes, array] = {}
         self.shadows: dict[bytes, array | None] = {}
@@ -145,19 +147,24 @@ class Hidden:
         bare = [a for a in each.values() if a._grad is None]
         done: dict[Any, int] = {}  # bytes that depended when an operation was looked at, or one like it
         known = -1
-        while known != self.ranges.nbytes:  # what gets a gradient has it in earlier operations too
-            known = self.ranges.nbytes
+        while known != self.nbytes:  # what gets a gradient has it in earlier operations too
+            known = self.nbytes
             self.follow(ops, likes, done)
             self.round_off(bare)
         self.blocks = {low: capture.zeros(high - low, low) for low, high in self.ranges}
 
     def follow(self, ops: list[Any], likes: list[Any], done: dict[Any, int]) -> None:
         """Carry dependence on an input with a gradient from what each of ``ops`` reads to what it writes."""
-        now = self.ranges.nbytes
+        now = self.nbytes
         for op, like in zip(ops, likes, strict=True):
             if done.get(like) != now:
                 self.carry(op)
-                now = done[like] = self.ranges.nbytes
+                now = done[like] = self.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are known to depend."""
+        return self.ranges.nbytes + self.untold.nbytes
 
     def carry(self, op: Any) -> None:
         """The same of one operation."""
@@ -170,8 +177,11 @@ class Hidden:
         elif isinstance(op, HostWrite) and op.source is not None:
             inputs, outputs = [op.source], [op.dest]
         else:
+            if isinstance(op, Untold) and op.depends(self.mine, self.ranges, self.untold):
+                for low, high in op.written:
+                    self.untold.add(low, high)
             return
-        if any(a is not None and (a._grad is not None or self.knows(a)) for a in inputs):
+        if any(a is not None and (a._grad is not None or self.knows(a) or self.lost(a)) for a in inputs):
             self.add(outputs)
         for pair in plan.pairs if type(op) is tuple else ():
             both = [site.of(args) for site in pair]
@@ -195,6 +205,10 @@ class Hidden:
     def knows(self, a: array) -> bool:
         span = span_of(a)
         return self.ranges.meets(*span) or self.mine.meets(*span)
+
+    def lost(self, a: array) -> bool:
+        """Whether ``a`` depends on such an input in a way that is not known."""
+        return bool(self.untold) and self.untold.meets(*span_of(a))
 
     def of(self, a: array) -> array | None:
         """The gradient of ``a``, its own or a hidden one."""
@@ -335,6 +349,7 @@ class Pass:
             likes = [_likeness(op) for op in log.ops]
             self.hidden = Hidden(log.ops, likes)
             refuse_unseen_writes(log.ops, self.hidden)
+            refuse_untold(log.ops, self.hidden)
         for op, like in zip(log.ops, likes, strict=True):
             self.steps.append(self.prepared(op, like) if type(op) is tuple else op)
             if isinstance(op, HostWrite) and op.dest._grad is not None:
@@ -412,7 +427,7 @@ class Pass:
         arrays = [(site, site.of(args)) for site in plan.sites]
         active = [(site, a) for site, a in arrays if site.floats and a is not None and a._grad is not None]
         results = [(site, a) for site, a in active if site.writes]
-        left = [site for site, a in results if site.loads or not _covered(site, a, dims)]
+        left = [site for site, a in results if site.loads or not site.covered(a, dims)]
         if not results:
             return None, left
         names = tuple([site.name for site, _ in active])
@@ -544,14 +559,6 @@ def _apart(arrays: list[array]) -> bool:
     return all([end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])])
 
 
-def _covered(site: Site, a: array, dims: tuple[int, ...]) -> bool:
-    """Whether a launch stores to every element, so that its adjoint uses up all of the gradient."""
-    axes = site.covers
-    return axes is not None and len(axes) == len(dims) and all(
-        dims[axis] >= extent for axis, extent in zip(axes, a.shape, strict=True)
-    )  # fmt: skip
-
-
 def _bare(op: Any, late: set[int]) -> bool:
     """Whether ``op`` works on an array without a gradient that may need one: it writes it, or the array may show what
     another shows, since its memory is foreign or among ``late``, where arrays got gradients after they were made."""
@@ -565,7 +572,7 @@ def _bare(op: Any, late: set[int]) -> bool:
                 return True
         return False
     if not isinstance(op, HostWrite):
-        return False
+        return isinstance(op, Untold)
     shown = [a for a in op.arrays() if a._grad is None and _shown(a, late)]
     return bool(shown) or (op.source is not None and op.dest._grad is None)
 

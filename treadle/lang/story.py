@@ -21,6 +21,7 @@ from ..types.values import class_of
 from .parts import span_of
 from .plan import Plan
 from .shadows import copy_struct
+from .untold import HINT
 
 
 class Story:
@@ -116,9 +117,13 @@ def story_for_tape(graph: Any, matters: Iterable[tuple[int, int]]) -> Story | No
     written = Ranges([span_of(each) for each in graph.written()])
     if not any(written.meets(low, high) for low, high in matters):
         return None
-    why = "was not captured inside the tape's block" if story is None else "has more than launches and copies"
     raise KernelGradientError(
-        f"wp.capture_launch: a tape is recording, and the graph writes to arrays with gradients but {why}, so the tape "
-        "cannot record what it does",
-        hint="capture the graph inside the block of the tape, or the tape, forward and backward, inside the graph",
-    )
+        f"wp.capture_launch: a tape is recording, and the graph writes to arrays with gradients but {untold(graph)}, so "
+        "the tape cannot record what it does", hint=HINT,
+    )  # fmt: skip
+
+
+def untold(graph: Any) -> str:
+    """Why a tape is not told what a graph does."""
+    inside = graph.capture.story is not None
+    return "has more than launches and copies" if inside else "was not captured inside the tape's block"

@@ -30,8 +30,9 @@ from .plan import Plan, plan_for
 from .recorder import Recorder
 from .reverse import add_back
 from .shadows import copy_struct, gradients_of
-from .story import EVERYWHERE, Story, story_for_tape, story_of
+from .story import EVERYWHERE, Story, story_for_tape, story_of, untold
 from .undo import grid
+from .untold import Untold
 
 
 class _Here(threading.local):
@@ -426,6 +427,8 @@ def _tell(graph: Any) -> bool:
         return False
     story = story_for_tape(graph, graph.capture.graded if _here.directions is None else EVERYWHERE)
     if story is None:
+        if leader is _here.tape:
+            leader._recorder.ran_untold(Untold(graph, untold(graph)))
         return False
     now = capture.here() if capture.active else None
     if now is not None:

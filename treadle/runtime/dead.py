@@ -190,6 +190,17 @@ def _read_by(entry: Entry) -> list[Range] | None:
     return [*memory, *[(third, third + entry.nbytes)][: entry.name != "keep"]]
 
 
+def read_by_name(entry: Entry) -> list[Range]:
+    """Bytes that an entry may read; where it may read more, by addresses in memory, all arrays that it is given."""
+    found = _read_by(entry)
+    if found is not None or not isinstance(entry, Launch):
+        return found or []
+    program = entry.program
+    views = [(offset + leaf.offset, leaf.type) for t, offset in zip(program.signature, program.offsets, strict=True)
+             for leaf in leaves(t) if isinstance(leaf.type, View)]  # fmt: skip
+    return [r for at, view in views for r in _bytes_of(entry.packed[at : at + 24 + 16 * view.ndim], view, False)]
+
+
 def _reach(address: int, extents: Sequence[int], steps: Sequence[int], size: int) -> Range:
     low, high = span((*extents,), (*steps,), size)
     return address + low, address + high

@@ -45,9 +45,9 @@ from .array import array
 from .array_views import product
 from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop, every, extent
 from .chains import Blocks, Chain, addresses, chained, writes_elsewhere, written_by
-from .dead import needed, settled
+from .dead import needed, read_by_name, settled
 from .launch import WORTH_WORKERS
-from .ranges import Ranges
+from .ranges import Range, Ranges
 from .system import usable_cores
 from .transients import Transients
 
@@ -136,6 +136,7 @@ class Graph:
         self.capture = made
         self._kept = made.kept
         self._written: list[Any] | None = None
+        self._read: list[Range] | None = None
         self._table: Table | None = None
         self._times = 1  # how often a run does everything
         self._run: Any = None
@@ -189,6 +190,12 @@ class Graph:
                 array(ptr=low, shape=high - low, dtype=class_of(u8), device=self.device) for low, high in ranges
             ]
         return self._written
+
+    def read(self) -> list[Range]:
+        """All memory that a run may read, as far as arrays lead there."""
+        if self._read is None:
+            self._read = [*Ranges([r for entry in every(self.entries) for r in read_by_name(entry)])]
+        return self._read
 
     def native(self, inputs: Sequence[Any] = (), forgotten: Sequence[Any] | None = None) -> Native:
         """The graph for other native code.
