@@ -355,7 +355,7 @@ def test_what_a_graph_makes_of_others_in_between_is_an_error(schedule):
         tape.backward(loss)
 
     one, two = (lambda graph=each.graph: wp.capture_launch(graph) for each in (first, second))
-    why = "which writes.*kernel mix reads that then.*was not captured inside"
+    why = "has a gradient and writes.*kernel mix reads that then.*was not captured inside"
     steps = wp.array([0, 1], dtype=int)
     for made, between in ((y, [one]), (z, [one, two]), (y, [lambda: wp.copy(w, x), one])):
         with pytest.raises(wp.KernelGradientError, match=why):

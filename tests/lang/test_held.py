@@ -101,3 +101,53 @@ def test_arrays_are_found_where_they_lie():
     rows = wp.fabricarrayarray({"version": 1, "device": "cpu", "attribs": {"v": facts}}, "v")
     assert [(x.ptr, x.size) for x in held_by(rows, rows.type)] == [(a.ptr, 3), (b.ptr, 2)]
     assert list(held_by(None, bags.type)) == []
+
+
+@wp.kernel
+def move_in(x: wp.array(dtype=float), f: wp.fabricarray(dtype=float)):
+    i = wp.tid()
+    f[i] = x[i]
+
+
+@wp.kernel
+def add_squares(f: wp.fabricarray(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(y, 0, f[i] * f[i])
+
+
+def test_values_that_go_through_fabric_in_kernels_are_refused():
+    x, y, mem = floats(1.0, 2.0), floats(0.0), wp.zeros(2, dtype=float)
+    for into, why in (
+        (lambda: wp.launch(move_in, 2, [x, fabric(mem)]), "kernel move_in writes.*Fabric.*kernel add_squares reads"),
+        (lambda: wp.copy(fabric(mem), x), "kernel add_squares reads.*Fabric"),
+        (lambda: wp.copy(mem, x), "kernel add_squares reads.*Fabric"),
+    ):
+        with wp.Tape() as tape:
+            into()
+            wp.launch(add_squares, 2, [fabric(mem), y])
+        with pytest.raises(KernelGradientError, match=why):
+            tape.backward(y)
+    with wp.Tape() as tape:
+        wp.launch(square, 1, [x], [y])
+        wp.launch(add_squares, 2, [fabric(x), y])
+    with pytest.raises(KernelGradientError, match="kernel add_squares reads.*Fabric"):
+        tape.backward(y)
+    with wp.Tape() as tape:
+        wp.launch(move_in, 2, [x, fabric(mem)])
+        wp.copy(y, x, count=1)
+    tape.backward(grads={y: wp.ones(1, dtype=float)})  # what is in the Fabric array is not asked for
+    assert x.grad.list() == [1.0, 0.0]
+
+
+def test_copies_to_and_from_fabric_have_gradients():
+    x, y = floats(1.0, 2.0, 3.0), floats(0.0, 0.0, 0.0)
+    a, b = wp.zeros(2, dtype=float), wp.zeros(1, dtype=float)
+    some = wp.array([2, 0], dtype=int)
+    with wp.Tape() as tape:
+        fab = fabric(a, b)
+        wp.copy(fab, x)
+        wp.copy(y, fab)
+        y[:2] = fab[some].contiguous()
+    assert y.list() == [3.0, 1.0, 3.0]
+    tape.backward(grads={y: wp.array([1.0, 10.0, 100.0], dtype=float)})
+    assert x.grad.list() == [10.0, 0.0, 101.0]

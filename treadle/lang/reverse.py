@@ -127,7 +127,7 @@ class Hidden:
     They live as long as a backward pass. ``ranges``: the bytes that depend on such an input; each range of them has
     one block of gradients, so that views of the same memory share them. ``marks`` tells what stands for arrays with
     such gradients where launches are compared: blocks are new memory each time, and lie over nothing else.
-    ``untold``: bytes that depend on such an input by a graph that nobody knows (``lang/untold.py``).
+    ``untold``: bytes that depend on such an input in a way that nobody knows (``lang/untold.py``).
     """
 
     def __init__(self, ops: list[Any], likes: list[Any]):
@@ -174,6 +174,11 @@ class Hidden:
                 return
             inputs = [site.of(args) for site in plan.floats if site.loads or site.writes]
             outputs = [site.of(args) for site in plan.floats if site.writes]
+            held = plan.held(args) if plan.holders else ()
+            inputs += held
+            if plan.unseen and any([a is not None and self.depends(a) for a in inputs]):
+                for a in held:
+                    self.untold.add(*span_of(a))
         elif isinstance(op, HostWrite) and op.source is not None:
             inputs, outputs = [op.source], [op.dest]
         else:
@@ -181,7 +186,7 @@ class Hidden:
                 for low, high in op.written:
                     self.untold.add(low, high)
             return
-        if any(a is not None and (a._grad is not None or self.knows(a) or self.lost(a)) for a in inputs):
+        if any([a is not None and self.depends(a) for a in inputs]):
             self.add(outputs)
         for pair in plan.pairs if type(op) is tuple else ():
             both = [site.of(args) for site in pair]
@@ -206,9 +211,9 @@ class Hidden:
         span = span_of(a)
         return self.ranges.meets(*span) or self.mine.meets(*span)
 
-    def lost(self, a: array) -> bool:
-        """Whether ``a`` depends on such an input in a way that is not known."""
-        return bool(self.untold) and self.untold.meets(*span_of(a))
+    def depends(self, a: array) -> bool:
+        """Whether ``a`` has a gradient or needs one, also where it depends on others in a way that is not known."""
+        return a._grad is not None or self.knows(a) or (bool(self.untold) and self.untold.meets(*span_of(a)))
 
     def of(self, a: array) -> array | None:
         """The gradient of ``a``, its own or a hidden one."""
@@ -564,7 +569,7 @@ def _bare(op: Any, late: set[int]) -> bool:
     another shows, since its memory is foreign or among ``late``, where arrays got gradients after they were made."""
     if type(op) is tuple:
         plan, _, args = op
-        if plan.pairs or plan.unseen:
+        if plan.pairs or plan.holders:
             return True
         for site in plan.floats:
             a = args[site.k] if not site.fields else site.of(args)

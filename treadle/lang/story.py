@@ -118,8 +118,8 @@ def story_for_tape(graph: Any, matters: Iterable[tuple[int, int]]) -> Story | No
     if not any(written.meets(low, high) for low, high in matters):
         return None
     raise KernelGradientError(
-        f"wp.capture_launch: a tape is recording, and the graph writes to arrays with gradients but {untold(graph)}, so "
-        "the tape cannot record what it does", hint=HINT,
+        "wp.capture_launch: a tape is recording, and the graph writes to arrays with gradients but "
+        f"{untold(graph)}, so the tape cannot record what it does", hint=HINT,
     )  # fmt: skip
 
 

@@ -1,16 +1,20 @@
-"""Graphs that ran while a tape recorded, of whose operations it was not told: what becomes of their results."""
+"""What a tape cannot follow: graphs that ran while it recorded, of whose operations it was not told, and launches that
+find arrays in memory, as those of Fabric. Who depends on what they made is refused."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..base.errors import KernelGradientError
+from ..runtime.array import array
 from ..runtime.ranges import Range, Ranges
 from ..runtime.writes import gapless
+from ..types.layout import has_floats
 from .host_writes import HostWrite, Kept
 from .parts import span_of
 from .undo import grid
 
+INSTEAD = "pass an array to the kernel, and copy it from or to the Fabric array"
 HINT = "capture the graph inside the block of the tape, or the tape, forward and backward, inside the graph"
 
 
@@ -34,28 +38,57 @@ class Untold(Kept):
 
 
 def refuse_untold(ops: list[Any], hidden: Any) -> None:
-    """Raise if an operation by which something with a gradient depends on others reads what a graph made of others
-    with a gradient: nobody knows how to go back through the graph. ``hidden``: says what has a gradient."""
-    if not hidden.untold:
-        return
-    made: list[tuple[Ranges, Untold]] = []
+    """Raise if an operation by which something with a gradient depends on others reads what was made of others with a
+    gradient in a way that nobody knows: by a graph, or by a launch that wrote through memory; or if a launch finds in
+    memory what has a gradient of which it is not told. ``hidden``: says what has a gradient."""
+    made: list[tuple[Ranges, Any]] = []
     for op in ops:
         if isinstance(op, Untold):
             if op.depends(hidden.mine, hidden.ranges, hidden.untold):
                 made.append((Ranges(op.written), op))
             continue
         reads, writes, whole = _flow(op)
-        for ranges, graph in made:
-            met = [a for a in reads if ranges.meets(*span_of(a))]
-            if met and any(hidden.of(a) is not None for a in writes):
-                what = f"kernel {op[0].kernel.key} reads" if type(op) is tuple else "a copy reads"
-                raise KernelGradientError(
-                    f"wp.capture_launch ran a graph while the tape recorded, which writes {met[0]!r}, and reads what has "
-                    f"a gradient; {what} that then. But the graph {graph.why}, so the tape does not know its derivative",
-                    hint=HINT,
-                )  # fmt: skip
+        held = _held(op)
+        if (made or held) and any([hidden.of(a) is not None for a in writes]):
+            for ranges, maker in made:
+                for a in (*reads, *held):
+                    if ranges.meets(*span_of(a)):
+                        _refuse(a, maker, op)
+            for a in held:
+                if a._grad is None and hidden.knows(a):
+                    _refuse(a, None, op)
+        for ranges, _ in made:
             for a in whole:
                 ranges.cut(*span_of(a))
+        if type(op) is tuple and op[0].unseen and any([hidden.depends(a) for a in (*reads, *held)]):
+            made.append((Ranges([span_of(a) for a in held]), op))
+
+
+def _refuse(a: array, maker: Any, reader: Any) -> None:
+    """Raise since ``reader`` reads ``a``, which ``maker`` made; None: it found ``a`` in memory."""
+    what = f"kernel {reader[0].kernel.key} reads" if type(reader) is tuple else "a copy reads"
+    if isinstance(maker, Untold):
+        raise KernelGradientError(
+            f"wp.capture_launch ran a graph while the tape recorded, which reads what has a gradient and writes {a!r}; "
+            f"{what} that then. But the graph {maker.why}, so the tape does not know its derivative", hint=HINT,
+        )  # fmt: skip
+    if maker is not None:
+        raise KernelGradientError(
+            f"kernel {maker[0].kernel.key} writes what depends on something with a gradient through memory, as a "
+            f"Fabric array does, to {a!r}; {what} that then, and what becomes of the gradient is not known",
+            hint=INSTEAD,
+        )
+    raise KernelGradientError(
+        f"{what} {a!r} through memory, as a Fabric array does; that depends on something with a gradient, and what "
+        "becomes of the gradient is not known", hint=INSTEAD,
+    )  # fmt: skip
+
+
+def _held(op: Any) -> list[array]:
+    """The arrays of floats that a launch finds in memory."""
+    if type(op) is not tuple or not op[0].holders or op[0].detached:
+        return []
+    return [a for a in op[0].held(op[2]) if has_floats(a.type.elem)]
 
 
 def _flow(op: Any) -> tuple[list[Any], list[Any], list[Any]]:

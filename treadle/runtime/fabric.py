@@ -218,7 +218,7 @@ class fabricarray(Shaped):
         """Copy ``src``, an array or anything an array can be made from, into the elements. The sizes must agree."""
         rows = _given(src, self)
         for part, places in self._pieces():
-            part.assign(rows[places])
+            part.assign(_some(rows, places))
 
 
 class indexedfabricarray(Shaped):
@@ -336,7 +336,7 @@ class indexedfabricarray(Shaped):
         """Copy ``src``, an array or anything an array can be made from, into the elements. The sizes must agree."""
         rows = _given(src, self)
         for part, places in self._pieces():
-            part.assign(rows[places])
+            part.assign(_some(rows, places))
 
 
 # Under the name of the field of its type, by which kernels know it.
@@ -434,16 +434,27 @@ def restored(t: Bucketed, found: Mapping[str, Any]) -> fabricarray | indexedfabr
 
 def _copied(a: fabricarray | indexedfabricarray) -> array:
     made = allocate(a._element, a.shape, a.device, False)
-    made.assign(a._rows())
+    for part, places in a._pieces():
+        _some(made, places).assign(part)
     return made
 
 
-def _given(src: Any, dest: fabricarray | indexedfabricarray) -> np.ndarray:
-    """The elements of ``src``, as NumPy has them, for those of ``dest``."""
+def _given(src: Any, dest: fabricarray | indexedfabricarray) -> array | np.ndarray:
+    """The elements of ``src`` for those of ``dest``: an array, of which tapes know where it goes, or as NumPy has
+    them."""
     e = dest._element
     same = isinstance(src, Shaped) and src._element.type is e.type
+    if same and isinstance(src, array) and src.shape == dest.shape:
+        return src
     rows = src._rows() if same else np.array(value_rows(src, e))
     shape = (*dest.shape, *e.inner)
     if rows.size != math.prod(shape):
         raise ArrayError(f"{rows.size} numbers cannot be assigned to elements of shape {shape}")
     return rows.reshape(shape)
+
+
+def _some(rows: array | np.ndarray, places: slice | np.ndarray) -> Any:
+    """The elements at ``places``."""
+    if isinstance(rows, array) and isinstance(places, np.ndarray):
+        return indexedarray(rows, array(places, dtype=class_of(i32), device=rows.device))
+    return rows[places]

@@ -47,7 +47,7 @@ from .capture import Block, Branch, Call, Capture, Entry, Launch, Loop, every, e
 from .chains import Blocks, Chain, addresses, chained, writes_elsewhere, written_by
 from .dead import needed, read_by_name, settled
 from .launch import WORTH_WORKERS
-from .ranges import Range, Ranges
+from .ranges import Ranges
 from .system import usable_cores
 from .transients import Transients
 
@@ -136,7 +136,7 @@ class Graph:
         self.capture = made
         self._kept = made.kept
         self._written: list[Any] | None = None
-        self._read: list[Range] | None = None
+        self._read: list[tuple[int, int]] | None = None
         self._table: Table | None = None
         self._times = 1  # how often a run does everything
         self._run: Any = None
@@ -191,7 +191,7 @@ class Graph:
             ]
         return self._written
 
-    def read(self) -> list[Range]:
+    def read(self) -> list[tuple[int, int]]:
         """All memory that a run may read, as far as arrays lead there."""
         if self._read is None:
             self._read = [*Ranges([r for entry in every(self.entries) for r in read_by_name(entry)])]
