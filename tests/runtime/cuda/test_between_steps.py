@@ -1,6 +1,5 @@
 """What goes, and what other threads do, between two steps of the runtime: finalizers run whenever Python collects."""
 
-import gc
 import sys
 import threading
 
@@ -32,51 +31,60 @@ def test_a_stream_that_goes_between_a_mark_and_the_wait_for_it(gpu, driver, monk
     assert len(met) == 2 and out.list() == [3.0] * 1000
 
 
-def test_threads_destroy_things_once(gpu, driver):
-    """Events that go at the same time in several threads, while others could not be destroyed yet."""
-    failed, count = [], 4000
-    with gpu.entered:
-        handles = [driver.cuEventCreate(2)[1] for _ in range(count)]
+def interrupted(function, act):
+    """Let ``act`` happen once while functions of the runtime of GPUs do ``function``: before their first step, then
+    before their second, and so on. One time for each step, whose number is given to both; the number after the last."""
+    step, more = 0, True
+    while more:
+        more, left = False, [step]
 
-    def drop(mine):
+        def trace(frame, event, _, left=left, step=step):
+            nonlocal more
+            if "cuda" not in frame.f_code.co_filename or "tests" in frame.f_code.co_filename:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                if left[0] == 0:
+                    more = True
+                    sys.settrace(None)
+                    act(step)
+                left[0] -= 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
         try:
-            for handle in mine:
-                gpu.drop("cuEventDestroy", handle)
-        except Exception as error:
-            failed.append(error)
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=drop, args=(handles[k::4],)) for k in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-    finally:
-        sys.setswitchinterval(before)
-    assert not failed and not {*handles} & {*driver.things} and not gpu._later
+            function(step)
+        finally:
+            sys.settrace(before)
+        step += 1
+    act(step - 1)  # there was no such step
+    return step
 
 
 def test_memory_that_goes_while_memory_is_freed(gpu, driver):
     """A collection may begin at any step: what it gives back is freed, and nothing twice."""
-    before = gc.get_threshold()
-    gc.disable()
-    for _ in range(50):
-        for _ in range(20):
-            ring = [wp.empty(8, dtype=float)]
-            ring.append(ring)
-        del ring
-        dead = wp.empty(8, dtype=float)
-        gc.enable()
-        gc.set_threshold(1, 1, 1)
-        del dead
-        gc.set_threshold(*before)
-        gc.disable()
-    gc.enable()
-    gc.collect()
+    gpu.heap.give(gpu.heap.take(8))
+    blocks = [(gpu.heap.take(8), gpu.heap.take(8)) for _ in range(600)]
+    driver.calls.clear()
+    steps = interrupted(lambda k: gpu.heap.give(blocks[k][0]), lambda k: gpu.heap.give(blocks[k][1]))
+    for pair in blocks[steps:]:
+        for each in pair:
+            gpu.heap.give(each)
     wp.synchronize()
-    assert not sum(driver.arenas[0].live.values())
+    freed = [args[0] for name, args in driver.calls if name == "cuMemFreeAsync"]
+    assert 50 < steps < len(blocks) and sorted(freed) == sorted([each for pair in blocks for each in pair])
+
+
+def test_things_that_go_while_others_are_destroyed(gpu, driver):
+    """The same of events, of which each is destroyed once."""
+    with gpu.entered:
+        events = [(driver.cuEventCreate(2)[1], driver.cuEventCreate(2)[1]) for _ in range(600)]
+    driver.calls.clear()
+    steps = interrupted(lambda k: gpu.drop("cuEventDestroy", events[k][0]),
+                        lambda k: gpu.drop("cuEventDestroy", events[k][1]))  # fmt: skip
+    gone = [args[0] for name, args in driver.calls if name == "cuEventDestroy"]
+    assert 20 < steps < len(events) and sorted(gone) == sorted([each for pair in events[:steps] for each in pair])
 
 
 def test_what_is_taken_out_while_others_put_in():
