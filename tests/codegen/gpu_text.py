@@ -19,11 +19,13 @@ _SHUFFLE = "@llvm.nvvm.shfl.sync.bfly.i32("
 _CALL, _WAIT_CALL = ctypes.CFUNCTYPE(ctypes.c_int32), ctypes.CFUNCTYPE(None, ctypes.c_int32)
 _SHUFFLE_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int32] * 4)
 
+_PATIENCE = 120  # seconds until a thread is taken for lost; then the others go on, and read what is not there yet
+
 place = threading.local()
 _given: dict[int, int] = {}
 barriers: list[threading.Barrier] = []
 _reads = {name: _CALL(lambda name=name: place.registers[name]) for name in REGISTERS}
-_wait = _WAIT_CALL(lambda _: barriers[0].wait(10))
+_wait = _WAIT_CALL(lambda _: barriers[0].wait(_PATIENCE))
 
 
 @_SHUFFLE_CALL
@@ -32,9 +34,9 @@ def _shuffle(mask: int, x: int, by: int, clamp: int) -> int:
     mine = place.registers["tid.x"]
     assert mask == (-1 if place.registers["ntid.x"] >= 32 else (1 << place.registers["ntid.x"]) - 1)
     _given[mine] = x
-    barriers[0].wait(10)
+    barriers[0].wait(_PATIENCE)
     other = _given[mine ^ by]
-    barriers[0].wait(10)
+    barriers[0].wait(_PATIENCE)
     return other
 
 

@@ -201,6 +201,16 @@ def test_functions_leave_their_inputs_alone(driver):  # noqa: F811
     x = np.arange(3, dtype="f4")
     with pytest.raises(wp.KernelValueError, match="function writes writes to its argument 'x', an input"):
         lowered(lambda x: wp.jax_callable(writes)(x)[0], x)
+    def filling(change):
+        def fills(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+            change(x)
+            wp.copy(y, x)
+
+        return wp.jax_callable(fills)
+
+    for change in (lambda x: x.fill_(2.0), lambda x: x.zero_(), lambda x: wp.copy(x, wp.ones(3, dtype=float))):
+        with pytest.raises(wp.KernelValueError, match="function fills writes to its argument 'x', an input"):
+            lowered(lambda x, f=filling(change): f(x)[0], x)
     plain = wp.jax_callable(writes, graph_mode=wp.JaxCallableGraphMode.NONE)
     for function, factor in ((wp.jax_callable(looks), 2.0), (plain, 1.0), (wp.jax_callable(copied), -1.0)):
         (target,), _ = lowered(lambda x, f=function: f(x)[0], x)

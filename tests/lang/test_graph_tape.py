@@ -471,3 +471,36 @@ def test_a_graph_within_a_graph_may_overwrite_what_an_adjoint_looks_at():
         tape.backward(loss)
     wp.capture_launch(capture.graph)
     assert x.grad.list() == [2.0, 2.0] and k.list() == [7.0]
+
+
+@wp.struct
+class Speck:
+    at: wp.vec2
+    n: int
+
+
+@wp.struct
+class Cloud:
+    n: int
+    mass: float
+    first: Speck
+
+
+def test_gradients_of_structs_that_are_copied():
+    """Field by field: what is no float has none, and is left alone."""
+    one = Cloud(n=3, mass=1.0)
+    one.first = Speck(at=wp.vec2(1.0, 2.0), n=5)
+    a, b = wp.array([one, one], dtype=Cloud, requires_grad=True), wp.zeros(2, dtype=Cloud, requires_grad=True)
+    seed = Cloud(n=7, mass=2.0)
+    seed.first = Speck(at=wp.vec2(3.0, 4.0), n=9)
+    with wp.ScopedCapture() as capture:
+        with wp.Tape() as tape:
+            wp.copy(b, a)
+        tape.backward()
+    for times in (1, 2):
+        b.grad.assign([seed, Cloud()])
+        wp.capture_launch(capture.graph)
+        first, other = a.grad.list()
+        assert (first.mass, first.first.at) == (2.0 * times, times * wp.vec2(3.0, 4.0))
+        assert (first.n, first.first.n, other.mass, other.first.at) == (0, 0, 0.0, wp.vec2(0.0, 0.0))
+        assert b.grad.list()[0].mass == 0.0

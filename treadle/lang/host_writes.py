@@ -11,8 +11,10 @@ from ..base.errors import KernelGradientError
 from ..runtime import capture, deferred, operators
 from ..runtime.array import allocate, array
 from ..runtime.copies import put_elements, read, write
+from ..runtime.elements import element_of
 from ..runtime.writes import put_rows, put_selected, put_zeros
 from ..types.core import Indexed, Matrix, Struct, Type, Vector, View, bf16
+from ..types.layout import has_floats
 from ..types.numbers import bf16_bits, bf16_values, bits_of
 from .contents import copied, put_value
 from .parts import span_of
@@ -169,10 +171,23 @@ def add_all(into: array, flow: array) -> None:
                 other, flow = flow, allocate(into._element, into.shape, into.device, False)
                 flow.assign(other)
         now.keep([into, flow])
-        if not deferred.add(now, into._raw(), flow._raw()):
+        if isinstance(into._element.type, Struct):
+            for ours, theirs in zip(_fields(into), _fields(flow), strict=True):
+                add_all(ours, theirs)
+        elif not deferred.add(now, into._raw(), flow._raw()):
             operators.perform("add", (into, flow), into)
     else:
         add(rows, given.reshape(rows.shape), into._element.type)
+
+
+def _fields(a: array) -> list[array]:
+    """The floating-point fields of an array of structs, each as an array."""
+    t = a._element.type
+    return [
+        a._view(a.shape, a.strides, offset, element_of(field_type), element_of(field_type).component)
+        for (_, field_type), offset in zip(t.fields, t.offsets, strict=True)
+        if not isinstance(field_type, View | Indexed) and has_floats(field_type)
+    ]
 
 
 def add(rows: np.ndarray, flow: np.ndarray, t: Type, at: Any = Ellipsis) -> None:

@@ -138,6 +138,8 @@ def written_by(entry: Entry) -> list[tuple[int, int]]:
     into, second, third = struct.unpack_from("<3q", entry.words)
     if entry.name in ("zero", "move"):
         return [(into, into + third)]
+    if entry.name == "fill":
+        return [(into, into + entry.nbytes)]
     if entry.name == "exchange":
         return [(into, into + third), (second, second + third)]
     table = entry.words[24:]

@@ -233,3 +233,22 @@ def test_arrays_in_memory_and_derivatives_by_differences(gpu):
     assert [p.values.device for p in found] == [gpu, gpu] and [p.values.list() for p in found] == [[2.0] * 2, [3.0] * 2]
     x, y = wp.array([0.5, -1.0], dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)
     assert wp.autograd.gradcheck(squares, dim=2, inputs=[x], outputs=[y]) and x.list() == [0.5, -1.0]
+
+
+@wp.kernel
+def weighed(x: wp.array(dtype=float), k: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = k[0] * x[i]
+
+
+def test_a_tape_sees_what_the_fills_of_a_graph_overwrite(gpu):
+    """The driver sets memory by itself; what it sets so is written like anything else."""
+    x, y = (wp.full(2, v, dtype=float, requires_grad=True) for v in (0.5, 0.0))
+    k = wp.full(1, 2.0, dtype=float)
+    with wp.ScopedCapture() as capture:
+        k.fill_(7.0)
+    with wp.Tape() as tape:
+        wp.launch(weighed, dim=2, inputs=[x, k, y])
+    wp.capture_launch(capture.graph)
+    tape.backward(grads={y: wp.ones(2, dtype=float)})
+    assert x.grad.list() == [2.0, 2.0] and k.list() == [7.0]
