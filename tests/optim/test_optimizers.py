@@ -97,3 +97,72 @@ def test_what_is_no_step_is_refused():
     assert made.t == 0 and not p.numpy().any()
     with pytest.raises(AttributeError, match="treadle.optim has no 'linear' yet: linear solvers are not part"):
         _ = wp.optim.linear
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: wp.optim.Adam(p, lr=0.1), lambda p: wp.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.4),
+    lambda p: wp.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+], ids=["adam", "sgd", "nesterov"])  # fmt: skip
+def test_a_captured_step_is_one_more_each_time_the_graph_runs(make):
+    found = []
+    for graph in (False, True):
+        p, g = wp.array([1.0, -2.0, 0.5], dtype=float), wp.array([0.5, 3.0, 0.0], dtype=float)
+        made = make([p])
+        step = lambda made=made, g=g: made.step([g])  # noqa: E731
+        if graph:
+            with wp.ScopedCapture() as capture:
+                step()
+            assert made.t == 0
+            step = lambda capture=capture: wp.capture_launch(capture.graph)  # noqa: E731
+        rows = []
+        for k in range(6):
+            if k == 4:
+                made.reset_internal_state()
+            step()
+            g += 0.25
+            rows += [p.list(), made.t]
+        found.append(rows)
+    assert found[0] == found[1]
+    assert found[0][1::2] == [1, 2, 3, 4, 1, 2]
+
+
+def test_steps_are_those_of_torch():
+    torch = pytest.importorskip("torch")
+    begin, grads = np.array([1.0, -2.0, 0.5], np.float32), np.random.default_rng(5).normal(size=(20, 3)).astype("f")
+    for ours, theirs, options in (
+        (wp.optim.Adam, torch.optim.Adam, dict(lr=0.1)),
+        (wp.optim.SGD, torch.optim.SGD, dict(lr=0.1, momentum=0.9, nesterov=True)),
+        (wp.optim.SGD, torch.optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.1)),
+    ):
+        p, q = wp.array(begin, dtype=float), torch.tensor(begin, requires_grad=True)
+        one, other = ours([p], **options), theirs([q], **options)
+        for g in grads:
+            one.step([wp.array(g, dtype=float)])
+            q.grad = torch.tensor(g)
+            other.step()
+        np.testing.assert_allclose(p.numpy(), q.detach().numpy(), rtol=1e-5)
+
+
+def test_the_number_of_steps_can_be_set():
+    p, q = wp.ones(2, dtype=float), wp.ones(2, dtype=float)
+    one, other = wp.optim.Adam([p], lr=0.1), wp.optim.Adam(lr=0.1)
+    other.t = 3
+    other.set_params([q])
+    for _ in range(4):
+        one.step([p])
+    other.m[0].assign(one.m[0])
+    assert other.t == 3 and one.t == 4
+    other.step([q])
+    assert other.t == 4
+
+
+def test_numbers_that_make_no_sense_are_refused():
+    for make, why in (
+        (lambda: wp.optim.SGD(lr=-1.0), "SGD: lr must be 0 or more, not -1.0"),
+        (lambda: wp.optim.SGD(momentum=-0.5), "momentum must be 0 or more"),
+        (lambda: wp.optim.SGD(nesterov=True), "nesterov looks ahead along the momentum"),
+        (lambda: wp.optim.Adam(lr=float("nan")), "Adam: lr must be 0 or more, not nan"),
+        (lambda: wp.optim.Adam(betas=(0.9, -1.0)), "beta2 must be 0 or more"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            make()

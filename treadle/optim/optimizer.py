@@ -13,14 +13,19 @@ from ..types.values import class_of
 
 
 class Optimizer:
-    """Parameters and how many steps they have taken (``t``). ``STATES`` names the lists of state, one array for each
-    parameter; a subclass says in :meth:`_advance` what a step does."""
+    """Parameters and how many steps they have taken. ``STATES`` names the lists of state, one array for each
+    parameter; a subclass says in :meth:`_advance` what a step does.
+
+    Where launches count, so do they: each device with parameters has the number in an array, that kernels change and
+    look at. So a step can be captured, and each run of the graph is one more.
+    """
 
     STATES: tuple[str, ...] = ()
 
     def __init__(self, params: Sequence[wp.array] | None):
         self.params: list[wp.array] | None = None
-        self.t = 0
+        self._counts: dict[Any, wp.array] = {}  # by device
+        self._begin = 0  # the number where there is no device yet
         for name in self.STATES:
             setattr(self, name, [])
         self.set_params(params)
@@ -43,6 +48,21 @@ class Optimizer:
             before = getattr(self, name)
             kept = [*before, *[None] * len(self.params or ())]
             setattr(self, name, [_state(p, old) for p, old in zip(self.params or (), kept, strict=False)])
+        for device in {p.device: None for p in self.params or ()}:
+            if device not in self._counts:
+                self._counts[device] = wp.full(1, self.t, dtype=int, device=device)
+
+    @property
+    def t(self) -> int:
+        """How many steps were taken; can be set."""
+        counts = [*self._counts.values()]
+        return counts[-1].list()[0] if counts else self._begin
+
+    @t.setter
+    def t(self, steps: int) -> None:
+        self._begin = steps
+        for count in self._counts.values():
+            count.fill_(steps)
 
     def reset_internal_state(self) -> None:
         """Forget the steps so far: state is zero again, the parameters stay as they are."""
@@ -78,12 +98,25 @@ class Optimizer:
             if g.shape != p.shape:
                 raise ArrayError(f"{name} gradient shape must match parameter shape {p.shape}, got {g.shape}")
         for i, (p, g) in enumerate(zip(self.params, grad, strict=True)):
-            self._advance(p, g, *[getattr(self, state)[i] for state in self.STATES])
-        self.t += 1
+            self._advance(p, g, self._counts[p.device], *[getattr(self, state)[i] for state in self.STATES])
+        for count in self._counts.values():
+            wp.launch(count_step, 1, inputs=[count], device=count.device)
 
-    def _advance(self, p: wp.array, g: wp.array, *states: wp.array) -> None:
-        """Change a parameter and its state in place."""
+    def _advance(self, p: wp.array, g: wp.array, count: wp.array, *states: wp.array) -> None:
+        """Change a parameter and its state in place. ``count``: how many steps were taken before, one number."""
         raise NotImplementedError
+
+
+@wp.kernel
+def count_step(count: wp.array(dtype=int)):
+    count[0] += 1
+
+
+def require(name: str, **given: float) -> None:
+    """Raise ValueError for a number that is less than 0, or none at all."""
+    for what, x in given.items():
+        if not x >= 0.0:
+            raise ValueError(f"wp.optim.{name}: {what} must be 0 or more, not {x!r}")
 
 
 def numbers(p: wp.array, *values: float) -> list[Any]:
