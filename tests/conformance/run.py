@@ -45,6 +45,8 @@ def run_file(module: str, environment: dict[str, str], limits: tuple[float, floa
     tests: dict[str, Any] = {}
     result: dict[str, Any] = {"tests": tests}
     begin = time.monotonic()
+    # Tests write a module twice within a second: byte code, which goes by seconds, would not have changed.
+    environment = {**environment, "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryDirectory() as folder:
         events, done = Path(folder, "events"), Path(folder, "done")
         for _ in range(RESTARTS):

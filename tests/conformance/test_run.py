@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.run import HERE, run_file
 
 PROGRAM = """
-import os, time, unittest
+import importlib, os, pathlib, time, unittest
 import warp as wp
 
 class TestAll(unittest.TestCase):
@@ -34,7 +34,11 @@ class TestAll(unittest.TestCase):
     def test_8_hangs(self):
         time.sleep(60)
     def test_9_after_all(self):
-        pass
+        written = pathlib.Path(__file__).with_name("written.py")
+        written.write_text("x = 1")
+        import written as module
+        written.write_text("x = 2")
+        self.assertEqual(importlib.reload(module).x, 2)
 """
 WANTED = "pass fail error crash skip fail xfail hangs pass".split()
 
