@@ -97,3 +97,37 @@ def test_a_scope_ends_once():
     tape.record_scope_end()
     with pytest.raises(KernelGradientError, match="ended tape scope, but scope not present"):
         tape.record_scope_end()
+
+
+@wp.kernel
+def drift(x: wp.array(dtype=float), a: float, z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = a * x[i] + z[i]
+    x[i] = z[i]
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 1])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_wrong_arguments_are_told_as_without_a_tape(recorded, checkpoint):
+    x, z = (wp.ones(3, dtype=float, requires_grad=True) for _ in range(2))
+    table = wp.zeros((3, 3), dtype=float)
+    cases = [(3, [x, 2.0]), (3, []), (3, [x, 2.0, table]), (3, [table, 2.0, z]), (3, [x, 2.0, 5]), (3, [x, x, z]),
+             ("a", [x, 2.0, z]), (None, [x, 2.0, z]), (2.5, [x, 2.0, z]), ((3, "b"), [x, 2.0, z]),
+             (-1, [x, 2.0, z])]  # fmt: skip
+
+    def told(dim, args):
+        with pytest.raises(Exception) as caught:  # noqa: PT011, compared below
+            wp.launch(drift, dim=dim, inputs=args)
+        return type(caught.value), str(caught.value)
+
+    wp.launch(drift, dim=3, inputs=[x, 2.0, z])
+    before = [told(*case) for case in cases]
+    with wp.Tape(checkpoint) as tape:
+        wp.launch(drift, dim=3, inputs=[x, 2.0, z])
+        if recorded:
+            assert [told(*case) for case in cases] == before
+        wp.launch(drift, dim=3, inputs=[x, 2.0, z])
+    if not recorded:
+        assert [told(*case) for case in cases] == before
+    tape.backward(grads={x: wp.ones(3, dtype=float)})
+    assert x.grad.list() == [6.0] * 3 and x.list() == [27.0] * 3

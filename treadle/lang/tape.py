@@ -555,7 +555,7 @@ def _launch(kernel: Any, quick: Any, dim: Any, inputs: Sequence[Any], outputs: S
             recorder.before_launch(plan, dim, args)
         if not _alone(tape):
             others = [(r, r.before_foreign_launch(plan, grid(dim), args)) for r in _others(tape)]
-    except AttributeError:  # an argument that is no array; the slow way finds out what
+    except (AttributeError, IndexError, TypeError, ValueError):  # wrong arguments: the slow way says what
         return NotImplemented
     done = quick(dim, args, ())
     for other, met in others:
