@@ -140,3 +140,44 @@ def test_numbers_of_contacts_may_change_and_kinds_of_contacts_may_not():
             mjw.forward(m, d)
         getattr(m, name).numpy()[0] -= 1
     mjw.step(m, d)
+
+
+TOUCHING = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 0.09">
+      <freejoint/><geom name="g" type="{}" size="0.1 0.1 0.1"/><site name="s" size=".2"/>
+    </body>
+    <body pos="1 0 1"><joint name="j" axis="0 1 0" limited="true" range="-5 5"/><geom size=".1" pos=".2 0 0"/></body>
+  </worldbody>
+  <sensor><touch site="s"/><contact geom1="g" data="found"/><accelerometer site="s"/><jointpos joint="j"/></sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("flag", [DISABLE.mjDSBL_CONTACT, DISABLE.mjDSBL_CONSTRAINT])
+@pytest.mark.parametrize("geom", ["box", "ellipsoid"])
+def test_contacts_that_are_switched_off_are_gone(flag, geom):
+    mjm = mujoco.MjModel.from_xml_string(TOUCHING.format(geom))
+    m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+    mjd.qpos[7] = 0.3  # beyond its limit
+    d = mjw.put_data(mjm, mjd, nworld=2, dtype=wp.float64)
+    for _ in range(2):  # so that fields are stored by steps, too
+        mjw.step(m, d)
+        mujoco.mj_step(mjm, mjd)
+        assert d.ncon.numpy().tolist() == [mjd.ncon] * 2 and mjd.ncon > 0
+    mjm.opt.disableflags = int(flag)
+    m.opt.disableflags = int(flag)
+    for act in ("step", "step", "forward"):
+        getattr(mjw, act)(m, d)
+        getattr(mujoco, f"mj_{act}")(mjm, mjd)
+        for name in ("ncon", "nefc", "nl"):
+            assert getattr(d, name).numpy().tolist() == [getattr(mjd, name)] * 2, name
+        assert (d.solver_niter.numpy() > 0).all() == (mjd.nefc > 0)
+        assert mjd.ncon == 0 and len(d.contact.dist) == 0
+        np.testing.assert_allclose(d.sensordata.numpy()[1], mjd.sensordata, atol=1e-6)
+        np.testing.assert_allclose(d.qvel.numpy()[1], mjd.qvel, atol=1e-9)
+        given = mujoco.MjData(mjm)
+        mjw.get_data_into(given, mjm, d)
+        assert given.ncon == 0 and given.nefc == mjd.nefc

@@ -10,7 +10,7 @@ from treadle.mujoco.documented import writes
 from treadle.mujoco.model import Model
 from treadle.mujoco.reset import begin_anew
 from treadle.mujoco.solver.stage import primal
-from treadle.mujoco.stages import TABLE, check_match, require, run_stage, settle
+from treadle.mujoco.stages import TABLE, begin, check_match, require, run_stage, settle
 
 WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
 
@@ -26,7 +26,7 @@ def forward(m: Model, d: Data) -> None:
         [2.] [0.  0.  0.5] [0. 0.]
     """
     check_match(m, d)
-    d._late = frozenset()
+    begin(m, d)
     for stage in TABLE:
         run_stage(stage.name, m, d)
     d.note(m)

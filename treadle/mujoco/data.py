@@ -16,6 +16,7 @@ from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.constants import WARNINGS
 from treadle.mujoco.constraint.bonds import LIVE
 from treadle.mujoco.dealing import Dealer
+from treadle.mujoco.editions import Edition
 from treadle.mujoco.efc import Efc
 from treadle.mujoco.fields import Field, Fields, control, derived, scratch, state
 from treadle.mujoco.model import Model
@@ -262,6 +263,7 @@ class Data(Fields):
         self.solved = False  # whether the last model had constraints, whose forces stand here
         self._late: frozenset[str] = frozenset()  # fields that the last step did not store
         self._model: Model | None = None  # the model of that step
+        self._edition: Edition | None = None  # what it held then
         self._plan: Any = None  # how the last step was done (`plan.Plan`, `plan.StraightPlan`)
         self._dealer = Dealer()  # decides which worlds share gangs
         self._other: Any = None  # the plan for steps where they do, or where they do not
@@ -298,7 +300,8 @@ class Data(Fields):
         for name, a in self._arrays.items():
             wp.copy(made.field(name), a)
         made.pushed, made.solved = self.pushed, self.solved
-        made._late, made._model, made._done, made._done_after = self._late, self._model, set(self._done), 0
+        made._late, made._model, made._edition = self._late, self._model, self._edition
+        made._done, made._done_after = set(self._done), 0
         if self._done_after != self._steps:
             made.moved()
         return made
@@ -425,7 +428,7 @@ class Data(Fields):
         """Whether a captured step has been done meanwhile."""
         model, late = self._captured
         if not wp.get_device().is_capturing and (stamp := int(self._stamp.numpy()[0])) != self._seen:
-            self._seen, self._model, self._late = stamp, model, late
+            self._seen, self._model, self._late, self._edition = stamp, model, late, model.edition()
             self.moved()
 
     def mark(self, stage: str) -> None:

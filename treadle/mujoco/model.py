@@ -17,6 +17,7 @@ from treadle.mujoco.collision.distances import Distances, measured
 from treadle.mujoco.collision.pairs import Pairs
 from treadle.mujoco.collision.tables import Tables
 from treadle.mujoco.constraint.bonds import Bonds
+from treadle.mujoco.editions import Edition, Editions
 from treadle.mujoco.fields import Field, Fields, constant
 from treadle.mujoco.shown import Shown
 from treadle.mujoco.structure import (
@@ -72,6 +73,7 @@ class Option(Fields):
             setattr(self, name, int(getattr(opt, name)))
         self.uses = {name for name in Option.EXTRAS if getattr(opt, name)}
         self._shown = Shown()
+        self._editions = Editions()  # with the model's
         for row in Option.rows():
             self.fill(row, getattr(opt, row.name))
 
@@ -93,6 +95,7 @@ class Option(Fields):
         """The array of a field, for the user, who may write to it: a step then looks at it."""
         self._take_note(row)
         found = self.read(row)
+        self._editions.note(found)
         self._shown.note(row.name, found)
         return found
 
@@ -107,6 +110,7 @@ class Option(Fields):
         if isinstance(value, wp.array):
             refuse.check_value(row.name, value.numpy())
         super().assign(row, value)
+        self._editions.note(self.read(row))
 
     def replaced(self, row: Field, value: wp.array) -> None:
         """Take note of an array of the user's."""
@@ -382,6 +386,7 @@ class Model(Fields):
         self.senses = {int(kind) for kind in mjm.sensor_type}
         self._uses = {name for name in Model.EXTRAS if np.any(getattr(mjm, name))}
         self._shown = Shown()  # tables of structure
+        self._editions = self.opt._editions
         own = {**actuator_columns(mjm), **frames(mjm)}
         own["body_isdofancestor"] = dof_ancestors(mjm)
         own["tendon_type"] = tendon_types(mjm)
@@ -419,21 +424,27 @@ class Model(Fields):
         return not off & int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) and bool(self._kinds & ~off)
 
     @property
+    def collides(self) -> bool:
+        """Whether geoms may touch: there are pairs of them, and no flag has switched contacts off."""
+        off = int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        return bool(self.collision.methods) and not self.opt.disableflags & off
+
+    @property
     def structure(self) -> Structure:
         """What the code of a straight-line step depends on."""
         return replace(self._structure, disableflags=self.opt.disableflags)
 
     def _take_note(self, row: Field) -> None:
         """A field that the user has set, or may write to, counts from now on."""
+        before = self._structure, self._kinds, len(self._uses)
         if row in (Model.jnt_pos, Model.jnt_axis):
             self._structure = self._structure.askew()
         elif row in (Model.dof_frictionloss, Model.tendon_frictionloss):
             self._kinds |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
-        elif row.name in Model.EXTRAS and row.name not in self._uses:
+        elif row.name in Model.EXTRAS:
             self._uses.add(row.name)
-        else:
-            return
-        self.version += 1
+        if before != (self._structure, self._kinds, len(self._uses)):
+            self.version += 1
 
     def give(self, row: Field) -> wp.array:
         """The array of a field. Whoever asks for anchors or axes may move them: code then does not rely on them."""
@@ -441,6 +452,8 @@ class Model(Fields):
         found = self.read(row)
         if is_settled(row):
             self._shown.note(row.name, found)
+        else:
+            self._editions.note(found)
         return found
 
     def assign(self, row: Field, value: Any) -> None:
@@ -452,6 +465,7 @@ class Model(Fields):
         if is_settled(row):
             raise ValueError(_FIXED.format(row.name))
         super().assign(row, value)
+        self._editions.note(self.read(row))
 
     def intact(self, far: bool = True) -> None:
         """Raise if a table of the model's structure has been written to, or an option means nothing.
@@ -471,6 +485,23 @@ class Model(Fields):
         """Take note of an array of the user's."""
         self._take_note(row)
         super().replaced(row, value)
+
+    def edition(self) -> Edition:
+        """What a step sets out with that is taken now."""
+        return self._editions.now(self)
+
+    def as_of(self, edition: Edition) -> Model:
+        """The model as it was in ``edition``: this one, if nothing has changed since."""
+        return self if edition is self.edition() else edition.restored()
+
+    def copied(self) -> Model:
+        """A model of its own, with the same arrays."""
+        made, opt = object.__new__(Model), object.__new__(Option)
+        own = {"_arrays": dict(self.opt._arrays), "varied": dict(self.opt.varied), "uses": set(self.opt.uses)}
+        vars(opt).update(vars(self.opt), _shown=Shown(), **own)
+        own = {"_arrays": dict(self._arrays), "varied": dict(self.varied), "_uses": set(self._uses)}
+        vars(made).update(vars(self), opt=opt, **own)
+        return made
 
     def expand(self, nworld: int, *names: str) -> None:
         """Let fields differ between worlds: give each a row for every world, with the values that it has now.

@@ -292,7 +292,7 @@ class Plan:
         if counted:
             found = [draft.field(next(iter(self._counts))), draft.field("slot_count"), draft.field("load")]
             wp.launch(weigh, dim=d.nworld, inputs=found)
-            if any(name == "convex" for name, *_ in self.model.collision.methods):
+            if self.model.collides and any(name == "convex" for name, *_ in self.model.collision.methods):
                 wp.launch(weigh_turns, dim=d.nworld, inputs=[draft.field("slot_turns"), draft.field("load")])
         if self.order is None:
             return
@@ -394,7 +394,7 @@ def reads_lists(m: Model, wanted: Collection[str] | None = None) -> bool:
 
 def counts(m: Model, lists: bool) -> dict[str, int]:
     """Fields in which steps find what room they need (`ROOM`); ``lists``: if they read lists of contacts and rows."""
-    found = {"found_count" if lists else "live_need": 0} if m.collision.methods else {}
+    found = {"found_count" if lists else "live_need": 0} if m.collides else {}
     return {**found, "nrow": 1} if lists else found
 
 

@@ -9,7 +9,7 @@ from treadle.mujoco.data import Data
 from treadle.mujoco.discrete import continuous_acceleration
 from treadle.mujoco.documented import writes
 from treadle.mujoco.model import Model
-from treadle.mujoco.stages import ACTUATION, PASSIVE, check_match, group, require, run_stage, settle
+from treadle.mujoco.stages import ACTUATION, PASSIVE, begin, check_match, group, require, run_stage, settle
 from treadle.mujoco.stepping import step
 
 __all__ = [
@@ -439,7 +439,7 @@ def step1(m: Model, d: Data) -> None:
         [0.002 0.002]
     """
     check_match(m, d)
-    d._late = frozenset()
+    begin(m, d)
     for name in (*group("position"), *group("velocity")):
         run_stage(name, m, d)
 

@@ -225,6 +225,19 @@ def settle(d: Data) -> None:
         compute(d, None)
 
 
+def keep_outputs(m: Model, d: Data) -> None:
+    """Outputs of sensors that flags have switched off stay as the last step left them, so they are computed before the
+    next one."""
+    if "sensordata" in d._late and not senses(m):
+        d.read(Data.sensordata)
+
+
+def begin(m: Model, d: Data) -> None:
+    """All derived fields are about to be computed anew, so that none is left from the last step."""
+    keep_outputs(m, d)
+    d._late = frozenset()
+
+
 def check_kinds(m: Any, d: Any) -> None:
     """Raise if these are no model and data of ours."""
     for given, kind, maker in ((m, Model, "put_model"), (d, Data, "make_data or put_data")):
@@ -247,7 +260,7 @@ def check_match(m: Model, d: Data) -> None:
             if worlds != d.nworld:
                 raise ValueError(f"{name} of the model has a row for each of {worlds} worlds, the data has {d.nworld}")
     if d.solved and not m.constrained:  # flags have changed, or this is another model: no forces of then remain
-        names = ("ncon", "ne", "nf", "nl", "nefc", "qfrc_constraint")
+        names = ("ncon", "ne", "nf", "nl", "nefc", "qfrc_constraint", "solver_niter")
         d._late -= {*names}
         for name in names:
             d.field(name).zero_()

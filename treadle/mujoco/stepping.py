@@ -13,7 +13,7 @@ from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.plan import Plan, StraightPlan, count_run, dealable, outside_of_captures, put_back, starting
-from treadle.mujoco.stages import STAGES, check_kinds, run_stage
+from treadle.mujoco.stages import STAGES, check_kinds, keep_outputs, run_stage
 from treadle.runtime import capture
 
 STRAIGHT_WORK = 16_000  # operations of a straight-line step, beyond which compiling it takes too long
@@ -53,6 +53,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
             return
     now = vars(d)  # of one world a step takes as long as some ways of setting an attribute
     now["_steps"] += 1
+    edition = m.edition()
     while True:
         due = False
         if plan.load is None:
@@ -61,7 +62,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
             begin = perf_counter()
             plan.run(nstep)
             due = d._dealer.took(perf_counter() - begin, nstep)
-        now["_model"], now["_late"] = m, plan.late
+        now["_model"], now["_edition"], now["_late"] = m, edition, plan.late
         short = plan.short_of(d)
         if not short:
             if due:
@@ -88,6 +89,7 @@ def _straight(m: Model) -> bool:
 def _prepared(m: Model, d: Data, nstep: int) -> Any:
     """A plan for this step; None where it was done otherwise, on a tape, or was written down, in a capture."""
     check_kinds(m, d)
+    keep_outputs(m, d)
     if WARM in d._late and not _straight(m):  # only a solver asks for it, and it is computed by all stages
         d.read(Data.qacc_warmstart)
     if _straight(m) and not (recording() and m.nv > TAPED_DOFS):
@@ -122,14 +124,17 @@ def _captured(m: Model, d: Data, late: frozenset[str]) -> None:
             d._stamp = wp.zeros(1, dtype=int)
     wp.launch(count_run, dim=1, inputs=[d._stamp])
     d._steps += 1
-    d._model, d._late, d._captured = m, late, (m, late)
+    d._model, d._edition, d._late, d._captured = m, m.edition(), late, (m, late)
 
 
 def compute(d: Data, row: Field | None) -> None:
-    """Compute fields that the last step did not store, from the state in which it set out: all of them, or those that
-    the same stage computes as ``row``. A field for which that happens again and again is stored by steps from then on.
+    """Compute fields that the last step did not store, from the state in which it set out, and with the model as it was
+    then: all of them, or those that the same stage computes as ``row``. A field for which that happens again and again
+    is stored by steps from then on.
     """
     m, wanted = d._model, d._late - {WARM}
+    if not capture.recording():
+        m = m.as_of(d._edition)
     if recording() and _straight(m):
         _by_stages(m, d, wanted if row is None else {row.name})
         return

@@ -22,12 +22,24 @@ SLOTS = ("count", "turns", "dist", "pos", "normal", "tangent")  # what methods w
 TURNS = 3  # support points of a pair, by MuJoCo's limit of iterations for each of distance and depth
 
 
+@wp.kernel
+def no_contacts(ncon: wp.array(dtype=int), found_count: wp.array(dtype=int)):
+    """Forget the contacts of steps before."""
+    w = wp.tid()
+    ncon[w] = 0
+    found_count[w] = 0
+
+
 def collision(m: Model, d: Data, **other: Any) -> None:
     """Find all contacts: ``ncon``, ``contact_dist contact_pos contact_frame …``.
 
     Where a world has more than there is room for, the lists grow and are found again; in a capture, whose arrays are
-    fixed, the rest is left out and ``ncon_needed`` keeps what was needed.
+    fixed, the rest is left out and ``found_count`` keeps what was needed. Where flags have switched contacts off there
+    are none.
     """
+    if not m.collides:
+        launch(no_contacts, m, d, **other)
+        return
     given = {
         **m.collision.arrays(),
         "overridden": m.opt.enableflags & OVERRIDE,

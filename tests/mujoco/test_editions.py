@@ -1,0 +1,154 @@
+"""Fields that are read after a step are those of the numbers with which it was taken, whatever was read before."""
+
+import gc
+
+import mujoco
+import numpy as np
+import pytest
+
+import treadle as wp
+import treadle.mujoco as mjw
+from tests.mujoco import models
+
+XML = """
+<mujoco>
+  <worldbody>
+    <body pos="0 0 1"><freejoint/><geom size=".1"/></body>
+    <body pos="1 0 1"><joint axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
+  </worldbody>
+  <sensor><clock/><subtreecom body="world"/></sensor>
+</mujoco>
+"""
+DISABLE = mujoco.mjtDisableBit
+
+
+@wp.kernel
+def nullify(values: wp.array(dtype=wp.vec3d)):
+    values[wp.tid()] = wp.vec3d()
+
+
+def fall(m, d):
+    m.opt.gravity.fill_(0.0)
+
+
+def fall_by_numpy(m, d):
+    m.opt.gravity.numpy()[...] = 0.0
+
+
+def fall_by_kernel(m, d):
+    wp.launch(nullify, dim=1, inputs=[m.opt.gravity])
+
+
+def fall_by_assignment(m, d):
+    m.opt.gravity = wp.zeros(1, dtype=wp.vec3d)
+
+
+def fall_by_flag(m, d):
+    m.opt.disableflags |= int(DISABLE.mjDSBL_GRAVITY)
+
+
+def fall_in_each_world(m, d):
+    m.expand(d.nworld, "opt.gravity")
+    m.opt.gravity.fill_(0.0)
+
+
+def other_masses(m, d):
+    m.body_mass.numpy()[...] *= 3.0
+    m.body_ipos.fill_(0.1)
+
+
+def other_masses_while_others_step(m, d):
+    other = mjw.make_data(m)
+    other_masses(m, d)
+    mjw.step(m, other)
+    m.body_mass.fill_(2.0)
+    mjw.step(m, other)
+
+
+def anchors(m, d):  # beyond what a straight-line step knows
+    m.jnt_pos.fill_(0.3)
+    m.body_gravcomp.fill_(1.0)
+
+
+CHANGES = (fall, fall_by_numpy, fall_by_kernel, fall_by_assignment, fall_by_flag, fall_in_each_world, other_masses,
+           other_masses_while_others_step, anchors)  # fmt: skip
+
+
+@pytest.mark.parametrize("integrator", [mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_IMPLICIT])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_fields_of_a_step_do_not_follow_later_changes_of_the_model(change, integrator):
+    mjm = mujoco.MjModel.from_xml_string(XML)
+    mjm.opt.integrator = integrator
+    for early in (True, False):  # whether arrays were seen before the step
+        m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+        mjd.qfrc_applied[:] = 1.0
+        d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+        if early:
+            assert m.opt.gravity.shape == m.body_mass.shape[:1] == (1,)
+        for _ in range(2):
+            mujoco.mj_step(mjm, mjd)
+            mjw.step(m, d)
+        change(m, d)
+        copied = d.__deepcopy__({})
+        for name in ("qacc", "sensordata", "cinert", "xanchor", "qfrc_bias"):
+            for worlds in (d, copied):
+                ours, theirs = getattr(worlds, name).numpy()[0], getattr(mjd, name)
+                np.testing.assert_allclose(np.reshape(ours, theirs.shape), theirs, rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_the_next_step_goes_by_what_was_changed():
+    mjm = mujoco.MjModel.from_xml_string(XML)
+    m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+    d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+    gravity = m.opt.gravity.numpy()  # a view that is kept
+    for strength in (-9.0, -3.0, 0.0, 2.0):
+        gravity[...] = mjm.opt.gravity[:] = (0.0, 0.0, strength)
+        mujoco.mj_step(mjm, mjd)
+        mjw.step(m, d)
+        gravity[...] = 77.0
+        np.testing.assert_allclose(d.qacc.numpy()[0], mjd.qacc, atol=1e-12)
+        np.testing.assert_allclose(d.qvel.numpy()[0], mjd.qvel, atol=1e-12)
+
+
+def test_warm_starts_are_the_accelerations_of_the_step():
+    mjm = models.pair()
+    mjm.dof_frictionloss[:] = 0.3
+    mjm.opt.iterations = 1  # so that it matters where the solver starts
+    accelerations = []
+    for read in (True, False):
+        m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, dtype=wp.float64)
+        d.qvel.fill_(0.5)
+        mjw.step(m, d)
+        if read:
+            d.qacc_warmstart.numpy()
+        m.opt.gravity.fill_(1.0)
+        mjw.step(m, d)
+        accelerations.append(d.qacc.numpy().copy())
+    np.testing.assert_array_equal(*accelerations)
+
+
+def test_outputs_of_sensors_that_are_switched_off_stay():
+    mjm = mujoco.MjModel.from_xml_string(XML)
+    for act in ("step", "forward"):
+        mjm.opt.disableflags = 0
+        m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+        d = mjw.make_data(m)
+        for _ in range(3):
+            mujoco.mj_step(mjm, mjd)
+            mjw.step(m, d)
+        m.opt.disableflags = mjm.opt.disableflags = int(DISABLE.mjDSBL_SENSOR)
+        getattr(mujoco, f"mj_{act}")(mjm, mjd)
+        getattr(mjw, act)(m, d)
+        assert mjd.sensordata[0] > 0
+        np.testing.assert_allclose(d.sensordata.numpy()[0], mjd.sensordata, atol=1e-12)
+
+
+def test_what_nobody_needs_any_more_is_forgotten():
+    m = mjw.put_model(models.pair())
+    d = mjw.make_data(m)
+    for k in range(5):
+        m.opt.gravity.fill_(float(k))
+        m.body_mass = wp.full(m.body_mass.shape, 1.0 + k, dtype=float)
+        mjw.step(m, d)
+    gc.collect()
+    assert len(m._editions._living) == 1 and len(m._editions._seen) == 2
