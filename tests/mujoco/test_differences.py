@@ -61,6 +61,45 @@ def test_normals_of_curved_geoms_are_polished():
     assert np.abs(ours - exact).max() < 0.1 * np.abs(loose - exact).max()
 
 
+BOXES = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 .09" euler="3 2 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+    <body pos=".05 .05 .28"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_newtons_steps_that_run_out_end_near_those_of_mujoco():
+    for cone in (mujoco.mjtCone.mjCONE_PYRAMIDAL, mujoco.mjtCone.mjCONE_ELLIPTIC):
+        gaps = []
+        for iterations in (1, 100):
+            mjm = mujoco.MjModel.from_xml_string(BOXES)
+            mjm.opt.cone, mjm.opt.iterations = cone, iterations
+            m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+            mjd.qvel[0] = 0.3
+            d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+            mujoco.mj_forward(mjm, mjd)
+            mjw.forward(m, d)
+            least, ours = cost(mjm, mjd, mjd.qacc.copy()), cost(mjm, mjd, d.qacc.numpy()[0])
+            gaps.append(ours / least - 1)
+        assert 1e-8 < gaps[0] < 0.01  # 0.4 % with elliptic cones
+        assert abs(gaps[1]) < 1e-9
+
+
+def cost(mjm, mjd, qacc):
+    """What MuJoCo's solver minimises, at ``qacc``."""
+    jar, found = np.zeros(mjd.nefc), np.zeros(1)
+    mujoco.mj_mulJacVec(mjm, mjd, jar, qacc)
+    mujoco.mj_constraintUpdate(mjm, mjd, jar - mjd.efc_aref, found, 0)
+    beside = qacc - mjd.qacc_smooth
+    force = np.zeros(mjm.nv)
+    mujoco.mj_mulM(mjm, mjd, force, beside)
+    return found[0] + 0.5 * beside @ force
+
+
 @pytest.mark.parametrize("limit, damps", [(1e-3, False), (50, True)])
 def test_a_servo_at_its_limit_does_not_damp(limit, damps):
     servo = f'<orientation joint="b" kp="2" kv=".3" forcerange="0 {limit}"/>'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mujoco
 
 from treadle.mujoco import history
@@ -12,7 +14,8 @@ from treadle.mujoco.reset import begin_anew
 from treadle.mujoco.solver.stage import primal
 from treadle.mujoco.stages import TABLE, begin, check_match, require, run_stage, settle
 
-WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_"))  # a Runge-Kutta step
+# The stages of later parts of a Runge-Kutta step: sensors, and what is for them, belong to its start.
+WITHIN = tuple(stage.name for stage in TABLE if not stage.name.startswith("sensor_") and stage.name != "subtree_vel")
 
 
 @writes()
@@ -53,15 +56,16 @@ def _from_forward(m: Model, d: Data, caller: str) -> None:
     settle(d)
 
 
-def _advance(m: Model, d: Data, given: bool = False) -> None:
+def _advance(m: Model, d: Data, given: bool = False, **rates: Any) -> None:
+    """Move on; ``rates`` are arrays that take the place of fields where activations change."""
     if m.nhistory:
         history.remember(m, d)
     if m.na:
-        run_stage("advance_act", m, d)
+        run_stage("advance_act", m, d, **rates)
         if m.motors:
-            run_stage("advance_motors", m, d)
+            run_stage("advance_motors", m, d, **rates)
         if m.orients:
-            run_stage("advance_orientation", m, d)
+            run_stage("advance_orientation", m, d, **rates)
     run_stage("advance", m, d, given=given)
     if m.nplastic:
         run_stage("springs_yield", m, d)
@@ -72,6 +76,9 @@ def _advance(m: Model, d: Data, given: bool = False) -> None:
 @writes(order="`forward` has not been called since worlds were reset or moved on")
 def rungekutta4(m: Model, d: Data) -> None:
     """Advance ``qvel qpos act time`` by one step of the classical Runge-Kutta method of order 4, after `forward`.
+
+    It leaves derived fields as MuJoCo does: those of the last of the step's four parts, but ``qacc``, the mean of all,
+    and what sensors found at its start, with ``subtree_linvel subtree_angmom cacc cfrc_int cfrc_ext``.
 
     Example:
         >>> mjw.forward(m, d)
@@ -88,7 +95,8 @@ def rungekutta4(m: Model, d: Data) -> None:
         d.note(m)
         run_stage("rk_gather", m, d, part=part, share=share)
     run_stage("rk_end", m, d)
-    _advance(m, d, given=True)
+    start = {"actuator_length": d.field("rk_length"), "actuator_velocity": d.field("rk_speed")}
+    _advance(m, d, given=True, act_dot=d.field("rk_act_dot"), **start)
 
 
 @writes(order="`forward` has not been called since worlds were reset or moved on")

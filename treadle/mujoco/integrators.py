@@ -207,11 +207,10 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
 
     @wp.kernel
     def rk_end(
-        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, rk_length: numbers, rk_speed: numbers,
-        rk_act_dot: numbers, qpos: numbers, qvel: numbers, act: numbers, act_dot: numbers, actuator_length: numbers,
-        actuator_velocity: numbers, rk_time: wp.array(dtype=real), time: wp.array(dtype=real),
+        rk_qpos: numbers, rk_qvel: numbers, rk_act: numbers, qpos: numbers, qvel: numbers, act: numbers,
+        rk_time: wp.array(dtype=real), time: wp.array(dtype=real),
     ):  # fmt: skip
-        """Back to the state from which the step set out, with the mean slopes."""
+        """Back to the state from which the step set out."""
         w = wp.tid()
         time[w] = rk_time[w]
         for i in range(qpos.shape[1]):
@@ -220,10 +219,6 @@ def _runge_kutta(real: Any) -> dict[str, wp.Kernel]:
             qvel[w, i] = rk_qvel[w, i]
         for i in range(act.shape[1]):
             act[w, i] = rk_act[w, i]
-            act_dot[w, i] = rk_act_dot[w, i]
-        for u in range(actuator_length.shape[1]):
-            actuator_length[w, u] = rk_length[w, u]
-            actuator_velocity[w, u] = rk_speed[w, u]
 
     return dict(rk_start=rk_start, rk_place=rk_place, rk_gather=rk_gather, rk_end=rk_end)
 
