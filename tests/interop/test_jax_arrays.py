@@ -69,8 +69,12 @@ def test_memory_lives_and_is_not_given_away():
 def test_what_has_no_memory_is_said():
     with pytest.raises(wp.ArrayError, match="no memory yet"):
         jax.jit(lambda x: wp.from_jax(x))(jnp.ones(2))
-    with pytest.raises(TypeError, match="not a list"):
+    with pytest.raises(TypeError, match="not list"):
         wp.from_jax([1.0])
+    with pytest.raises(TypeError, match="takes an array of JAX, not ndarray"):
+        wp.from_jax(np.zeros(3, np.float32))
+    with pytest.raises(TypeError, match="takes an array of treadle, not ndarray"):
+        wp.to_jax(np.zeros(3))
 
     @wp.struct
     class Pair:

@@ -278,6 +278,8 @@ def bare(x, y: wp.array(dtype=float)):
 
 
 def test_what_goes_wrong_is_said():
+    with pytest.raises(wp.LaunchTypeError, match=r"scaled is a kernel(.|\n)*wp.jax_kernel\(scaled\)"):
+        wp.jax_callable(scaled)
     with pytest.raises(RuntimeError, match="no such thing"):
         jax.jit(wp.jax_callable(wrong))(X)
     with pytest.raises(Exception, match="RuntimeError: no such thing"):

@@ -119,6 +119,28 @@ def test_second_derivatives_in_any_order():
         jax.jacfwd(jax.jacfwd(lambda x: own(x, 2.0, W)))(X)
 
 
+@wp.kernel
+def cube(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = s * s * s * x[i]
+
+
+@wp.kernel
+def cube_of_one(x: wp.array(dtype=float), s: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = s[0] * s[0] * s[0] * x[i]
+
+
+@pytest.mark.parametrize("second", [jax.hessian, lambda f: jax.jacfwd(jax.grad(f)), lambda f: jax.grad(jax.grad(f))])
+def test_numbers_have_first_derivatives_and_the_hint_for_more_is_true(second):
+    x, by_number = jnp.array([1.0, 2.0]), wp.jax_kernel(cube)
+    by_array = wp.jax_kernel(cube_of_one, launch_dims=2, output_dims=2)
+    assert jax.grad(lambda s: by_number(x, s)[0].sum())(2.0) == 36.0
+    with pytest.raises(wp.KernelGradientError, match=r"by its argument 's', a number(.|\n)*one element(.|\n)*s\[0\]"):
+        second(lambda s: by_number(x, s)[0].sum())(2.0)
+    assert second(lambda s: by_array(x, s[None])[0].sum())(2.0) == 36.0
+
+
 def test_batches_nest_with_derivatives():
     xs, ss = jnp.stack([X, 2 * X]), jnp.array([1.0, 2.0, 3.0])
 

@@ -74,6 +74,13 @@ def test_examples():
     assert doctest.testmod(module).failed == 0
 
 
+def test_what_is_no_tensor_with_strides_is_an_error():
+    with pytest.raises(TypeError, match="takes a tensor of PyTorch, not ndarray"):
+        wp.from_torch(np.zeros(3))
+    with pytest.raises(wp.ArrayError, match="layout is torch.sparse_coo"):
+        wp.from_torch(torch.zeros(3).to_sparse())
+
+
 def test_what_pytorch_cannot_share_is_an_error():
     @wp.struct
     class Pair:

@@ -80,6 +80,10 @@ def test_what_does_not_fit_is_said():
     for args, words in wrong:
         with pytest.raises((wp.LaunchTypeError, wp.LaunchError), match=words):
             f(*args)
+    with pytest.raises(wp.LaunchTypeError, match=r"'s' of kernel scaled must be float(.|\n)*read s\[0\]"):
+        wp.torch_function(scaled)(torch.ones(3), torch.tensor(2.0))
+    with pytest.raises(ValueError, match="'namespace::name', not 'noname'"):
+        wp.torch_function(scaled, name="noname")
     with pytest.raises(ValueError, match="num_outputs"):
         wp.torch_function(scaled, num_outputs=9)
     x = torch.ones(2, requires_grad=True)

@@ -264,7 +264,7 @@ def test_wrong_arguments_are_told():
         (dict(function=halved, dim=2, inputs=inputs, outputs=outputs, input_output_mask=[("q", "y")]), "input 'q'"),
         (dict(function=halved, dim=2, inputs=inputs, outputs=outputs, input_output_mask=[(0, 5)]), "output 5"),
         (dict(function=lambda x: None, inputs=inputs), "returns nothing"),
-        (dict(function=7, inputs=inputs), "not a int"),
+        (dict(function=7, inputs=inputs), "not int"),
     ]
     for given, words in cases:
         for compute in (autograd.jacobian, autograd.jacobian_fd, autograd.gradcheck):

@@ -473,3 +473,13 @@ def test_many_threads_may_be_the_first_to_run_a_graph():
         for thread in threads:
             thread.join()
         assert x.list() == [200.0] * 100
+
+
+@pytest.mark.parametrize("content", [0, 1])
+def test_a_body_that_is_none_is_refused_whatever_the_condition_says(content):
+    condition = wp.full(1, content, dtype=int)
+    for bodies in ((3,), (None, 3)):
+        with pytest.raises(TypeError, match="the body of a branch is a function or a graph, not int"):
+            wp.capture_if(condition, *bodies)
+    with pytest.raises(ValueError, match="at least one element"):
+        wp.capture_while(wp.zeros(0, dtype=int), lambda: None)

@@ -92,3 +92,8 @@ def test_dtypes_and_numpys():
     assert dtype_from_numpy(np.float64) is class_of(f64)
     with pytest.raises(TypeError):
         dtype_from_numpy(np.complex64)
+
+
+def test_an_array_beyond_all_addresses_finds_no_memory():
+    with pytest.raises(MemoryError, match="no memory for an array of"):
+        zeros(2**62)

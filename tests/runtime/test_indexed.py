@@ -160,7 +160,7 @@ def test_copies():
         (lambda a, i: copy(a[i], zeros(3), 1), "copied as a whole"),
         (lambda a, i: copy(zeros(10), a[i], count=2), "copied as a whole"),
         (lambda a, i: copy(a[i], zeros(2)), "cannot copy 2 elements to 3"),
-        (lambda a, i: indexedarray([1.0], i), "the data of an indexed array is an array, not a list"),
+        (lambda a, i: indexedarray([1.0], i), "the data of an indexed array is an array, not list"),
         (lambda a, i: indexedarray(a, [i, i]), "2 lists of indices for an array of 1 dimensions"),
         (lambda a, i: indexedarray(a, [1, 2]), "2 lists of indices"),
         (lambda a, i: indexedarray(a, [1]), "one-dimensional arrays of int32, not in a int"),

@@ -145,7 +145,7 @@ def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:
     try:
         rows = memoryview(jax_array)
         scalar, address = _formats()[rows.format], jax_array.unsafe_buffer_pointer()
-    except (TypeError, KeyError, BufferError, ValueError):
+    except (TypeError, KeyError, BufferError, ValueError, AttributeError):
         return _by_dlpack(jax_array, dtype)
     made = adopt(address, rows.shape, rows.strides, scalar, dtype, rows, frozen=rows.readonly)
     if rows.c_contiguous:
@@ -161,7 +161,7 @@ def _by_dlpack(jax_array: Any, dtype: Any) -> array:
             hint="launch through wp.jax_kernel or wp.jax_callable there",
         )
     if not isinstance(jax_array, jax().Array):
-        raise TypeError(f"wp.from_jax takes an array of JAX, not a {type(jax_array).__name__}")
+        raise TypeError(f"wp.from_jax takes an array of JAX, not {type(jax_array).__name__}")
     if len(jax_array.devices()) > 1:
         raise ArrayError("the array lies on several devices of JAX", hint="take one of its addressable_shards")
     return from_dlpack(jax_array, dtype)
@@ -174,13 +174,16 @@ def to_jax(warp_array: array) -> Any:
     that do not begin at its alignment) it copies; 64-bit types become 32-bit ones unless ``jax_enable_x64`` is set.
 
     Raises:
+        TypeError: it is no array of treadle.
         ArrayError: an array of structs.
 
     >>> import treadle as wp
     >>> to_jax(wp.zeros(2, dtype=wp.vec3)).shape
     (2, 3)
     """
-    e = warp_array._element
+    e = getattr(warp_array, "_element", None)
+    if e is None:
+        raise TypeError(f"wp.to_jax takes an array of treadle, not {type(warp_array).__name__}")
     if warp_array.read_only:  # JAX changes nothing, but asks in words of DLPack that have none for it
         warp_array = warp_array._as_if_writeable()
     rows = warp_array if e.halves or warp_array.device.is_cuda else warp_array._rows()

@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import LaunchError, LaunchTypeError
 from ..base.logs import log_warning
 from ..lang.checkpoint import recorder_for
+from ..lang.kernel import Kernel
 from ..runtime.elements import Element
 from .jax_arguments import bind, outputs, packed_value
 from .jax_bodies import Body
@@ -94,6 +95,9 @@ def jax_callable(
     >>> jax.jit(wp.jax_callable(quarter))(jax.numpy.arange(3.0))[0].tolist()
     [0.0, 0.25, 0.5]
     """
+    if isinstance(func, Kernel):
+        raise LaunchTypeError(f"wp.jax_callable takes a function that launches kernels; {func.key} is a kernel",
+                              hint=f"wp.jax_kernel({func.key})")  # fmt: skip
     if not callable(func):
         raise LaunchTypeError(f"wp.jax_callable takes a function, not {type(func).__name__}")
     if vmap_method not in (*VMAP_METHODS, MERGE):

@@ -9,11 +9,13 @@ each of them one more axis, over which the machine code repeats the launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from ..base.errors import KernelGradientError
+from ..types.core import Scalar
+from ..types.spelling import spell
 from .extras import jax
 from .jax_arrays import first_gpu
 from .jax_launch import INOUT, VALUE, Call, Lowered, Slot
@@ -161,7 +163,20 @@ def _second_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowe
     return call.second(batch=batch, **params)
 
 
-def _bend_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowered:
+def _refuse_numbers(call: Call, operands: Iterable[int]) -> None:
+    """Raise if one of ``operands`` is no array: adjoints know no gradients of what all threads share."""
+    for slot in [call.operands[k] for k in operands]:
+        if slot.role == VALUE:
+            word = "a number" if isinstance(slot.type, Scalar) else f"a {spell(slot.type)}"
+            raise KernelGradientError(
+                f"JAX asks for a second derivative of kernel {call.key} by its argument {slot.name!r}, {word}, of "
+                "which it has first derivatives only",
+                hint=f"make it an array of one element in the kernel, and read {slot.name}[0]",
+            )
+
+
+def _bend_lowered(batch: tuple[Level, ...], call: Call, active: tuple[int, ...], moved: tuple[int, ...]) -> Lowered:
+    _refuse_numbers(call, (*active, *moved))
     raise KernelGradientError(
         f"JAX asks for the second derivative of kernel {call.key} by forward mode alone",
         hint="take the gradient first or last: jax.jacfwd(jax.grad(f)), or jax.grad of what jax.jvp gives",
@@ -299,8 +314,7 @@ def _bend_transpose(
     given = tuple([k for k, ct in enumerate(cotangents) if not _is_zero(ct)])
     if not given:
         return [*[None] * behind, *[_zero_like(x) for x in operands[behind:]]]
-    if any(call.operands[k].role == VALUE for k in moved):
-        raise KernelGradientError(f"JAX asks for a second derivative of kernel {call.key} by a number")
+    _refuse_numbers(call, moved)
     values = [cotangents[k] for k in given]
     more = _flagged(batch, lambda flags: [*flags[:behind], *[True] * len(given)])
     grads = primitives().second.bind(
@@ -480,9 +494,7 @@ def _second_transpose(
         return [*[None] * first, *[_zero_like(x) for x in operands[first : first + len(moved)]], *[None] * len(given),
                 *[_zero_like(x) for x in operands[len(operands) - len(dotted) :]]]  # fmt: skip
     directions, along = [cotangents[n] for n in live], tuple([active[n] for n in live])
-    arrays = tuple([k for k in moved if call.operands[k].role != VALUE])
-    if arrays != moved:
-        raise KernelGradientError(f"JAX asks for a second derivative of kernel {call.key} by a number")
+    _refuse_numbers(call, moved)
     behind = _flagged(batch, lambda flags: [*flags[:first], *[True] * (len(live) + len(given))])
     turned = primitives().second.bind(
         *varying_alike([*primals, *directions, *cts]), call=call, active=moved, given=given, moved=along, dotted=(),

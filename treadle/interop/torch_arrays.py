@@ -124,7 +124,11 @@ def from_torch(t: Any, dtype: Any = None, requires_grad: bool | None = None, gra
     >>> t.sum().item()
     24.0
     """
-    like = _LIKE.get((dtype, t.dtype, t.shape, t.stride()))
+    try:
+        like = _LIKE.get((dtype, t.dtype, t.shape, t.stride()))
+    except (AttributeError, RuntimeError, TypeError):
+        _refuse(t)
+        raise
     usual = like is not None and t.is_cpu and not t.is_neg() and not t._is_view()
     made = _TWIN[0](like, t, t.data_ptr()) if usual else _from_torch_slowly(t, dtype)
     if grad is not None:
@@ -147,8 +151,18 @@ _LIKE: dict[Any, array] = {}  # arrays without memory, for all layouts that were
 _TWIN: list[Any] = []  # what makes arrays like those; filled by the first
 
 
+def _refuse(t: Any) -> None:
+    """Say of what is no tensor with strides why it cannot be an array."""
+    if not isinstance(t, torch().Tensor):
+        raise TypeError(f"wp.from_torch takes a tensor of PyTorch, not {type(t).__name__}")
+    if t.layout is not torch().strided:
+        raise ArrayError(f"the tensor's layout is {t.layout}; an array takes memory with strides",
+                         hint="pass t.to_dense(), or its indices and its values")  # fmt: skip
+
+
 def _from_torch_slowly(t: Any, dtype: Any) -> array:
     """The first array of its layout, and views of others."""
+    _refuse(t)
     scalar, where = _element_of(t.dtype), get_device("cpu") if t.is_cpu else _home(t)
     if t.is_neg():
         t = t.resolve_neg()

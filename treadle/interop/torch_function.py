@@ -111,9 +111,12 @@ class _Operator:
         kinds = [self._kind(n, t) for n, t in zip(self.signature.inputs, self.signature.declared, strict=False)]
         self.inputs = [*zip(self.signature.inputs, self.signature.declared, strict=False)]
         self.tensors = [k for k, kind in enumerate(kinds) if kind == "Tensor"]
+        self.numbers = [k for k, kind in enumerate(kinds) if kind in _SCHEMA.values()]
         # The results in order: what is read and written, then what is only written.
         self.names = [*[n for n, _ in self.inputs if n in in_out], *[n for n, _ in self.signature.made]]
         self.plain = not any(kind.endswith("[]") for kind in kinds)  # whether arguments go as they are
+        if name is not None and name.count("::") != 1:
+            raise ValueError(f"an operator of PyTorch is called 'namespace::name', not {name!r}")
         label = name or f"treadle::{self.signature.key.replace('.', '_')}_{next(_numbers)}"
         listed = ", ".join([f"{kind} {n}" for n, kind in zip(self.signature.inputs, kinds, strict=True)])
         behind = f"{', ' if listed else ''}int[]? launch_dims=None, int[]? output_dims=None"
@@ -142,12 +145,20 @@ class _Operator:
         )
 
     def refuse(self, args: Sequence[Any]) -> None:
-        """Raise LaunchTypeError where one of ``args`` should be a tensor and is none."""
+        """Raise LaunchTypeError where one of ``args`` should be a tensor and is none, or is one and should not be."""
         for k in self.tensors:
             if not isinstance(args[k], torch().Tensor):
                 name, t = self.inputs[k]
                 raise LaunchTypeError(f"argument {name!r} of {self.signature.what} must be {spell(t)}, a tensor of "
                                       f"PyTorch, not {type(args[k]).__name__}")  # fmt: skip
+        for k in self.numbers:
+            if isinstance(args[k], torch().Tensor):
+                name, t = self.inputs[k]
+                raise LaunchTypeError(
+                    f"argument {name!r} of {self.signature.what} must be {spell(t)}, a value of Python, which has no "
+                    "gradient and no vmap; it is a tensor of PyTorch",
+                    hint=f"make it an array of one element in the kernel, and read {name}[0]; or pass its item()",
+                )
 
     def flat(self, k: int, arg: Any) -> Any:
         """Argument number ``k`` as the operator takes it: vectors and matrices as lists."""

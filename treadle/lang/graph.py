@@ -183,6 +183,9 @@ def capture_if(
     [-1.0]
     """
     _check_condition(condition)
+    for body in (on_true, on_false):
+        if body is not None:
+            _check_body(body, "branch")
     now = captures.here() if captures.active else None
     if now is None:
         _do(on_true if condition.numpy().flat[0] else on_false, kwargs)
@@ -220,8 +223,7 @@ def capture_while(condition: array, while_body: Body, stream: Any = None, **kwar
     [32.0]
     """
     _check_condition(condition)
-    if not isinstance(while_body, Graph) and not callable(while_body):
-        raise TypeError(f"the body of a loop is a function or a graph, not {type(while_body).__name__}")
+    _check_body(while_body, "loop")
     now = captures.here() if captures.active else None
     if now is None:
         while condition.numpy().flat[0]:
@@ -236,11 +238,16 @@ def capture_while(condition: array, while_body: Body, stream: Any = None, **kwar
     now.body.append(Loop(condition._address, body))
 
 
+def _check_body(body: Any, what: str) -> None:
+    if not isinstance(body, Graph) and not callable(body):
+        raise TypeError(f"the body of a {what} is a function or a graph, not {type(body).__name__}")
+
+
 def _check_condition(condition: Any) -> None:
     if not isinstance(condition, array) or condition.type.elem is not i32:
         raise TypeError(f"a condition is an array of int32, not {condition!r}")
     if not condition.size:
-        raise ValueError("a condition has one element")
+        raise ValueError("a condition has at least one element, the first of which counts")
 
 
 def _do(body: Body | None, kwargs: dict[str, Any]) -> None:

@@ -145,7 +145,7 @@ def subject_of(
             raise AutogradError(f"kernel {function.key} needs the extent of its grid", hint="dim=…")
         return kernel_subject(function, dim, inputs, outputs, device, max_blocks, block_dim)
     if not callable(function):
-        raise AutogradError(f"a kernel or a Python function is needed, not a {type(function).__name__}")
+        raise AutogradError(f"a kernel or a Python function is needed, not {type(function).__name__}")
     key = getattr(function, "__name__", type(function).__name__)
     labels = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     labels = [labels[k] if k < len(labels) else f"input_{k}" for k in range(len(inputs))]

@@ -194,7 +194,7 @@ class fabricarray(Shaped):
 
     def _found(self, key: Any) -> tuple[_Bucket, int]:
         if not hasattr(key, "__index__"):
-            raise ArrayError(f"Fabric arrays take an index or an array of int32, not a {type(key).__name__}")
+            raise ArrayError(f"Fabric arrays take an index or an array of int32, not {type(key).__name__}")
         at = key.__index__() + (self.size if key < 0 else 0)
         if not 0 <= at < self.size:
             raise IndexError(f"index {key} is outside of {self.size} elements")

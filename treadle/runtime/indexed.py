@@ -67,7 +67,7 @@ class indexedarray(Shaped):
         if data is None:
             return ArrayAnnotation(Any if dtype is None else dtype, 1 if ndim is None else ndim, "indexedarray")
         if not isinstance(data, array):
-            raise ArrayError(f"the data of an indexed array is an array, not a {type(data).__name__}")
+            raise ArrayError(f"the data of an indexed array is an array, not {type(data).__name__}")
         if dtype not in (None, Any) and element(dtype) is not data._element:
             raise ArrayError(f"an indexed array of {data.dtype.__name__} was asked to have another dtype: {dtype!r}")
         if ndim is not None and ndim != data.ndim:

@@ -31,7 +31,10 @@ def allocate(nbytes: int, zeroed: bool) -> tuple[Any, int, int]:
         buffer = make()
         base = _address_of(buffer)
     else:
-        buffer = (_zeros if zeroed else _empty)(nbytes + ALIGNMENT, _BYTE)
+        try:
+            buffer = (_zeros if zeroed else _empty)(nbytes + ALIGNMENT, _BYTE)
+        except ValueError:  # more than addresses reach
+            raise MemoryError(f"no memory for an array of {nbytes} bytes") from None
         base = _address_of(_from_buffer(buffer))
     offset = -base & 63
     return buffer, offset, base + offset

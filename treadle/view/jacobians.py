@@ -86,7 +86,7 @@ def _names(kernel: Any, inputs: Sequence[Any] | None) -> FunctionMetadata:
     if isinstance(kernel, FunctionMetadata):
         return kernel
     if not isinstance(kernel, Kernel):
-        raise AutogradError(f"jacobian_plot takes a kernel or a FunctionMetadata, not a {type(kernel).__name__}")
+        raise AutogradError(f"jacobian_plot takes a kernel or a FunctionMetadata, not {type(kernel).__name__}")
     if inputs is None:
         raise AutogradError(f"the inputs of kernel {kernel.key} are missing", hint="inputs=[…]")
     labels = [p.name for p in kernel.parameters]
