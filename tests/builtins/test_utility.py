@@ -32,6 +32,7 @@ def test_an_array_that_is_not_there_is_false():
     assert o.numpy()[0] == 2
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("width", [1, 8])
 def test_any_lane_sees_the_gang(width):
     @wp.kernel(gang_width=width)

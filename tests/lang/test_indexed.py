@@ -296,6 +296,7 @@ def test_the_wrong_family_is_told():
             p.table = wrong
 
 
+@pytest.mark.host
 def test_indices_are_checked():
     a, out = wp.zeros(4, dtype=float), wp.zeros(4, dtype=float)
     with pytest.raises(wp.IndexOutOfRange, match=r"index 2 is out of bounds in dimension 0 of array 'x.indices\[0\]'"):

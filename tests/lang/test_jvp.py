@@ -215,6 +215,7 @@ def flat(arrays: list) -> np.ndarray:
     return np.concatenate([a.numpy().ravel() for a in arrays])
 
 
+@pytest.mark.host
 def test_checked_modules_check_indices_here_too():
     @wp.kernel(module="unique", module_options={"mode": "debug"})
     def past(a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64)):

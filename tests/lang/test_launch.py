@@ -51,6 +51,7 @@ def test_grids_of_two_axes(shape):
     np.testing.assert_array_equal(out.numpy(), 100 * np.arange(shape[0])[:, None] + np.arange(shape[1]))
 
 
+@pytest.mark.host
 def test_numpy_arrays_are_arguments():
     a = np.arange(4, dtype=np.float32)
     wp.launch(scale, dim=4, inputs=[a, np.float32(3.0)])
@@ -112,6 +113,7 @@ def components(at: wp.array(dtype=int), out: wp.array(dtype=wp.vec3), row: int):
     out[i] = v
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("width", [1, 8])
 def test_checked_launch_finds_components_that_are_not_there(width, monkeypatch):
     monkeypatch.setattr(wp.config, "gang_width", width)
@@ -133,6 +135,7 @@ def test_numpy_arrays_that_would_have_to_be_copied_are_refused(a):
     np.testing.assert_array_equal(a, before)
 
 
+@pytest.mark.host
 def test_strided_numpy_arrays_are_written_in_place():
     a = np.arange(8, dtype=np.float32)
     wp.launch(scale, dim=4, inputs=[a[::-2], 3.0])
@@ -196,6 +199,7 @@ def test_own_index_beyond_the_array_is_found_at_the_launch():
         wp.launch(scale, dim=4, inputs=[a, 1.0])
 
 
+@pytest.mark.host
 def test_checked_launch_names_line_array_index_and_thread():
     a, b = wp.zeros(3, dtype=float), wp.zeros(3, dtype=float)
     with pytest.raises(IndexError) as caught:
@@ -205,6 +209,7 @@ def test_checked_launch_names_line_array_index_and_thread():
         assert word in text
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("width", [1, 8])
 def test_checked_launch_finds_a_wrong_row_too(width, monkeypatch):
     monkeypatch.setattr(wp.config, "gang_width", width)
@@ -291,6 +296,7 @@ def both(f: wp.array(dtype=float), g: wp.array(dtype=float), place: wp.array(dty
     wp.atomic_add(g, place[i], 0.1)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("width", [1, 8])
 def test_updated_arrays_may_lie_over_each_other(width, monkeypatch):
     monkeypatch.setattr(wp.config, "gang_width", width)
@@ -315,6 +321,7 @@ def test_updated_arrays_may_lie_over_each_other(width, monkeypatch):
     assert (False, "free") in orders and (True, "ordered") in orders
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("shape", "strides"),
     [((5000,), (0,)), ((5000,), (-8,)), ((1000, 5), (4, 4)), ((1000, 5), (4, 0)), ((5, 1000), (8, 4)),
@@ -356,6 +363,7 @@ def quick(program, dim, values):
     return native(dim, values, [])
 
 
+@pytest.mark.host
 def test_gradients_may_lie_over_each_other_and_over_data():
     """One array for two parameters has one gradient, which threads then add to one after the other."""
     n = 1000

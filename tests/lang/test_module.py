@@ -102,6 +102,7 @@ def test_a_kernel_declared_again_in_a_unique_module_is_the_same():
         assert a.list() == [2.0, 2.0] if k is doubling(2.0) else [3.0, 3.0]
 
 
+@pytest.mark.host
 def test_a_generic_kernel_stays_the_same_once_it_is_compiled():
     def declared():
         @wp.kernel(module="unique")

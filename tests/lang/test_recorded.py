@@ -109,6 +109,7 @@ def test_grids_that_indices_cannot_say():
         wp.launch(count, dim=(2**40, 2**40), inputs=[wp.zeros(1, dtype=int)], record_cmd=True)
 
 
+@pytest.mark.host
 def test_threads_beyond_those_that_a_kernel_tells_apart():
     out = np.zeros((2, 3), np.int32)
     wp.launch(grid, dim=(2, 3, 4), inputs=[out])

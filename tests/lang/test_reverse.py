@@ -29,6 +29,7 @@ def shown(rows: np.ndarray) -> wp.array:
     return wp.array(rows, dtype=float, copy=False, requires_grad=True)
 
 
+@pytest.mark.host
 def test_two_gradients_of_memory_that_is_written_are_refused():
     rows = np.array([1.0, 2.0, 3.0, 4.0], dtype=np.float32)
     for one, other in ((rows, rows), (rows[:2], rows[1:]), (rows[1:], rows)):

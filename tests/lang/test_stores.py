@@ -123,6 +123,7 @@ def test_what_is_stored_to(kernel):
     assert "".join(sorted(stores(kernel.source))) == CASES[kernel]
 
 
+@pytest.mark.host
 def test_what_is_said_holds_what_the_compiler_finds():
     for kernel in (plain, by_calls, composites):
         arrays = [wp.zeros((2, 2) if t is table else 2, dtype=getattr(t, "dtype", float)) if t is not int else 1

@@ -87,6 +87,7 @@ def test_fields_hold_values_not_variables():
     assert s.inner.axis[1] == 5.0 and inner.axis[1] == 2.0
 
 
+@pytest.mark.host
 def test_copies_have_their_own_structs():
     s = Outer(count=2, values=wp.ones(3, dtype=float))
     s.inner.axis = wp.vec3(1.0, 2.0, 3.0)

@@ -157,6 +157,7 @@ def test_tapes_that_go_watch_no_more():
     assert tape.saved_bytes == 0
 
 
+@pytest.mark.host
 def test_unseen_writes_are_found_where_that_is_asked_for():
     x, y, out = arr([1.0, 2.0]), arr([0.0, 0.0]), arr([0.0])
     wp.config.verify_autograd_array_access = True

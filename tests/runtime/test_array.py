@@ -101,6 +101,7 @@ def test_data_that_does_not_fit(data, dtype, error):
         array(data, dtype=dtype) if dtype else array(data)
 
 
+@pytest.mark.host
 def test_data_is_copied_unless_it_may_be_shared():
     rows = np.ones((3, 4), np.float32)
     copied, shared = array(rows), array(rows, copy=False)
@@ -111,6 +112,7 @@ def test_data_is_copied_unless_it_may_be_shared():
     assert rows[1, 1] == 9 and shared.ptr == rows.ctypes.data
 
 
+@pytest.mark.host
 def test_strided_data_can_be_shared():
     rows = np.arange(24, dtype=np.float32).reshape(4, 6)
     for part in (rows[::2, ::3], rows[::-1], rows.T):
@@ -234,6 +236,7 @@ def test_views_keep_the_memory_alive():
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.host
 def test_more_than_two_billion_elements():
     n = 2**31 + 16
     a = empty(n, dtype=class_of(u8))
@@ -252,6 +255,7 @@ def test_memory_is_allocated_forwards():
     assert x.grad.strides == (-4,)
 
 
+@pytest.mark.host
 def test_planar_arrays_have_a_plane_a_component():
     nworld, nbody, pitch = 5, 2, 24
     memory = np.arange(nbody * 3 * pitch // 4, dtype=np.float32)
@@ -310,6 +314,7 @@ def test_copies_by_the_standard_library():
     assert a.numpy().any() and back.dtype is vec3
 
 
+@pytest.mark.host
 def test_array_interface():
     a = numbered((3, 4))[::2, 1:3]
     assert np.shares_memory(np.asarray(a), a.numpy()) and np.asarray(a).tolist() == [[1, 2], [9, 10]]
@@ -350,6 +355,7 @@ def test_gradients_can_be_set_and_dropped():
     assert array([1.0], dtype=float, grad=zeros(1)).requires_grad
 
 
+@pytest.mark.host
 def test_desc_says_the_same_as_the_array():
     a = zeros((2, 3), dtype=vec3, requires_grad=True)[1:]
     fields = np.frombuffer(a._desc, np.uint64).astype(np.int64).tolist()

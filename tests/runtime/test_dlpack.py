@@ -46,6 +46,7 @@ def step(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = x[i] + 1.0
 
 
+@pytest.mark.host
 def test_memory_that_numpy_keeps_from_changes_is_read_but_not_written():
     rows, y = np.arange(3, dtype=np.float32), wp.zeros(3, dtype=float)
     rows.flags.writeable = False
@@ -56,6 +57,7 @@ def test_memory_that_numpy_keeps_from_changes_is_read_but_not_written():
     assert wp.from_dlpack(rows).list() == [0.0, 1.0, 2.0] and y.list() == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.host
 def test_memory_lives_as_long_as_whoever_sees_it():
     a = wp.array([1.0, 2.0], dtype=float)
     rows = np.from_dlpack(a)
@@ -103,6 +105,7 @@ def test_a_capsule_is_taken_once_and_others_are_refused():
         wp.from_dlpack(Elsewhere())
 
 
+@pytest.mark.host
 def test_what_does_not_fit_is_said():
     a = wp.zeros((2, 3), dtype=float)
     for dtype, words in (
@@ -125,6 +128,7 @@ def add_one(a: wp.array(dtype=float)):
     a[wp.tid()] += 1.0
 
 
+@pytest.mark.host
 def test_launches_take_what_says_where_its_memory_is():
     class Foreign:
         def __init__(self, rows):

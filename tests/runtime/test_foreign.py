@@ -1,6 +1,7 @@
 """Objects of other libraries that tell where their elements are."""
 
 import numpy as np
+import pytest
 
 import treadle as wp
 from treadle.runtime import foreign
@@ -37,12 +38,14 @@ class Fails:
         raise RuntimeError("there is no GPU")
 
 
+@pytest.mark.host
 def test_memory_of_the_host_is_found_first():
     a = wp.array(Both([1.0, 2.0, 3.0]), dtype=float)
     assert a.device == wp.get_device("cpu") and a.list() == [1.0, 2.0, 3.0]
     assert wp.array(Both([1.0, 2.0, 3.0]), dtype=wp.vec3).shape == (1,)
 
 
+@pytest.mark.host
 def test_no_other_way_is_tried_after_one_that_is_there():
     assert foreign.shows_memory(Fails()) and not foreign.shows_memory(object())
     for x in (Fails(), Both([1.0, 2.0])):

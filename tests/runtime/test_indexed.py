@@ -86,6 +86,7 @@ def test_it_shows_the_memory_of_its_data():
     assert x[0].list() == [4.0, 5.0]
 
 
+@pytest.mark.host
 def test_parts_of_it():
     a, rows, columns = grid(), ints(ROWS), ints(COLUMNS)
     x, whole = a[rows], a.numpy()

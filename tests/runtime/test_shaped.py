@@ -71,6 +71,7 @@ def test_classes_may_be_derived_from():
             return a[0]
 
 
+@pytest.mark.host
 def test_pointers_of_c_show_elements():
     @wp.struct
     class Pair:

@@ -15,6 +15,7 @@ def text(tracker, **options):
     return out.getvalue()
 
 
+@pytest.mark.host
 def test_what_lives_and_the_most_that_lived():
     with wp.ScopedMemoryTracker("whole", print=False) as tracker:
         a = wp.zeros(1024, dtype=float)
@@ -47,6 +48,7 @@ def test_order_and_number_of_what_is_listed():
         assert "cpu" not in text(tracker) and len(kept) == 3
 
 
+@pytest.mark.host
 def test_scopes_are_of_a_thread():
     arrays = []
 
