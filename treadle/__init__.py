@@ -114,6 +114,13 @@ def _operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
     return operate(name, arguments, out)
 
 
+def _move(dest: Any, src: Any, ordered: bool) -> None:
+    """Copies through lists of indices in captures, which wait for the compiler in the same way."""
+    from .lang.indexed_copies import move
+
+    move(dest, src, ordered)
+
+
 def _install() -> None:
     """Let the rooms of the compiler say that they write the native helpers."""
     from .lang.natives import install
@@ -138,7 +145,7 @@ def _adopt(value: Any, dtype: Any) -> Any:
 _adopters: dict[type, Any] = {}  # what knows arrays of a class, once asked for
 _operators.perform = _operate
 _foreign.convert = _adopt
-_hooks.install = _install
+_hooks.install, _hooks.move = _install, _move
 
 
 def __getattr__(name: str) -> Any:

@@ -211,7 +211,7 @@ def _results(func: Any, made: Any, types: list[Type]) -> list[Type]:
     f = made
     if not isinstance(f, Function):  # a builtin
         names = [f"a{i}" for i in range(len(types))]
-        f = Function(_written("call", names, f"    return f({', '.join(names)})\n", {"f": made}))
+        f = Function(written("call", names, f"    return f({', '.join(names)})\n", {"f": made}))
     try:
         f.chosen(types, ())
     except KernelTypeError as error:
@@ -314,14 +314,14 @@ def _kernel(func: Any, made: Any, operands: list[Operand], outputs: list[Operand
     axes = ", ".join(_AXES[:rank])
     body = f"    {axes} = tid()\n    {targets} = f({arguments})\n"
     name = f"map_{getattr(made, 'key', None) or made.__name__}"
-    fn = _written(name, [*names, *results], body, {"f": made, "tid": Builtin("tid")})
+    fn = written(name, [*names, *results], body, {"f": made, "tid": Builtin("tid")})
     pairs = zip([*names, *results], [*operands, *outputs], strict=True)
     fn.__annotations__ = {n: o.annotation() for n, o in pairs}
     home = getattr(made, "module", None)
     return Kernel(fn, name, home if isinstance(home, Module) else Module(name))
 
 
-def _written(name: str, parameters: list[str], body: str, names: dict[str, Any]) -> FunctionType:
+def written(name: str, parameters: list[str], body: str, names: dict[str, Any]) -> FunctionType:
     """The Python function with this text. Its file is named after it, so that equal ones are one to every cache."""
     text = f"def {name}({', '.join(parameters)}):\n{body}"
     file = f"<{name} {digest(text)[:12]}>"

@@ -15,13 +15,13 @@ from ..base.errors import ArrayError
 from ..types.annotations import ArrayAnnotation, subscripted
 from ..types.core import Indexed, bf16, i32, indexed
 from . import array_views as views
-from . import watch
+from . import capture, hooks, watch
 from .array import allocate, array
 from .conversion import value_rows
 from .device import Device, get_device
 from .elements import Element, element
 from .shaped import Shaped
-from .writes import put_selected
+from .writes import put_rows, put_selected
 
 _new, _ALL = object.__new__, slice(None)
 
@@ -202,6 +202,11 @@ class indexedarray(Shaped):
     def _put(self, rows: np.ndarray) -> None:
         if self.data.read_only:
             self.data._refuse_writes()
+        if _later(self):
+            made = allocate(self._element, (1,) * len(self.shape), self.device, False)
+            put_rows(made, rows)
+            hooks.move(self, made._view(self.shape, (0,) * len(self.shape)), False)
+            return
         _write(self.data, (rows, (*self.shape, *self._element.inner), self._where(), Ellipsis), None)
 
 
@@ -277,6 +282,9 @@ def take(dest: array | indexedarray, src: Any) -> None:
     """Copy all elements of ``src`` to ``dest``, one of which is indexed."""
     if dest.read_only:
         (dest.data if isinstance(dest, indexedarray) else dest)._refuse_writes()
+    if _later(dest):
+        _take_later(dest, src)
+        return
     e = dest._element
     target, to = (dest.data, dest._where()) if isinstance(dest, indexedarray) else (dest, Ellipsis)
     shape = (*dest.shape, *e.inner)
@@ -285,6 +293,26 @@ def take(dest: array | indexedarray, src: Any) -> None:
         _write(target, (source, shape, to, at), source)
     else:
         _write(target, (np.array(value_rows(src, e)), shape, to, Ellipsis), None)
+
+
+def _later(dest: array | indexedarray) -> bool:
+    """Whether what is done to ``dest`` is written down, so that nobody can look at indices now."""
+    now = capture.sink(dest.device) if capture.active else None
+    return now is not None and now.writes_down
+
+
+def _take_later(dest: array | indexedarray, src: Any) -> None:
+    """:func:`take` in a capture. What is copied lies aside for a moment: source and target may lie over each other."""
+    if isinstance(src, indexedarray):
+        made = allocate(src._element, src.shape, src.device, False)
+        hooks.move(made, src, False)
+        src = made
+    if isinstance(dest, indexedarray):
+        aside = allocate(dest._element, dest.shape, dest.device, False)
+        aside.assign(src)
+        hooks.move(dest, aside, True)
+    else:
+        dest.assign(src)
 
 
 def _goes(src: Element, dest: Element) -> bool:
