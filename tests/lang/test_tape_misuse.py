@@ -131,3 +131,54 @@ def test_wrong_arguments_are_told_as_without_a_tape(recorded, checkpoint):
         assert [told(*case) for case in cases] == before
     tape.backward(grads={x: wp.ones(3, dtype=float)})
     assert x.grad.list() == [6.0] * 3 and x.list() == [27.0] * 3
+
+
+def test_gradients_that_are_none_are_told():
+    x, y = arr([1.0, 2.0]), arr([0.0, 0.0])
+    with wp.Tape() as tape:
+        wp.copy(y, x)
+    for grads, why in (
+        ([x], "is a dict of gradients by their arrays"), (x, "is a dict"),
+        ({y: None}, "must be an array like it, not None"),
+        ({y: 3.0}, "must be an array like it, not 3.0"), ({"y": x}, "the keys of grads are arrays, not 'y'"),
+    ):  # fmt: skip
+        with pytest.raises(KernelGradientError, match=why):
+            tape.backward(grads=grads)
+    tape.backward(grads={y: np.array([1.0, 2.0], np.float32)})
+    assert x.grad.list() == [1.0, 2.0]
+
+
+def test_record_func_takes_a_function_and_arrays():
+    tape = wp.Tape()
+    with pytest.raises(TypeError, match="takes a function to call in the backward pass, not 3"):
+        tape.record_func(3, [])
+    for arrays in (3, arr([1.0])):
+        with pytest.raises(TypeError, match="come in a list"):
+            tape.record_func(print, arrays)
+    assert not tape.launches
+
+
+def test_checks_of_gradients_take_tapes_and_steps():
+    x = arr([1.0, 2.0])
+    with pytest.raises(wp.AutogradError, match="takes a tape, not 3"):
+        wp.autograd.gradcheck_tape(3)
+    for eps, why in ((0.0, "more than 0"), (-1.0, "more than 0"), (1e-12, "too small a step from 1.0 in float32")):
+        with pytest.raises(wp.AutogradError, match=why):
+            wp.autograd.jacobian_fd(wp.clone, inputs=[x], eps=eps)
+
+
+def test_none_is_no_number():
+    for a in (wp.zeros(3, dtype=float), wp.zeros(3, dtype=wp.vec2), wp.zeros(3, dtype=wp.bfloat16)):
+        for write in (lambda a: a.fill_(None), lambda a: a.assign(None), lambda a: a.__setitem__(0, None)):
+            with pytest.raises(TypeError, match="None is no number"):
+                write(a)
+    with pytest.raises(wp.ArrayError, match="reads an array, or what one can be made of, not None"):
+        wp.copy(a, None)
+    with pytest.raises(wp.ArrayError, match="writes to an array, not to None"):
+        wp.copy(None, a)
+
+
+def test_operators_tell_types_and_no_place_that_nobody_wrote():
+    a, b = wp.zeros(3, dtype=float), wp.zeros(3, dtype=int)
+    with pytest.raises(wp.KernelTypeError, match=r"^'\+' cannot take float32 and int32\nhint"):
+        a += b

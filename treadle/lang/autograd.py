@@ -319,6 +319,8 @@ def gradcheck_tape(
     Raises:
         AutogradError: gradients disagree and ``raise_exception`` is set.
     """
+    if not isinstance(tape, Tape):
+        raise AutogradError(f"gradcheck_tape takes a tape, not {tape!r}")
     ops = tape.launches
     agree = True
     for op in list(reversed(ops) if reverse_launches else ops)[skip_to_launch_index:]:

@@ -286,7 +286,13 @@ def by_tangents(subject: Subject, mask: Mask | None) -> Blocks | None:
 
 
 def by_differences(subject: Subject, mask: Mask | None, eps: float, max_inputs: int) -> Blocks:
-    """Jacobians column by column: central differences, divided by the step that the input's float type could take."""
+    """Jacobians column by column: central differences, divided by the step that the input's float type could take.
+
+    Raises:
+        AutogradError: ``eps`` is no step.
+    """
+    if not eps > 0.0:
+        raise AutogradError(f"eps, the step of central differences, must be more than 0, not {eps!r}")
     with State(subject) as state:
         if subject.outputs is None:
             subject.evaluate()
@@ -310,6 +316,8 @@ def by_differences(subject: Subject, mask: Mask | None, eps: float, max_inputs: 
                     outputs = subject.evaluate()
                     ends.append((at, [outputs[j].numpy().astype(np.float64).reshape(-1) for j in targets]))
                 (low, left), (high, right) = ends
+                if low == high:
+                    raise AutogradError(f"eps={eps!r} is too small a step from {low} in {source.dtype.__name__}")
                 for j, a, b in zip(targets, left, right, strict=True):
                     blocks[i, j][:, column] = (b - a) / (high - low)
                 x = source.numpy()

@@ -132,7 +132,10 @@ def operate(name: str, arguments: tuple[Any, ...], out: Any) -> Any:
     """Apply the operator ``name`` to arrays, as ``a + b`` asks; NotImplemented where an operand is no value."""
     if any(not isinstance(x, Shaped | bool | int | float) and host_type(x) is None for x in arguments):
         return NotImplemented
-    return map(Builtin(name), *arguments, out=out)
+    try:
+        return map(Builtin(name), *arguments, out=out)
+    except KernelTypeError as error:  # the place that it names is in a text that no user wrote
+        raise KernelTypeError(error.message, hint=error.hint) from None
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -130,8 +130,16 @@ class Tape:
 
         Args:
             backward: takes no arguments; reads gradients of results and adds to those of inputs.
-            arrays: the arrays whose gradients it uses; :meth:`zero` clears them.
+            arrays: the arrays whose gradients it uses; :meth:`zero` clears them. ``backward`` finds a gradient in those
+                that were made with ``requires_grad``.
+
+        Raises:
+            TypeError: ``backward`` cannot be called, or ``arrays`` is no sequence.
         """
+        if not callable(backward):
+            raise TypeError(f"record_func takes a function to call in the backward pass, not {backward!r}")
+        if isinstance(arrays, array) or not isinstance(arrays or (), Iterable):
+            raise TypeError(f"the arrays of record_func come in a list, not as {arrays!r}")
         arrays = [a for a in arrays or () if isinstance(a, array)]
         story = _story(self)
         if story is not None:
@@ -177,15 +185,16 @@ class Tape:
 
         Raises:
             KernelGradientError: ``loss`` is no scalar, has no gradient, or nothing recorded writes it; a kernel on the
-                way has no derivative (the message names its line).
+                way has no derivative (the message names its line); ``grads`` is no dict of arrays by arrays.
+            ArrayError: a gradient has another shape than its array.
         """
         if loss is not None:
             _check_loss(loss)
+        if grads is not None:
+            _check_grads(grads)
         for a in grads or ():
             if a.grad is None:
                 a.requires_grad = True
-            if grads[a].shape != a.shape:
-                raise ArrayError(f"the gradient of {a!r} must have its shape, not {grads[a].shape}")
         if loss is not None and not self._recorder.writes_to(loss):
             was = "it was reset" if self._used and not self.launches else "nothing recorded on it writes the loss"
             raise KernelGradientError(f"this tape cannot tell the gradient of the loss: {was}")
@@ -332,6 +341,18 @@ def _check_loss(loss: array) -> None:
                                   hint="use grads= for other results")  # fmt: skip
     if loss.grad is None:
         raise KernelGradientError("the loss keeps no gradient", hint="make it with requires_grad=True")
+
+
+def _check_grads(grads: Any) -> None:
+    if not isinstance(grads, Mapping):
+        raise KernelGradientError(f"grads of a backward pass is a dict of gradients by their arrays, not {grads!r}")
+    for a, grad in grads.items():
+        if not isinstance(a, array):
+            raise KernelGradientError(f"the keys of grads are arrays, not {a!r}")
+        if not hasattr(grad, "shape"):
+            raise KernelGradientError(f"the gradient of {a!r} must be an array like it, not {grad!r}")
+        if grad.shape != a.shape:
+            raise ArrayError(f"the gradient of {a!r} must have its shape, not {grad.shape}")
 
 
 def _take(grad: array) -> array:

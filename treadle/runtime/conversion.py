@@ -40,6 +40,8 @@ def _refuse_scalar(rows: np.ndarray, data: Any) -> None:
 
 
 def _numbers(data: Any, e: Element) -> np.ndarray:
+    if data is None or (type(data) is list and len(data) == 1 and data[0] is None):  # NumPy takes it for NaN
+        raise TypeError(f"data cannot become an array of {e.dtype}: None is no number")
     if e.halves:
         raw = bits_of(np.asarray(data))
         return raw if raw.dtype == np.uint16 else bf16_bits(raw)

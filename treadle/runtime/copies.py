@@ -42,7 +42,11 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
             copy(dest, src, dest_offset, src_offset, count)
         return
     dest_offset, src_offset, count = _counts(dest_offset, src_offset, count)
+    if not isinstance(dest, Shaped):
+        raise ArrayError(f"wp.copy writes to an array, not to {_shown(dest)}")
     if not isinstance(src, Shaped):
+        if src is None:
+            raise ArrayError("wp.copy reads an array, or what one can be made of, not None")
         src = array(src, dtype=dest.dtype, copy=False)
     if src._element.size != dest._element.size:
         raise ArrayError(
@@ -66,6 +70,10 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     _require_inside("destination", dest, dest_offset, count)
     if count > 0:
         _do(dest, put_elements, (src, dest_offset, src_offset, count), src)
+
+
+def _shown(x: Any) -> str:
+    return "None" if x is None else f"a {type(x).__name__}"
 
 
 def _counts(dest_offset: Any, src_offset: Any, count: Any) -> tuple[int, int, int]:
