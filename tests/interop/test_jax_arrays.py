@@ -87,3 +87,39 @@ def test_what_has_no_memory_is_said():
 def test_examples():
     module = __import__("treadle.interop.jax_arrays", fromlist=["x"])
     assert doctest.testmod(module).failed == 0
+
+
+def test_what_was_asked_for_before_is_the_same_again():
+    """Arrays keep what NumPy shows of them for the next time, which must change nothing."""
+    torch = pytest.importorskip("torch")
+    kinds = [wp.zeros(4, dtype=float), wp.zeros(4, dtype=wp.vec3), wp.zeros((4, 6), dtype=float)[:, ::2],
+             wp.zeros(3, dtype=wp.bfloat16), wp.zeros((2, 3), dtype=float).transpose()]  # fmt: skip
+    for a in kinds:
+        for _ in range(3):
+            a.fill_(2.0)
+            assert (np.asarray(wp.to_jax(a)).astype(float) == 2.0).all() and bool((wp.to_torch(a) == 2.0).all())
+            assert wp.to_torch(a).data_ptr() == a.ptr and wp.to_torch(a).shape == wp.to_jax(a).shape
+        with wp.ScopedCapture(), pytest.raises(wp.CaptureError):
+            wp.to_torch(a)
+        with wp.ScopedCapture(), pytest.raises(wp.CaptureError):
+            wp.to_jax(a)
+    a = kinds[0]
+    a.requires_grad = True
+    assert wp.to_torch(a).requires_grad and wp.to_torch(a).grad.data_ptr() == a.grad.ptr
+    t = wp.to_torch(a, requires_grad=False)
+    del a, kinds
+    gc.collect()
+    assert t.tolist() == [2.0] * 4
+    for _ in range(2):
+        assert wp.from_jax(jnp.ones(4)).dtype is wp.float32 and wp.from_jax(jnp.ones(4, int)).dtype is wp.int32
+        assert wp.from_jax(jnp.ones((2, 3)), dtype=wp.vec3).shape == (2,) and wp.from_jax(jnp.ones((2, 3))).ndim == 2
+    s = wp.zeros(2, dtype=Pair)
+    for _ in range(2):
+        with pytest.raises(wp.ArrayError, match="JAX has no dtype"):
+            wp.to_jax(s)
+
+
+@wp.struct
+class Pair:
+    a: float
+    b: int

@@ -10,7 +10,8 @@ import numpy as np
 import treadle as wp
 
 from ..base.errors import ArrayError
-from ..runtime.adopt import adopt, remember
+from ..runtime import capture
+from ..runtime.adopt import MOST, adopt, remember
 from ..runtime.array import array
 from ..runtime.device import Device
 from ..runtime.dlpack import from_dlpack
@@ -127,8 +128,11 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
     """
     try:  # the buffer keeps JAX from giving the memory to somebody else, also where a function may have it
         rows = memoryview(jax_array)
-        like = _LIKE[dtype, rows.format, rows.shape, rows.c_contiguous]
-        return _TWIN[0](like, rows)
+        of, kind, like, make = _LATEST[rows.shape]
+        if rows.format != kind or dtype is not of or not rows.c_contiguous:
+            like = _LIKE[dtype, rows.format, rows.shape, rows.c_contiguous]
+            _LATEST[rows.shape] = dtype, rows.format, like, make
+        return make(like, rows)
     except (TypeError, KeyError, BufferError, ValueError):
         return _from_jax_slowly(jax_array, dtype)
 
@@ -136,7 +140,8 @@ def from_jax(jax_array: Any, dtype: Any = None) -> array:
 adopted = from_jax  # what a launch makes of an array of JAX
 
 _LIKE: dict[Any, array] = {}  # arrays without memory, for all dense layouts that were met lately
-_TWIN: list[Any] = []  # what makes arrays like those; filled by the first
+# The latest of each shape, by dtype and format, and what makes arrays like it: to compare takes less than to look up.
+_LATEST: dict[Any, tuple[Any, str, array, Any]] = {}
 
 
 def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:
@@ -150,7 +155,9 @@ def _from_jax_slowly(jax_array: Any, dtype: Any) -> array:
     made = adopt(address, rows.shape, rows.strides, scalar, dtype, rows, frozen=rows.readonly)
     if rows.c_contiguous:
         remember(_LIKE, (dtype, rows.format, rows.shape, True), made)
-        _TWIN[:] = [twin()]
+        if len(_LATEST) >= MOST:
+            _LATEST.clear()
+        _LATEST[rows.shape] = dtype, rows.format, _LIKE[dtype, rows.format, rows.shape, True], twin()
     return made
 
 
@@ -181,20 +188,23 @@ def to_jax(warp_array: array) -> Any:
     >>> to_jax(wp.zeros(2, dtype=wp.vec3)).shape
     (2, 3)
     """
+    rows = None if capture.active else getattr(warp_array, "_seen", None)
+    if rows is not None and rows.flags.carray:  # dense, and writeable
+        return (_DLPACK[0] if _DLPACK else _loaded())(rows)
     e = getattr(warp_array, "_element", None)
     if e is None:
         raise TypeError(f"wp.to_jax takes an array of treadle, not {type(warp_array).__name__}")
     if warp_array.read_only:  # JAX changes nothing, but asks in words of DLPack that have none for it
         warp_array = warp_array._as_if_writeable()
-    rows = warp_array if e.halves or warp_array.device.is_cuda else warp_array._rows()
-    if rows is warp_array:
-        rows = rows.contiguous()
-    elif not rows.flags.c_contiguous:
-        rows = np.ascontiguousarray(rows)
+    far = e.halves or warp_array.device.is_cuda
+    rows = warp_array.contiguous() if far else np.ascontiguousarray(seen := warp_array._rows())
     try:
-        return (_DLPACK[0] if _DLPACK else _loaded())(rows)
+        made = (_DLPACK[0] if _DLPACK else _loaded())(rows)
     except (BufferError, ArrayError):
         raise ArrayError(f"JAX has no dtype for {spell(e.type)}") from None
+    if not far and rows is seen:
+        warp_array._seen = seen
+    return made
 
 
 _DLPACK: list[Any] = []

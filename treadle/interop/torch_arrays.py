@@ -6,8 +6,6 @@ import ctypes
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from ..base.errors import ArrayError, LaunchTypeError
 from ..runtime import capture
 from ..runtime.adopt import adopt, remember
@@ -20,7 +18,6 @@ from ..types.core import SCALARS, Scalar, Struct
 from ..types.spelling import spell
 from .extras import torch
 
-_ndarray = np.ndarray
 _NAMES = {"bool": "bool", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
           **{f"{kind}{bits}": f"{word}{bits}" for kind, word in (("i", "int"), ("u", "uint"))
              for bits in (8, 16, 32, 64)}}  # fmt: skip
@@ -228,10 +225,12 @@ def to_torch(a: array, requires_grad: bool | None = None) -> Any:
     torch.Size([3, 2])
     """
     try:  # the usual one, quickly
-        e, memory = a._element, a._memory
-        usual = memory is not None and e.plain and a._grad is None and not requires_grad
-        if usual and not capture.active and a.device.queue is None:
-            return _FROM_NUMPY[0](_ndarray(a.shape, e.dtype, memory, a._at, a.strides))
+        if a._grad is None and not requires_grad and not capture.active:
+            rows = getattr(a, "_seen", None)
+            if rows is None and a._memory is not None and a._element.plain and a.device.queue is None:
+                rows = a._seen = a._raw()
+            if rows is not None:
+                return _FROM_NUMPY[0](rows)
     except (AttributeError, IndexError, TypeError, ValueError):
         pass  # what it is, is found out below
     made = _tensor(a)
@@ -253,14 +252,18 @@ def _loaded() -> Any:
 def _tensor(a: array) -> Any:
     if a.device.is_cuda and not isinstance(a._element.type, Struct):
         return torch().from_dlpack(a)
+    rows = a._rows()
     try:
-        made = (_FROM_NUMPY[0] if _FROM_NUMPY else _loaded())(a._rows())
+        made = (_FROM_NUMPY[0] if _FROM_NUMPY else _loaded())(rows)
     except (TypeError, ValueError) as error:
         t = a._element.type
         if isinstance(t, Struct):
             raise ArrayError(f"PyTorch has no dtype for the struct {spell(t)}") from None
         raise ArrayError(f"PyTorch cannot share {a!r}: {error}") from None
-    return made.view(torch().bfloat16) if a._element.halves else made
+    if a._element.halves:
+        return made.view(torch().bfloat16)
+    a._seen = rows
+    return made
 
 
 def adopted(value: Any, dtype: Any) -> array:

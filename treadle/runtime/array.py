@@ -76,11 +76,11 @@ class array(Shaped):
     ((2,), vec3f([4.0, 5.0, 6.0]))
     """
 
-    # `_ref`, `_capacity`, `_retain_grad` and `_left` (by a backward pass, see lang/reverse.py) are left unset where
-    # nothing is to be said.
+    # `_ref`, `_capacity`, `_retain_grad`, `_left` (by a backward pass, see lang/reverse.py) and `_seen` (as NumPy shows
+    # it, once a framework has asked for that) are left unset where nothing is to be said.
     __treadle_builtin__ = "array"  # what calling the class means inside a kernel
     __slots__ = ("_address", "_at", "_capacity", "_desc", "_element", "_grad", "_left", "_memory", "_ref",
-                 "_retain_grad", "component_stride", "strides")  # fmt: skip
+                 "_retain_grad", "_seen", "component_stride", "strides")  # fmt: skip
 
     _retains = False  # whether any array ever asked to retain its gradient
     type: View
