@@ -100,6 +100,21 @@ def test_gradients_pass_constraints():
     assert float(gradient) == pytest.approx((end(3.0 + h) - end(3.0 - h)) / (2 * h), rel=1e-4)
 
 
+def test_forward_mode_is_reverse_mode_or_said_not_to_be():
+    free, limited = mjw.jax_function(model()), mjw.jax_function(model(limited=True), nconmax=0)
+    for step in (free, limited):
+
+        def speed(push, step=step):
+            return step(step.state(1), push).qvel[0, 0]
+
+        if step is free:
+            moved = jax.jvp(speed, (jnp.ones((1, 1)),), (jnp.ones((1, 1)),))[1]
+            assert float(moved) == pytest.approx(float(jax.grad(speed)(jnp.ones((1, 1)))[0, 0]), rel=1e-5)
+        else:
+            with pytest.raises(wp.KernelGradientError, match=r"no forward mode(.|\n)*use reverse mode"):
+                jax.jvp(speed, (jnp.ones((1, 1)),), (jnp.ones((1, 1)),))
+
+
 def test_what_found_no_room_is_said():
     ball = "<body pos='0 0 .09'><freejoint/><geom size='.1'/></body>"
     m = mjw.put_model(mujoco.MjModel.from_xml_string(
@@ -142,5 +157,9 @@ def test_what_does_not_fit_is_named():
         step(step.state(), mjw.Control(mocap_pos=jnp.zeros((1, 3))))
     with pytest.raises(Exception, match="has no qvel"):
         step(step.state()._replace(qvel=None))
+    with pytest.raises(wp.LaunchTypeError, match=r"is a State, not (.|\n)*step.state"):
+        step(jnp.zeros(2))
+    with pytest.raises(ValueError, match="nworld is at least 1"):
+        step.state(0)
     with pytest.raises(ValueError, match="nstep is at least 1"):
         mjw.jax_function(step.model, 0)

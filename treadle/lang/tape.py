@@ -372,6 +372,11 @@ def followed() -> bool:
     return _leader() is not None
 
 
+def carrying() -> bool:
+    """Whether what is launched now carries tangents."""
+    return _here.directions is not None
+
+
 def carries(a: array) -> bool:
     """Whether what is launched now carries a tangent of ``a`` that may differ from zero."""
     return _here.directions is not None and _here.directions.moves(a)

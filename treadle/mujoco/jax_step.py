@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import treadle as wp
-from treadle.base.errors import LaunchTypeError
+from treadle.base.errors import KernelGradientError, LaunchTypeError
 from treadle.interop.extras import jax
 from treadle.lang.checkpoint import recorder_for
-from treadle.lang.tape import recording, step_begins
+from treadle.lang.tape import carrying, recording, step_begins
 from treadle.mujoco.arguments import instance, whole
 from treadle.mujoco.data import ROOM, Data, raise_if_short, start_of
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
-from treadle.mujoco.stepping import step
+from treadle.mujoco.stepping import carries_tangents, step
 from treadle.mujoco.worlds import make_data
 
 NEEDED = Field("state", "real", "nworld 2", "most contacts and rows of constraints that worlds have needed so far")
@@ -76,7 +76,7 @@ class StepFunction:
 
     def state(self, source: Data | int | None = None) -> State:
         """The state of data; that of so many worlds at the reference pose; or, of one, without an axis of worlds."""
-        d = source if isinstance(source, Data) else make_data(self.model, source or 1)
+        d = source if isinstance(source, Data) else make_data(self.model, 1 if source is None else source)
         rows = [STATE[name] for name in self._states()]
         arrays = [d.allocate(row) if row is NEEDED else d.read(row) for row in rows]  # nothing was needed so far
         made = {row.name: jax().numpy.array(a.numpy()) for row, a in zip(rows, arrays, strict=True)}
@@ -120,8 +120,12 @@ class StepFunction:
 
         Raises:
             LaunchTypeError, TypeError: types or shapes do not fit the model.
+            KernelGradientError: JAX asks for forward mode, which steps of this model do not have.
         """
         numpy = jax().numpy
+        if not isinstance(state, _State):
+            raise LaunchTypeError(f"the state is a State, not {type(state).__name__}",
+                                  hint="state = step.state(nworld) has all of it")  # fmt: skip
         if not isinstance(control, Control):
             control = Control(ctrl=control)
         qpos = numpy.asarray(state.qpos)
@@ -162,6 +166,12 @@ class StepFunction:
         m, sizes, nstep = self.model, self._sizes, self.nstep
 
         def steps(*arrays: wp.array) -> None:
+            if carrying() and not carries_tangents(m):
+                raise KernelGradientError(
+                    "a step of this model has no forward mode (jax.jvp, jax.jacfwd, jax.hessian), only small models "
+                    "without constraints do: what lies between its stages has no tangents",
+                    hint="use reverse mode: jax.grad, jax.vjp, jax.jacrev",
+                )
             d = Data(m.real, sizes, arrays[0].shape[0])
             _allocate(d)
             rows, given = {**STATE, **CONTROL}, dict(zip(names, arrays))

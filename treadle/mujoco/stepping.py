@@ -86,6 +86,12 @@ def _straight(m: Model) -> bool:
     return m.straight and m.structure.work <= STRAIGHT_WORK
 
 
+def carries_tangents(m: Model) -> bool:
+    """Whether tangents go along with a step's launches: between stages of others nothing is kept, so that there is no
+    place for them."""
+    return _straight(m)
+
+
 def _prepared(m: Model, d: Data, nstep: int) -> Any:
     """A plan for this step; None where it was done otherwise, on a tape, or was written down, in a capture."""
     check_kinds(m, d)
