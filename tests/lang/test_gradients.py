@@ -474,3 +474,92 @@ def test_both_arms_find_what_they_read_where_a_gang_splits():
         return [x, y]
 
     assert wp.autograd.gradcheck(run, inputs=arrays, eps=1e-6, atol=1e-6, rtol=1e-6, show_summary=False)
+
+
+# ---- structs with arrays, carried through loops
+
+
+@wp.struct
+class Walk:
+    x: float
+    table: wp.array(dtype=float)
+
+
+@wp.func
+def advance(s: Walk, i: int):
+    r = s
+    r.x = s.x * s.table[i]
+    return r
+
+
+@wp.func
+def begin(table: wp.array(dtype=float)):
+    s = Walk()
+    s.x, s.table = 1.0, table
+    return s
+
+
+@wp.kernel
+def by_while(table: wp.array(dtype=float), o: wp.array(dtype=float)):
+    s, i = begin(table), int(0)
+    while i < table.shape[0]:
+        s = advance(s, i)
+        i += 1
+    wp.atomic_add(o, 0, s.x)
+
+
+@wp.kernel
+def until_break(table: wp.array(dtype=float), o: wp.array(dtype=float)):
+    s = begin(table)
+    for i in range(table.shape[0]):
+        if s.x > 100.0:
+            break
+        s = advance(s, i)
+    wp.atomic_add(o, 0, s.x)
+
+
+@wp.kernel
+def under_conditions(table: wp.array(dtype=float), o: wp.array(dtype=float)):
+    s = begin(table)
+    for i in range(table.shape[0]):
+        if s.x < 100.0:
+            s = advance(s, i)
+    wp.atomic_add(o, 0, s.x)
+
+
+@wp.kernel
+def in_nested_loops(table: wp.array(dtype=float), o: wp.array(dtype=float)):
+    s = begin(table)
+    for i in range(table.shape[0]):
+        j = int(0)
+        while j < 3:
+            if j == i:
+                s = advance(s, i)
+            j += 1
+    wp.atomic_add(o, 0, s.x)
+
+
+@wp.kernel
+def of_two(table: wp.array(dtype=float), o: wp.array(dtype=float)):
+    s, t = begin(table), begin(o)
+    for i in range(table.shape[0]):
+        s = advance(s, i)
+        s, t = t, s
+    wp.atomic_add(o, 0, s.x)
+
+
+@pytest.mark.parametrize("kernel", [by_while, until_break, under_conditions, in_nested_loops], ids=lambda k: k.key)
+def test_a_loop_may_hand_on_a_struct_with_one_array(kernel):
+    table, o = wp.array([2.0, 3.0, 4.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=1, inputs=[table], outputs=[o])
+    tape.backward(o)
+    assert o.list() == [24.0] and table.grad.list() == [12.0, 8.0, 6.0]
+
+
+def test_a_loop_that_chooses_among_arrays_is_refused():
+    table, o = wp.ones(1, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(of_two, dim=1, inputs=[table], outputs=[o])
+    with pytest.raises(wp.KernelGradientError, match="changes from round to round of a loop"):
+        tape.backward(o)

@@ -20,7 +20,7 @@ from .large import place_large
 from .promote import promote_arrays
 from .room import demand_room
 from .scalarize import scalarize
-from .simplify import settle
+from .simplify import keep_views, settle
 from .sink import sink_stores
 from .whole import load_whole
 
@@ -43,7 +43,7 @@ LOWER: tuple[Pass, ...] = (*TAKE_APART, *TIDY, *ARRANGE)
 
 # Between NORMALIZE and differentiation: scalars only, and every rounding decided, so that a program that runs again
 # computes the same bits. Then what is new becomes part of the rest.
-PREPARE: tuple[Pass, ...] = (drop_asserts, *TAKE_APART, *TIDY, remove_dead)
+PREPARE: tuple[Pass, ...] = (drop_asserts, *TAKE_APART, *TIDY, keep_views, remove_dead)
 FINISH: tuple[Pass, ...] = (remove_dead, inline_small, promote_arrays, form_fma, *TIDY, load_whole, *ARRANGE)
 
 

@@ -8,11 +8,15 @@ import numpy as np
 
 from ..builtins.registry import primitive
 from ..ir.node import Block, Func, Op, Value
-from ..types.core import Fixed, Matrix, Type, Vector, b1
+from ..ir.walk import ops_of
+from ..types.core import Fixed, Matrix, Type, Vector, View, b1
+from .dce import remove_dead
 from .fold import folding
 from .rewrite import Rewriter, Rule, rewrite
 
-__all__ = ["RULES", "Knowing", "settle", "simplify"]
+__all__ = ["RULES", "Knowing", "keep_views", "settle", "simplify"]
+
+LOOPS = ("for", "while")
 
 
 def simplify(func: Func) -> Func:
@@ -27,6 +31,23 @@ def settle(func: Func) -> Func:
     primitive("logical_not")
     with np.errstate(all="ignore"):
         return rewrite(func, {**folding(func), **RULES}, {"for": _unchanging, "while": _unchanging}, Knowing)
+
+
+def keep_views(func: Func) -> Func:
+    """A view that a loop hands on as it came is the one from before the loop. `settle` asks that before it knows what
+    the branches in the body come to, and differentiation needs the answer: it knows one array for each view."""
+    for _ in [op for op in ops_of(func.body) if op.name in LOOPS]:  # what is found of a loop may decide one around it
+        if not any([_hands_on_a_view(op) for op in ops_of(func.body) if op.name in LOOPS]):
+            break
+        func = remove_dead(rewrite(func, {}, dict.fromkeys(LOOPS, _unchanging)))
+    return func
+
+
+def _hands_on_a_view(op: Op) -> bool:
+    n, body = len(op.results), op.regions[0]
+    return n > 0 and any([
+        isinstance(p.type, View) and p is handed for p, handed in zip(body.params[-n:], body.yields[-n:], strict=True)
+    ])  # fmt: skip
 
 
 class Knowing(Rewriter):
