@@ -1,5 +1,8 @@
 """Wrong arguments are refused: the message names the argument, what came and what was expected."""
 
+import copy
+import pickle
+
 import mujoco
 import numpy as np
 import pytest
@@ -151,3 +154,58 @@ def test_options_that_mean_nothing_are_refused(made, name, value, kind):
             mjw.step(m, d)
         array.fill_(before)
         mjw.step(m, d)
+
+
+@pytest.mark.parametrize("contact", [False, True])  # in one kernel, and by stages
+def test_numbers_of_steps_are_those_that_can_be_taken(contact):
+    plane = '<geom type="plane" size="1 1 1"/>' if contact else ""
+    body = '<body pos="0 0 .1"><freejoint/><geom size=".1"/></body>'
+    m = mjw.put_model(mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{plane}{body}</worldbody></mujoco>"))
+    d = mjw.make_data(m)
+    for nstep in (1, np.int64(3), np.uint8(2), True):
+        mjw.step(m, d, nstep)
+    assert d.time.numpy()[0] == pytest.approx(7 * 0.002)
+    for nstep in (2**31, 2**64 + 3, np.uint64(2**63)):
+        for call in (mjw.step, lambda m, d, n: mjw.rollout(m, d, nstep=n), lambda m, d, n: mjw.jax_function(m, n)):
+            with pytest.raises(ValueError, match="nstep is at most 2147483647, not"):
+                call(m, d, nstep)
+    assert d.time.numpy()[0] == pytest.approx(7 * 0.002)
+
+
+def test_fields_of_the_model_take_arrays_of_numpy(made):
+    m = mjw.put_model(made[0])
+    d = mjw.make_data(m, nworld=2)
+    d.qvel.fill_(0.0)
+    m.body_mass = np.array([[0, 2], [0, 3]])
+    assert m.body_mass.numpy().tolist() == [[0, 2], [0, 3]] and m.varied["body_mass"] == 2
+    m.opt.gravity = np.zeros((1, 3))
+    mjw.step(m, d)
+    assert np.abs(d.qacc.numpy()).max() < 1e-6
+    for name, value in (("body_mass", np.ones(2)), ("body_pos", np.ones((1, 2, 4))), ("body_mass", np.ones((0, 2)))):
+        with pytest.raises(ValueError, match=name):
+            setattr(m, name, value)
+    with pytest.raises(ValueError, match="body_mass takes numbers of shape .1, or worlds, 2., not <U1"):
+        m.body_mass = np.array([["a", "b"]])
+
+
+def test_models_are_copied_and_not_pickled(made):
+    m = mjw.put_model(made[0])
+    with pytest.raises(TypeError, match="cannot be pickled: pickle MuJoCo's MjModel, and put it again"):
+        pickle.dumps(m)
+    for way in (copy.copy, copy.deepcopy):
+        other = way(m)
+        other.opt.gravity.fill_(0.0)
+        assert m.opt.gravity.numpy().any()
+        d = mjw.make_data(other)
+        mjw.step(other, d)
+        assert np.abs(d.qacc.numpy()).max() < 1e-6
+
+
+def test_hints_name_what_is_for_users(made):
+    _, m, d = made
+    for name in ("nope", "mov", "pushe"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(d, name)
+        assert not {"note", "moved", "push"} & set(str(caught.value).replace("?", "").split())
+    with pytest.raises(AttributeError, match="did you mean expand"):
+        m.expandd

@@ -146,3 +146,21 @@ def test_copies_are_worlds_of_their_own():
     np.testing.assert_array_equal(again.xpos.numpy(), d.xpos.numpy())
     mjw.step(m, again)
     np.testing.assert_array_equal(again.qpos.numpy(), other.qpos.numpy())
+
+
+@pytest.mark.mujoco4
+def test_rows_of_tendons_come_back():
+    body = '<body><joint name="j" axis="0 1 0" limited="true" range="-5 5"/><geom size=".1" pos=".3 0 0"/></body>'
+    fixed = '<fixed name="{}" limited="true" range="-.1 .1" {}><joint joint="j" coef="1"/></fixed>'
+    tendons = "".join(fixed.format(n, extra) for n, extra in zip("abcd", ("", 'frictionloss="1"', "", "")))
+    equal = '<equality><tendon tendon1="c" tendon2="d"/></equality>'
+    xml = f"<mujoco><worldbody>{body}</worldbody><tendon>{tendons}</tendon>{{}}</mujoco>"
+    for equality, angle in ((equal, 0.3), ("", 0.3), ("", 0.0)):
+        mjm = mujoco.MjModel.from_xml_string(xml.format(equality))
+        m, mjd, back = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm), mujoco.MjData(mjm)
+        mjd.qpos[0] = angle
+        d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+        mujoco.mj_forward(mjm, mjd)
+        mjw.forward(m, d)
+        mjw.get_data_into(back, mjm, d)
+        assert back.tendon_efcadr.tolist() == mjd.tendon_efcadr.tolist()

@@ -59,3 +59,15 @@ def test_precision_is_single_or_double():
 def test_the_documentation_lists_what_is_refused():
     page = (Path(__file__).resolve().parents[2] / "docs" / "physics.md").read_text(encoding="utf-8")
     assert refuse.document() in page
+
+
+@pytest.mark.parametrize("name", refuse.CALLBACKS)
+def test_callbacks_that_would_not_be_called_are_named(name):
+    mjm, put = model(), getattr(mujoco, f"set_mjcb_{name}")
+    put(lambda *given: 0)
+    try:
+        with pytest.raises(UnsupportedModelError, match=f"callback mjcb_{name} .it would not be called"):
+            mjw.put_model(mjm)
+    finally:
+        put(None)
+    mjw.put_model(mjm)

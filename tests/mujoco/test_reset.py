@@ -74,3 +74,15 @@ def test_marks_and_keyframes_come_as_any_kind_of_array(made):
         mjw.reset_data(m, d, made([True]))
     with pytest.raises(ValueError, match="key has shape"):
         mjw.reset_data_keyframe(m, d, made([0]))
+
+
+@pytest.mark.parametrize("kind", [">i4", "<i8", ">i2", "u1"])
+def test_integers_of_any_order_of_bytes_say_what_is_reset(kind):
+    body, key = "<body><joint/><geom size='.1'/></body>", "<keyframe><key qpos='1'/></keyframe>"
+    mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody>{key}</mujoco>")
+    m = mjw.put_model(mjm)
+    d = mjw.make_data(m, 3)
+    mjw.reset_data_keyframe(m, d, np.array([0, 1, 0], kind))
+    assert d.qpos.numpy()[:, 0].tolist() == [1, 0, 1]
+    mjw.reset_data(m, d, np.array([0, 1, 1], kind))
+    assert d.qpos.numpy()[:, 0].tolist() == [1, 0, 0]

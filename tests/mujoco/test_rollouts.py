@@ -95,6 +95,8 @@ def test_names_an_unknown_field(scene):
 
 def test_refuses_to_keep_nothing(scene):
     m = mjw.put_model(scene)
+    with pytest.raises(ValueError, match="nothing would be kept"):
+        mjw.rollout(m, mjw.make_data(m, 2), nstep=1, fields=())
     with pytest.raises(ValueError, match="every is from 1 to nstep = 3, not 5"):
         mjw.rollout(m, mjw.make_data(m, 2), nstep=3, every=5)
 
@@ -132,6 +134,31 @@ def test_rollout_writes_a_file(path, tmp_path):
     out = tmp_path / "way.npz"
     assert main(["rollout", path, "--nworld", "2", "--nstep", "6", "--every", "2", "--out", str(out)]) == 0
     assert np.load(out)["qpos"].shape == (2, 3, 8)
+
+
+def test_controls_come_from_a_file_or_by_chance(path, tmp_path, capsys):
+    out = ["--nworld", "2", "--out", str(tmp_path / "way.npz")]
+    given = np.zeros((3, mujoco.MjModel.from_xml_path(path).nu))
+    np.save(tmp_path / "c.npy", given)
+    np.savez(tmp_path / "one.npz", anything=given)
+    np.savez(tmp_path / "named.npz", ctrl=given, other=0)
+    for file in ("c.npy", "one.npz", "named.npz"):
+        assert main(["rollout", path, *out, "--controls", str(tmp_path / file)]) == 0
+        assert np.load(tmp_path / "way.npz")["time"].shape == (2, 3)
+    assert main(["rollout", path, *out, "--controls", "random", "--nstep", "4"]) == 0
+    np.savez(tmp_path / "many.npz", a=given, b=given)
+    np.save(tmp_path / "words.npy", np.array(["a"]))
+    (tmp_path / "c.txt").write_text("1 2 3")
+    (tmp_path / "empty.npy").write_text("")
+    for file, said in (
+        ("many.npz", "holds a, b: call the array"),
+        ("words.npy", "are numbers, not"),
+        ("c.txt", "is no NumPy file"),
+        ("empty.npy", "is no NumPy file"),
+        ("gone.npy", "gone.npy"),
+    ):
+        assert main(["rollout", path, *out, "--controls", str(tmp_path / file)]) == 1
+        assert said in capsys.readouterr().err
 
 
 def test_a_missing_file_is_named(capsys):

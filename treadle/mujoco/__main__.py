@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     steps = _command(commands, "rollout", _rollout, "step a model, and write fields of all worlds to a file")
     steps.add_argument("--nworld", type=int, default=1, help="number of worlds")
     steps.add_argument("--nstep", type=int, help="number of steps; with --controls theirs")
-    steps.add_argument("--controls", type=Path, help="a NumPy file, (nworld, nstep, nu) or (nstep, nu), or random")
+    steps.add_argument(
+        "--controls", type=Path, help="a NumPy file, (nworld, nstep, nu) or (nstep, nu); or random, the default"
+    )
     steps.add_argument("--fields", default="time,qpos,qvel", help="fields of Data to keep, with commas between them")
     steps.add_argument("--every", type=int, default=1, help="keep them after every so many steps")
     steps.add_argument("--out", type=Path, default=Path("rollout.npz"), help="the file: arrays (nworld, steps, ...)")
@@ -104,8 +106,9 @@ def _rollout(given: argparse.Namespace) -> int:
     mjm = mujoco.MjModel.from_xml_path(given.scene)
     m = mjw.put_model(mjm)
     d = mjw.make_data(m, given.nworld)
-    controls = np.load(given.controls) if given.controls else _Random(mjm, given.seed)
-    nstep = 1000 if given.nstep is None and not given.controls else given.nstep
+    chance = given.controls is None or str(given.controls) == "random"
+    controls = _Random(mjm, given.seed) if chance else _loaded(given.controls)
+    nstep = 1000 if given.nstep is None and chance else given.nstep
     fields = given.fields.split(",")
     kept = mjw.rollout(
         m, d, controls, nstep=nstep, fields=fields, every=given.every, progress=lambda k, n: _show("steps", k / n)
@@ -113,6 +116,27 @@ def _rollout(given: argparse.Namespace) -> int:
     np.savez(given.out, **kept)
     print(", ".join(f"{name} {values.shape}" for name, values in kept.items()), "->", given.out)
     return 0
+
+
+def _loaded(file: Path) -> np.ndarray:
+    """The controls in a NumPy file: of several arrays those called ``ctrl`` or ``controls``.
+
+    Raises:
+        OSError, ValueError: there is no such file, or it does not hold them.
+    """
+    try:
+        found = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise ValueError(f"{file} is no NumPy file of numbers, as np.save and np.savez write them") from None
+    if isinstance(found, np.lib.npyio.NpzFile):
+        names = [name for name in ("ctrl", "controls", *found.files[: len(found.files) == 1]) if name in found.files]
+        if not names:
+            listed = ", ".join(found.files) or "nothing"
+            raise ValueError(f"{file} holds {listed}: call the array of controls ctrl or controls")
+        found = found[names[0]]
+    if found.dtype.kind not in "fiub":
+        raise ValueError(f"controls in {file} are numbers, not {found.dtype}")
+    return found
 
 
 class _Random:

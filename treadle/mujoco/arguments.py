@@ -29,6 +29,21 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
     return number
 
 
+MOST_STEPS = 2**31 - 1  # of one call: native code counts them so
+
+
+def steps(nstep: Any) -> int:
+    """A number of steps.
+
+    Raises:
+        TypeError, ValueError: it is no whole number, less than 1, or more than `MOST_STEPS`.
+    """
+    number = whole("nstep", nstep, 1)
+    if number > MOST_STEPS:
+        raise ValueError(f"nstep is at most {MOST_STEPS}, not {number}")
+    return number
+
+
 def room(name: str, value: Any) -> int | None:
     """A capacity: None where it is to be computed."""
     return None if value is None else whole(name, value, 0)

@@ -64,6 +64,9 @@ def scratch(kind: str, shape: str, doc: str) -> Any:
     return Field("scratch", kind, shape, doc)
 
 
+FOR_USERS = {"check", "document", "expand"}  # of the methods of tables; others are for those who work on them
+
+
 @cache
 def _rows(table: type) -> tuple[Field, ...]:
     return tuple([row for row in vars(table).values() if isinstance(row, Field)])
@@ -72,7 +75,8 @@ def _rows(table: type) -> tuple[Field, ...]:
 def unknown(owner: Any, name: str) -> AttributeError:
     """The error for an attribute ``name`` that ``owner`` does not have, with the names that look like it."""
     hidden = {row.name for row in owner.rows() if row.role == "scratch"}
-    names = [n for n in dir(owner) if not n.startswith("_") and n not in hidden]
+    ours = {n for n in dir(type(owner)) if callable(getattr(type(owner), n))} - FOR_USERS
+    names = [n for n in dir(owner) if not n.startswith("_") and n not in hidden | ours]
     hint = "" if name.startswith("_") else near(name, names)
     return AttributeError(f"{type(owner).__name__} has no {name}" + (f"; {hint}" if hint else ""))
 
@@ -168,8 +172,11 @@ class Fields(metaclass=_Made):
     def assign(self, row: Field, value: Any) -> None:
         """Put another array of the same type and shape in a field's place.
 
-        A field of the model (leading axis ``*``) takes an array of one row, for all worlds, or of a row for each world.
+        A field of the model (leading axis ``*``) takes an array of one row, for all worlds, or of a row for each world;
+        one of NumPy's is copied.
         """
+        if isinstance(value, np.ndarray) and row.shape[0] == "*":
+            value = self._converted(row, value)
         shape, dtype = self.extent(row), self.value_type(row)
         if not isinstance(value, wp.array):
             ways = f"{row.name}.fill_(…) or {row.name}.assign(…)"
@@ -185,6 +192,14 @@ class Fields(metaclass=_Made):
             value = self._laid_out(row, value)
         self._arrays[row.name] = value
         self.replaced(row, value)
+
+    def _converted(self, row: Field, values: np.ndarray) -> wp.array:
+        """An array of ours with the numbers in ``values``."""
+        cells = self.read(row).numpy().shape[1:]
+        if values.dtype.kind not in "fiu" or values.ndim == 0 or values.shape != (len(values), *cells):
+            text = f"takes numbers of shape (1, or worlds{''.join([f', {n}' for n in cells])})"
+            raise ValueError(f"{row.name} {text}, not {values.dtype} of shape {values.shape}")
+        return wp.array(np.ascontiguousarray(values), dtype=self.value_type(row))
 
     def vary(self, row: Field, worlds: int) -> None:
         """Note that a field of the model has ``worlds`` rows; 1 if all worlds share it."""

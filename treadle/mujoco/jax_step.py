@@ -18,7 +18,7 @@ from treadle.base.errors import KernelGradientError, LaunchTypeError
 from treadle.interop.extras import jax
 from treadle.lang.checkpoint import recorder_for
 from treadle.lang.tape import carrying, recording, step_begins
-from treadle.mujoco.arguments import instance, whole
+from treadle.mujoco.arguments import instance, steps
 from treadle.mujoco.data import ROOM, Data, raise_if_short, start_of
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
@@ -271,6 +271,6 @@ def jax_function(
         [0.185 0.185 0.185]
     """
     instance("m", m, Model, "a model that put_model returns")
-    nstep = whole("nstep", nstep, 1)
+    nstep = steps(nstep)
     recorder_for(checkpoint)  # raises where there is no such schedule
     return StepFunction(m, nstep, checkpoint, nconmax, njmax)

@@ -107,8 +107,8 @@ class Option(Fields):
 
     def assign(self, row: Field, value: wp.array) -> None:
         """Put an array of the user's in a field's place."""
-        if isinstance(value, wp.array):
-            refuse.check_value(row.name, value.numpy())
+        if isinstance(value, wp.array | np.ndarray):
+            refuse.check_value(row.name, value if isinstance(value, np.ndarray) else value.numpy())
         super().assign(row, value)
         self._editions.note(self.read(row))
 
@@ -503,6 +503,23 @@ class Model(Fields):
         vars(made).update(vars(self), opt=opt, **own)
         return made
 
+    def __deepcopy__(self, memo: Any) -> Model:
+        """A model of its own, with the same numbers."""
+        made = self.copied()
+        made._shown, made.opt._editions = Shown(), Editions()
+        made._editions = made.opt._editions
+        for table in (made, made.opt):
+            for name, array in [*table._arrays.items()]:
+                table._arrays[name] = table.allocate(getattr(type(table), name))
+                wp.copy(table._arrays[name], array)
+        return made
+
+    def __copy__(self) -> Model:
+        return self.__deepcopy__(None)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(_PICKLED)
+
     def expand(self, nworld: int, *names: str) -> None:
         """Let fields differ between worlds: give each a row for every world, with the values that it has now.
 
@@ -544,6 +561,10 @@ def is_settled(row: Field) -> bool:
     return row.kind == "int" and row.role == "constant" and row is not Model.eq_active0
 
 
+_PICKLED = (
+    "what put_model returns cannot be pickled: pickle MuJoCo's MjModel, and put it again; of fields that have changed "
+    "since pickle what their numpy() gives"
+)
 _FIXED = (
     "{} of the model cannot change after put_model, which made the tables of its structure from it: change MuJoCo's "
     "model and put it again"

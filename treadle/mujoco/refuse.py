@@ -96,7 +96,7 @@ def check(mjm: mujoco.MjModel) -> None:
         check_value(name, getattr(mjm.opt, name))
     for name, kind in KINDS.items():
         _check_kind(name, int(getattr(mjm.opt, name)), kind)
-    found = [*_options(mjm), *_elements(mjm)]
+    found = [*_options(mjm), *_elements(mjm), *_callbacks()]
     if found:
         listed = "\n  ".join(found)
         raise UnsupportedModelError(f"this model uses what treadle.mujoco does not simulate yet:\n  {listed}")
@@ -109,6 +109,16 @@ def _elements(mjm: mujoco.MjModel) -> Iterator[str]:
             continue
         for index in np.flatnonzero(row.users(mjm)):
             yield f"{_named(mjm, row.element, index)}: {row.attribute}" + (f" ({row.hint})" if row.hint else "")
+
+
+CALLBACKS = ("control", "passive", "contactfilter")  # others serve user types, which are refused, or only measure
+
+
+def _callbacks() -> Iterator[str]:
+    """MuJoCo's global callbacks that are set, and would have a say in its own engine."""
+    for name in CALLBACKS:
+        if getattr(mujoco, f"get_mjcb_{name}")() is not None:
+            yield f"callback mjcb_{name} (it would not be called: mujoco.set_mjcb_{name}(None) takes it away)"
 
 
 def _named(mjm: mujoco.MjModel, element: str, index: int) -> str:
@@ -202,6 +212,7 @@ def document() -> str:
     rows = [(row.element, row.attribute + (f" ({row.values})" if row.values else "")) for row in REFUSALS]
     rows += [("option", "integrator (discrete)"), ("option", "flag nativeccd, if disabled")]
     rows += [("option", f"flag {bit.name[7:].lower()}, if enabled") for bit in _flags()]
+    rows += [("callback", f"mjcb_{name}, if set when the model is put") for name in CALLBACKS]
     elements = dict.fromkeys(element for element, _ in rows)
     listed = {e: ", ".join(attribute for element, attribute in rows if element == e) for e in elements}
     return "| element | what |\n|---|---|\n" + "\n".join(f"| {e} | {what} |" for e, what in listed.items())

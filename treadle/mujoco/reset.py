@@ -95,6 +95,8 @@ def _of_each_world(name: str, values: Any, d: Data) -> Any:
     values = values if hasattr(values, "shape") else np.asarray(values)
     if tuple(values.shape) != (d.nworld,):
         raise ValueError(f"{name} has shape {tuple(values.shape)}, not ({d.nworld},)")
+    if isinstance(values, np.ndarray):  # in the byte order of this machine
+        values = values.astype(values.dtype.newbyteorder("="), copy=False)
     kind = str(values.dtype) if not isinstance(values, wp.array) else values.dtype.__name__
     if "int" not in kind and "bool" not in kind:
         raise TypeError(f"{name} holds bools or integers, one for each world, not {kind}")

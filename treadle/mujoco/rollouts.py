@@ -9,7 +9,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.frontend.names import near
-from treadle.mujoco.arguments import shown, whole
+from treadle.mujoco.arguments import shown, steps, whole
 from treadle.mujoco.contents import contents
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
@@ -75,6 +75,8 @@ def rollout(
     if isinstance(fields, str) or not isinstance(fields, Iterable):
         raise TypeError(f"fields is a sequence of names, such as ('qpos',), not {shown(fields)}")
     fields = tuple(fields)
+    if not fields:
+        raise ValueError("fields is empty, so nothing would be kept: name some, such as ('qpos',)")
     for name in fields:
         if not isinstance(name, str) or not isinstance(getattr(Data, name, None), Field):
             raise AttributeError(f"there is no field {name} of Data; {near(str(name), [r.name for r in Data.rows()])}")
@@ -134,13 +136,13 @@ def _policy(d: Data, controls: Any, nstep: int | None) -> tuple[Policy, int]:
     if controls is None or callable(controls):
         if nstep is None:
             raise ValueError("nstep is needed, as controls do not say how many steps to take")
-        return controls or (lambda d, k: None), whole("nstep", nstep, 1)
+        return controls or (lambda d, k: None), steps(nstep)
     numbers, nu = _numbers(controls), d.sizes["nu"]
     if numbers.ndim == 2:
         numbers = np.broadcast_to(numbers, (d.nworld, *numbers.shape))
     if numbers.ndim != 3 or numbers.shape[0] != d.nworld or numbers.shape[2] != nu:
         raise ValueError(f"controls have shape ({d.nworld}, nstep, {nu}) or (nstep, {nu}), not {np.shape(controls)}")
-    nstep = whole("nstep", numbers.shape[1] if nstep is None else nstep, 1)
+    nstep = steps(numbers.shape[1] if nstep is None else nstep)
     if nstep > numbers.shape[1]:
         raise ValueError(f"nstep is {nstep}, but there are controls for {numbers.shape[1]} steps")
     return (lambda d, k: numbers[:, k]), nstep

@@ -9,6 +9,7 @@ from typing import Any
 import treadle as wp
 from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
+from treadle.mujoco.arguments import MOST_STEPS, steps
 from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
@@ -32,7 +33,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
 
     Raises:
         TypeError: these are no model and data of ours, or they differ in precision.
-        ValueError: the data was made for another model, or ``nstep`` is less than 1.
+        ValueError: the data was made for another model, or ``nstep`` is less than 1, no integer, or
+            more than 2,147,483,647.
 
     Example:
         >>> import mujoco, treadle.mujoco as mjw
@@ -45,8 +47,10 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         [0.2 0.2] True
     """
     plan = getattr(d, "_plan", None)
-    if not hasattr(nstep, "__index__") or nstep < 1:
-        raise ValueError(f"nstep is at least 1, and an integer, not {nstep!r}")
+    if type(nstep) is not int or not 0 < nstep <= MOST_STEPS:
+        if not hasattr(nstep, "__index__") or nstep < 1:
+            raise ValueError(f"nstep is at least 1, and an integer, not {nstep!r}")
+        nstep = steps(nstep)
     if plan is None or recording() or capture.active or not plan.holds(m, d):
         plan = _prepared(m, d, nstep)
         if plan is None:

@@ -144,7 +144,8 @@ def get_data_into(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world_id:
     """Copy one world into MuJoCo's ``result``: state, controls, derived fields and the numbers of warnings.
 
     What this engine does not compute stays as it is in ``result``: islands, what is asleep, what solvers and
-    integrators keep for themselves, timers, statistics of solvers but ``solver_niter``, ``userdata``.
+    integrators keep for themselves, timers, statistics of solvers but ``solver_niter``, ``userdata``. Matrices of
+    solvers of the dual problem, ``efc_AR`` and ``efc_Y``, are empty afterwards, ``nA`` and ``nY`` 0.
 
     Args:
         result: MuJoCo's data, which is written to.
@@ -242,6 +243,7 @@ def _give_constraints(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world
         mujoco.mju_dense2sparse(result.efc_J, J, result.efc_J_rownnz, result.efc_J_rowadr, result.efc_J_colind)
     else:
         result.efc_J[: J.size] = J.reshape(-1)
+    _give_tendon_rows(result, mjm)
     for attribute, name in _CONTACT.items():
         getattr(result.contact, attribute)[:ncon] = np.reshape(
             d.field(name).numpy()[world, :ncon], getattr(result.contact, attribute)[:ncon].shape
@@ -256,6 +258,23 @@ def _give_constraints(result: mujoco.MjData, mjm: mujoco.MjModel, d: Data, world
     result.contact.mu[:ncon] = np.where(pushes & (result.contact.dim[:ncon] > 1), slide, 0.0)
     apart = result.contact.dist[:ncon] >= result.contact.includemargin[:ncon]
     result.contact.exclude[:ncon] = np.select([apart, ~pushes], [_IN_GAP, _MOVES_NOTHING], 0)
+
+
+def _give_tendon_rows(result: mujoco.MjData, mjm: mujoco.MjModel) -> None:
+    """The first row of constraints of each tendon, -1 if it has none."""
+    if not hasattr(result, "tendon_efcadr"):  # version 3 does not have it
+        return
+    result.tendon_efcadr[:] = -1
+    kind = mujoco.mjtConstraint
+    own = (int(kind.mjCNSTR_FRICTION_TENDON), int(kind.mjCNSTR_LIMIT_TENDON))
+    for row in reversed(range(result.nefc)):
+        number = int(result.efc_id[row])
+        if result.efc_type[row] in own:
+            result.tendon_efcadr[number] = row
+        elif result.efc_type[row] == int(kind.mjCNSTR_EQUALITY) and mjm.eq_type[number] == mujoco.mjtEq.mjEQ_TENDON:
+            for tendon in (mjm.eq_obj1id[number], mjm.eq_obj2id[number]):
+                if tendon >= 0:
+                    result.tendon_efcadr[tendon] = row
 
 
 _IN_GAP, _MOVES_NOTHING = 1, 3  # reasons why a contact has no rows (mjContact.exclude)
