@@ -181,3 +181,22 @@ def test_contacts_that_are_switched_off_are_gone(flag, geom):
         given = mujoco.MjData(mjm)
         mjw.get_data_into(given, mjm, d)
         assert given.ncon == 0 and given.nefc == mjd.nefc
+
+
+def test_masses_of_free_bodies_and_places_of_geoms_count_where_mujoco_takes_shortcuts():
+    body = '<body><freejoint/><geom size=".1"/></body>'
+    mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    mjm.opt.gravity[:] = 0.0
+    m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+    mjd.qfrc_applied[0] = 1.0
+    mujoco.mj_forward(mjm, mjd)
+    before = mjd.qacc[0]
+    mjm.body_mass[1] *= 2.0
+    mjm.geom_pos[0, 2] = 0.5
+    mujoco.mj_forward(mjm, mjd)
+    assert mjd.qacc[0] == before and mjd.geom_xpos[0, 2] == 0.0
+    m.body_mass.numpy()[0, 1] *= 2.0
+    m.geom_pos.numpy()[0, 0, 2] = 0.5
+    d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+    mjw.forward(m, d)
+    assert d.qacc.numpy()[0, 0] == pytest.approx(before / 2) and d.geom_xpos.numpy()[0, 0, 2] == 0.5
