@@ -285,7 +285,7 @@ def segmented_sort_pairs(
     Args:
         keys: int32 or float32 (beyond Warp: the key types of :func:`radix_sort_pairs`), without gaps, with room for
             ``2 * count``: the second half is scratch.
-        values: int32 (beyond Warp: elements of 4 or 8 bytes), without gaps, with room for ``2 * count`` too.
+        values: int32, without gaps, with room for ``2 * count`` too.
         count: how many pairs the segments lie among.
         segment_start_indices: where segments begin, int32. Segments must not overlap.
         segment_end_indices: where they end (the first element that is not part of one); left out, each segment ends
@@ -296,7 +296,8 @@ def segmented_sort_pairs(
             has been sorted then.
         TypeError: ``count`` is not an int.
 
-    Each segment is sorted by one thread, all of them at the same time. Gradients go as with :func:`radix_sort_pairs`.
+    Each segment is sorted by one thread, all of them at the same time. Gradients of keys that are floats go where these
+    came from (beyond Warp).
 
     >>> import treadle as wp
     >>> keys = wp.array([9, 7, 8, 2, 1, 0, 0, 0, 0, 0], dtype=int)
@@ -332,8 +333,11 @@ def segmented_sort_pairs(
     if keys.dtype not in KEYS:
         known = ", ".join([t.__name__ for t in KEYS])
         raise ArrayError(f"Unsupported data type: {keys.dtype.__name__}, of the keys, which are one of {known}")
-    if wp.types.type_size_in_bytes(values.dtype) not in (4, 8):
-        raise ArrayError(f"Unsupported data type: {values.dtype.__name__}, of the values, which have 4 or 8 bytes each")
+    if values.dtype is not wp.int32:
+        raise ArrayError(
+            f"segments are sorted with values of int32 (numbers of what goes along, say), not {values.dtype.__name__}; "
+            f"with such values keys are of an Unsupported data type: {keys.dtype.__name__}"
+        )
     if not starts.size:
         return
     if recording():  # a graph looks each time it runs
