@@ -143,6 +143,7 @@ def test_outputs_of_sensors_that_are_switched_off_stay():
         np.testing.assert_allclose(d.sensordata.numpy()[0], mjd.sensordata, atol=1e-12)
 
 
+@pytest.mark.host  # where each step looks at what somebody has seen
 def test_what_nobody_needs_any_more_is_forgotten():
     m = mjw.put_model(models.pair())
     d = mjw.make_data(m)

@@ -73,7 +73,7 @@ class Editions:
 
     def now(self, m: Model) -> Edition:
         """The edition of ``m`` with which a step sets out now."""
-        if self._now is None or self._versions != (m.version, m.opt.version) or self._written():
+        if self._now is None or self._versions != (m.version, m.opt.version) or (self._seen and self._written()):
             here = {id(array) for table in (m, m.opt) for array in table._arrays.values()}
             self._seen = {k: (a, values, values.tobytes()) for k, (a, values, _) in self._seen.items() if k in here}
             self._now = Edition(m.copied(), {k: content for k, (*_, content) in self._seen.items()})
@@ -82,4 +82,7 @@ class Editions:
         return self._now
 
     def _written(self) -> bool:
-        return any(values.tobytes() != content for _, values, content in self._seen.values())
+        for _, values, content in self._seen.values():  # each step asks: a generator would take longer
+            if values.tobytes() != content:
+                return True
+        return False

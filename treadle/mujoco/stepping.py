@@ -57,7 +57,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
             return
     now = vars(d)  # of one world a step takes as long as some ways of setting an attribute
     now["_steps"] += 1
-    edition = m.edition()
+    edition = m._editions.now(m)
     while True:
         due = False
         if plan.load is None:
