@@ -80,6 +80,7 @@ class Data(Fields):
     M = derived("crb", "real", "nworld nC", "mass matrix: of each row the columns that are ancestors")
     qLD = derived("factor_m", "real", "nworld nC", "its factor L' D L")
     qLDiagInv = derived("factor_m", "real", "nworld nv", "1 / D")
+    own_inertia = scratch("inertia", "nworld nbody", "inertia of composite bodies from near points (`composite`)")
     actuator_length = derived("transmission", "real", "nworld nout", "lengths of actuators")
     actuator_moment = derived("transmission", "real", "nworld nJmom", "how they change with each degree of freedom "
                               "(``moment_colind``)")  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import algebra, index, row, types
+from treadle.mujoco.composite import composite
 from treadle.mujoco.constants import BALL, FREE, MINVAL, SINGULAR, SLIDE
 from treadle.mujoco.drivetrain import drivetrain
 from treadle.mujoco.factor import factorisation
@@ -153,21 +154,27 @@ def _inertia(real: Any) -> dict[str, wp.Kernel]:
 
 
 def _mass(real: Any) -> dict[str, wp.Kernel]:
-    t, a = types(real), algebra(real)
-    spatial, inertia, mul_inertia = t.spatial, t.inertia, a.mul_inertia
+    t, bodies = types(real), composite(real)
+    vec3, mat33, spatial, inertia = t.vec3, t.mat33, t.spatial, t.inertia
+    gather, fill = bodies.gather, bodies.fill
     factor = factorisation(real).factor
     added = drivetrain(real).added
 
     @wp.kernel(gang_vectors=2)
     def crb(
-        body_parentid: ints, dof_bodyid: ints, dof_jntid: ints, jnt_actuatorid: ints,
-        actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_outadr: ints,
+        body_parentid: ints, dof_bodyid: ints, dof_jntid: ints, jnt_type: ints, jnt_dofadr: ints,
+        jnt_actuatorid: ints, actuator_trntype: ints, actuator_trnid: wp.array2d(dtype=int), actuator_outadr: ints,
         actuator_armature: wp.array2d(dtype=real), actuator_gear: wp.array2d(dtype=spatial),
         M_rowadr: ints, M_rownnz: ints, M_colind: ints, dof_armature: wp.array2d(dtype=real),
-        cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial),
+        body_mass: wp.array2d(dtype=real), body_inertia: wp.array2d(dtype=vec3),
+        ximat: wp.array2d(dtype=mat33), xipos: wp.array2d(dtype=vec3), xanchor: wp.array2d(dtype=vec3),
+        cinert: wp.array2d(dtype=inertia), cdof: wp.array2d(dtype=spatial), own_inertia: wp.array2d(dtype=inertia),
         crb: wp.array2d(dtype=inertia), M: wp.array2d(dtype=real),
     ):  # fmt: skip
-        """The mass matrix by composite rigid bodies (Featherstone, table 6.2): of a row its ancestors' columns."""
+        """The mass matrix by composite rigid bodies (Featherstone, table 6.2): of a row its ancestors' columns.
+
+        ``crb`` is for those who ask: M comes from the same inertias about nearer points (`composite`).
+        """
         w = wp.tid()
         nbody = body_parentid.shape[0]
         for b in range(nbody):
@@ -177,12 +184,13 @@ def _mass(real: Any) -> dict[str, wp.Kernel]:
             p = index(body_parentid[b])
             if p > 0:
                 crb[w, p] = crb[w, p] + crb[w, b]
+        gather(w, body_parentid, body_mass, body_inertia, ximat, xipos, own_inertia)
         for i in range(dof_bodyid.shape[0]):
-            momentum = mul_inertia(crb[w, index(dof_bodyid[i])], cdof[w, i])
+            body = index(dof_bodyid[i])
             start = index(M_rowadr[i])
             last = index(start + M_rownnz[i] - 1)
-            for e in range(start, last + 1):
-                M[w, e] = wp.dot(cdof[w, index(M_colind[e])], momentum)
+            fill(w, i, body, start, last, M_colind, dof_jntid, jnt_type, jnt_dofadr, own_inertia, xipos, xanchor, cdof,
+                 M)  # fmt: skip
             j = index(dof_jntid[i])
             rotor = added(w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr,
                           actuator_armature, actuator_gear)  # fmt: skip
