@@ -19,7 +19,7 @@ from treadle.types.limits import Limit, OpenType
 
 COMPONENTS = {
     "int": 1, "real": 1, "vec2": 2, "vec3": 3, "vec4": 4, "vec5": 5, "quat": 4, "mat33": 9, "spatial": 6,
-    "inertia": 10, "spec": 13,
+    "inertia": 10, "spec": 13, "double": 1,
 }  # fmt: skip
 
 
@@ -67,10 +67,11 @@ def index(i: int):
 
 @cache
 def types(real: Any) -> SimpleNamespace:
-    """The value types of one precision: ``real vec2 vec3 vec4 vec5 quat mat33 spatial inertia``."""
+    """The value types of one precision: ``real vec2 vec3 vec4 vec5 quat mat33 spatial inertia``; ``double`` in both."""
     double = real is wp.float64
     return SimpleNamespace(
         real=real,
+        double=wp.float64,
         vec2=wp.vec2d if double else wp.vec2,
         vec3=wp.vec3d if double else wp.vec3,
         vec4=wp.vec4d if double else wp.vec4,

@@ -81,6 +81,10 @@ class Data(Fields):
     qLD = derived("factor_m", "real", "nworld nC", "its factor L' D L")
     qLDiagInv = derived("factor_m", "real", "nworld nv", "1 / D")
     own_inertia = scratch("inertia", "nworld nbody", "inertia of composite bodies from near points (`composite`)")
+    fine_crb = scratch("double", "nworld nbody 10", "crb before it is rounded, if M needs that (`fine_mass`)")
+    fine_M = scratch("double", "nworld nC", "M before it is rounded")
+    fine_LD = scratch("double", "nworld nC", "its factor")
+    fine_DiagInv = scratch("double", "nworld nv", "1 / D of that")
     actuator_length = derived("transmission", "real", "nworld nout", "lengths of actuators")
     actuator_moment = derived("transmission", "real", "nworld nJmom", "how they change with each degree of freedom "
                               "(``moment_colind``)")  # fmt: skip

@@ -138,7 +138,7 @@ class Fields(metaclass=_Made):
 
     def itemsize(self, row: Field) -> int:
         """Bytes of a number of a field."""
-        return 8 if self.real is wp.float64 and row.kind != "int" else 4
+        return 8 if row.kind == "double" or (self.real is wp.float64 and row.kind != "int") else 4
 
     @property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.frontend.names import near
-from treadle.mujoco import refuse
+from treadle.mujoco import fine_mass, refuse
 from treadle.mujoco.arguments import instance, precision, whole
 from treadle.mujoco.capacity import Capacity
 from treadle.mujoco.collision.distances import Distances, measured
@@ -380,6 +380,7 @@ class Model(Fields):
         self._structure = Structure.of(mjm)
         self.fits = fits(mjm)
         self.transmissions = {int(kind) for kind in mjm.actuator_trntype}
+        self.fine = real is not wp.float64 and fine_mass.asks(mjm)
         self.motors = bool(np.any(mjm.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_DCMOTOR)))
         self.orients = int(mujoco.mjtTrn.mjTRN_SO3) in self.transmissions
         self.floats = bool(floating(mjm).any())

@@ -15,6 +15,7 @@ from treadle.mujoco import (
     dcmotor,
     derivative,
     energy,
+    fine_mass,
     fluid,
     frames,
     implicit_steps,
@@ -177,8 +178,10 @@ ADVANCE = {
 
 
 @cache
-def stage_kernel(name: str, real: Any) -> wp.Kernel:
-    """The kernel of a stage, or of an integrator, for one precision."""
+def stage_kernel(name: str, real: Any, fine: bool = False) -> wp.Kernel:
+    """The kernel of a stage, or of an integrator, for one precision; ``fine``: whether M needs more (`fine_mass`)."""
+    if fine and name in fine_mass.kernels(real):
+        return fine_mass.kernels(real)[name]
     kernels = ADVANCE[name] if name in ADVANCE else STAGES[name].kernels
     return kernels(real)[name]
 
@@ -196,7 +199,7 @@ def run_stage(name: str, m: Model, d: Data, force: bool = False, **other: Any) -
     if stage is not None and stage.run is not None:
         stage.run(m, d, **other)
     else:
-        launch(stage_kernel(name, d.real), m, d, **other)
+        launch(stage_kernel(name, d.real, m.fine), m, d, **other)
     d.mark(name)
 
 
