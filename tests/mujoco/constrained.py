@@ -171,11 +171,10 @@ def near(mjm: mujoco.MjModel, count: int, scale: float = 0.3, seed: int = 0) -> 
 
 
 def sharp(mjm: mujoco.MjModel) -> mujoco.MjModel:
-    """``mjm`` with a solver that goes on until rounding ends it; without islands, in which MuJoCo mixes up states."""
+    """``mjm`` with a solver that goes on until rounding ends it."""
     check.sharpen(mjm)
     mjm.opt.tolerance = mjm.opt.noslip_tolerance = 0
     mjm.opt.ls_tolerance = 1e-10
-    mjm.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
     return mjm
 
 

@@ -32,6 +32,24 @@ def test_what_is_no_number_is_beyond_every_bound():
     assert check.error(np.array([1e-4]), np.array([0.0])) == 1e-4 / check.FLOOR[wp.float64]
 
 
+ISLANDS = """
+<mujoco><worldbody>
+  <geom type="plane" size="3 3 1"/>
+  <body pos="0 0 .18"><freejoint/><geom type="box" size=".1 .1 .2" euler="3 4 5"/></body>
+  <body pos="1 0 .1"><joint axis="0 1 0" limited="true" range="0 1"/><geom size=".05"/></body>
+  <body pos="2 0 .09"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>
+"""
+
+
+def test_models_of_several_islands_do_not_differ(tmp_path):
+    scene = tmp_path / "islands.xml"
+    scene.write_text(ISLANDS)
+    table, fine = check.report(str(scene), 4)
+    assert fine, table
+    assert "solve" in table
+
+
 def test_the_command_prints_a_table_and_its_status_says_whether_all_is_well(tmp_path):
     good, bad = tmp_path / "good.xml", tmp_path / "bad.xml"
     good.write_text(models.PAIR)

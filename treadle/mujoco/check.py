@@ -291,12 +291,16 @@ def judge(
 
 
 def sharpen(mjm: mujoco.MjModel) -> None:
-    """Let both engines iterate until rounding ends it, which takes solvers other than Newton's many times as long."""
+    """Let both engines iterate until rounding ends it, which takes solvers other than Newton's many times as long.
+
+    Without islands: MuJoCo solves these one by one, with the same forces, but then mixes up the states of their rows.
+    """
     mjm.opt.tolerance = mjm.opt.ls_tolerance = mjm.opt.ccd_tolerance = mjm.opt.noslip_tolerance = 1e-13
     newton = mjm.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON
     least = {"iterations": 200 if newton else 5000, "ls_iterations": 200, "ccd_iterations": 200}
     for name, count in least.items():
         setattr(mjm.opt, name, max(getattr(mjm.opt, name), count))
+    mjm.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 
 
 def report(path: str, count: int = 5, seed: int = 0) -> tuple[str, bool]:
