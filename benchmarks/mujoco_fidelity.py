@@ -236,7 +236,8 @@ def warped(mjm: mujoco.MjModel, start: mujoco.MjData, controls: np.ndarray) -> n
         for ctrl in controls:
             d.ctrl.assign(ctrl.astype(np.float32))
             mujoco_warp.step(m, d)
-        if d.overflow.numpy().any():
+        full = ~(mujoco_warp.OverflowType.ITERATIONS | mujoco_warp.OverflowType.LS_ITERATIONS)  # of room, not of turns
+        if (d.overflow.numpy() & int(full)).any():
             raise RuntimeError(f"MuJoCo Warp needs more room than {rooms}")
         return d.qpos.numpy()
 
