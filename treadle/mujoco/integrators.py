@@ -86,25 +86,20 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
         """The acceleration of a step of semi-implicit Euler.
 
         Joint damping is taken at the end of the step: ``(M + h diag(damping)) a = qfrc_smooth + qfrc_constraint``
-        (MuJoCo documentation, Computation, Numerical integration). Where these are ``M qacc``, that is ``a = qacc -
-        (M + h diag(damping))^-1 h diag(damping) qacc``, which in single precision loses nothing of forces that cancel;
-        where the solver, if one of the primal problem ``solves``, stopped before, they are others.
+        (MuJoCo documentation, Computation, Numerical integration); where there is none, ``a = qacc``. Where these are
+        ``M qacc``, that is ``a = qacc - (M + h diag(damping))^-1 h diag(damping) qacc``, which in single precision
+        loses nothing of forces that cancel; where the solver, if one of the primal problem ``solves``, stopped before,
+        they are others.
         """
         w = wp.tid()
         h = opt_timestep[row(w, opt_timestep)]
         nv = qacc.shape[1]
+        damped = False
         for i in range(nv):
             qacc_integrated[w, i] = qacc[w, i]
         if (opt_disableflags & EULERDAMP) == 0 and (opt_disableflags & DAMPER) == 0:
-            settled = single
-            if solves:
-                settled = single and solver_unsettled[w] == 0
             for i in range(nv):
                 j = index(dof_jntid[i])
-                start = index(M_rowadr[i])
-                last = index(start + M_rownnz[i] - 1)
-                for e in range(start, last + 1):
-                    qH[w, e] = M[w, e]
                 k = dof_damping[row(w, dof_damping), i] + added(
                     w, j, jnt_actuatorid[j], False, actuator_trntype, actuator_trnid, actuator_outadr, actuator_damping,
                     actuator_gear,
@@ -114,6 +109,18 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
                     actuator_trntype, actuator_trnid, actuator_outadr, actuator_dampingpoly, actuator_gear,
                 )  # fmt: skip
                 damping = h * poly_slope(k, growth, wp.abs(qvel[w, i]))
+                damped = damped or damping != real(0.0)
+                qHDiagInv[w, i] = damping  # until the factor is there
+        if wp.any_lane(damped):
+            settled = single
+            if solves:
+                settled = single and solver_unsettled[w] == 0
+            for i in range(nv):
+                start = index(M_rowadr[i])
+                last = index(start + M_rownnz[i] - 1)
+                for e in range(start, last + 1):
+                    qH[w, e] = M[w, e]
+                damping = qHDiagInv[w, i]
                 qH[w, last] = qH[w, last] + damping
                 force = qfrc_smooth[w, i] + qfrc_constraint[w, i]
                 if single:
@@ -121,10 +128,11 @@ def _euler(real: Any) -> dict[str, wp.Kernel]:
                 qacc_integrated[w, i] = force
             factor(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv)
             solve(w, M_rowadr, M_rownnz, M_colind, qH, qHDiagInv, qacc_integrated)
-            if single:
-                for i in range(nv):
-                    kept = wp.where(settled, qacc[w, i] - qacc_integrated[w, i], qacc_integrated[w, i])
-                    qacc_integrated[w, i] = kept
+            for i in range(nv):
+                found = qacc_integrated[w, i]
+                if single:
+                    found = wp.where(settled, qacc[w, i] - found, found)
+                qacc_integrated[w, i] = wp.where(damped, found, qacc[w, i])
 
     return dict(euler=euler)
 

@@ -19,9 +19,11 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
     fives = wp.array2d(dtype=vec5)
     cost, mul_b, mul = costs(real), bond_products(real).mul_b, products(real)
     zone, dry, pushing, noted, mul_mass, dot = cost.zone, cost.dry, cost.pushing, cost.noted, mul.mul_mass, mul.dot
-    # Of the slope at the start. Newton's next direction is another one anyway, and lanes wait for those that go on;
-    # directions of conjugate gradients rest on exact minima: as flat as rounding lets it be.
-    nearly = 0.1 if by_newton else 1e-13 if real is wp.float64 else 1e-5
+    # Of the slope at the start. Directions of conjugate gradients rest on exact minima, and the last step of all ends
+    # there: as flat as rounding lets it be. Otherwise Newton's next direction is another one anyway, and lanes wait for
+    # those that go on.
+    flattest = 1e-13 if real is wp.float64 else 1e-5
+    nearly = 0.1 if by_newton else flattest
 
     @wp.func(inline=True)
     def pyramid(w: int, r: int, dim: int, a: real, D: matrix, mu: matrix, jar: matrix, jv: matrix):
@@ -131,8 +133,8 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def search(
-        w: int, running: bool, iterations: int, flat: real, gauss: real, curve: real, start: real, pieces: int,
-        elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix, shapes: fives,
+        w: int, running: bool, final: bool, iterations: int, flat: real, gauss: real, curve: real, start: real,
+        pieces: int, elliptic: bool, bonds: Any, soft: Any, jar: matrix, jv: matrix, shapes: fives,
     ):  # fmt: skip
         """The step ``a`` at which the slope vanishes, and whether the step is exact.
 
@@ -147,7 +149,8 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
             d, v = D[w, r], jv[w, r]
             gauss = gauss + d * jar[w, r] * v
             curve = curve + d * v * v
-        a, low, high, enough = real(0.0), real(0.0), real(-1.0), wp.max(flat, real(nearly) * wp.abs(start))
+        a, low, high = real(0.0), real(0.0), real(-1.0)
+        enough = wp.max(flat, wp.where(final, real(flattest), real(nearly)) * wp.abs(start))
         searching, exact, newton = running and start < real(0.0), False, False
         k = int(0)
         if by_newton:
@@ -180,21 +183,21 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def descend(
-        w: int, running: bool, rows: int, iterations: int, flat: real, pieces: int, elliptic: bool, bonds: Any,
-        jacobian: Any, mass: Any, soft: Any, x: matrix, Mx: matrix, grad: matrix, jar: matrix, p: matrix, Mp: matrix,
-        jv: matrix, shapes: fives,
+        w: int, running: bool, final: bool, rows: int, iterations: int, flat: real, pieces: int, elliptic: bool,
+        bonds: Any, jacobian: Any, mass: Any, soft: Any, x: matrix, Mx: matrix, grad: matrix, jar: matrix, p: matrix,
+        Mp: matrix, jv: matrix, shapes: fives,
     ):  # fmt: skip
         """Move ``x``, and the products with it, along the direction ``p``: as far as the cost falls, where running.
 
-        ``flat`` is the slope that counts as none, by the length of p. Returns the step, the slope where it begins, and
-        whether it is exact.
+        ``final`` says that no other direction follows. ``flat`` is the slope that counts as none, by the length of p.
+        Returns the step, the slope where it begins, and whether it is exact.
         """
         mul_mass(w, mass, p, Mp)
         mul_b(w, bonds, jacobian, p, jv)
         start = dot(w, p, grad)
         a, exact = search(
-            w, running, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), start, pieces, elliptic,
-            bonds, soft, jar, jv, shapes,
+            w, running, final, iterations, flat * wp.sqrt(dot(w, p, p)), dot(w, p, Mx), dot(w, p, Mp), start, pieces,
+            elliptic, bonds, soft, jar, jv, shapes,
         )  # fmt: skip
         a = wp.where(running, a, real(0.0))
         for c in range(x.shape[1]):

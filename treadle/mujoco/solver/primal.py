@@ -219,8 +219,8 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
                 else:
                     size = conjugate(w, size, mass, qLD, qLDiagInv, grad, Mgrad, last, p)
                 a, slope, exact = descend(
-                    w, running, rows, line_iterations, flat, pieces, elliptic, bonds, jacobian, mass, soft, x, Mx, grad,
-                    jar, p, Mp, jv, shapes,
+                    w, running, k + 1 == iterations, rows, line_iterations, flat, pieces, elliptic, bonds, jacobian,
+                    mass, soft, x, Mx, grad, jar, p, Mp, jv, shapes,
                 )  # fmt: skip
                 if running:
                     count = count + 1
