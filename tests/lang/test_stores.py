@@ -128,8 +128,8 @@ def test_what_is_said_holds_what_the_compiler_finds():
     for kernel in (plain, by_calls, composites):
         arrays = [wp.zeros((2, 2) if t is table else 2, dtype=getattr(t, "dtype", float)) if t is not int else 1
                   for t in [p.annotation for p in kernel.parameters]]  # fmt: skip
-        wp.launch(kernel, dim=1, inputs=arrays)
-        assert {kernel.parameters[k].name for k in kernel.written} == stores(kernel.source)
+        program = wp.launch(kernel, dim=1, inputs=arrays, record_cmd=True)._program
+        assert {kernel.parameters[k].name for k, *_ in program.stored} == stores(kernel.source)
 
 
 def test_where_results_lead():
