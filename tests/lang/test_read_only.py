@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treadle as wp
+from treadle.base.errors import AutogradError
 from treadle.runtime import fast, packing
 
 REFUSED = "must not be changed"
@@ -27,6 +28,12 @@ def step(x: wp.array(dtype=float), y: wp.array(dtype=float)):
 @wp.kernel
 def add(x: wp.array(dtype=float), total: wp.array(dtype=float)):
     wp.atomic_add(total, 0, x[wp.tid()])
+
+
+@wp.kernel
+def add_rows(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float), z: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    z[i, j] = x[i, j] + y[i, j]
 
 
 @wp.kernel
@@ -212,6 +219,53 @@ def test_launches_that_are_kept_too(fixed):
     assert y.list() == [1.0, 2.0, 3.0, 4.0]
     with pytest.raises(wp.ArrayError, match="read-only"):
         capture.graph.use(fixed, y)
+
+
+def test_forward_mode_writes_neither_values_nor_tangents_there(fixed):
+    one, y, gaps = floats(), floats(), wp.zeros(8, dtype=float)[::2]
+    (dy,) = wp.jvp(step, dim=4, inputs=[fixed], outputs=[y], tangents=[fixed])
+    assert y.list() == [1.0, 2.0, 3.0, 4.0] and dy.list() == fixed.list()
+    (dy,) = wp.jvp(step, dim=4, inputs=[gaps], outputs=[y], tangents=[fixed])  # the tangent is laid out as its array
+    assert dy.list() == fixed.list()
+    for outputs, given, name in ((fixed, [one], "y"), (y, [one, fixed], "tangent of y")):
+        with pytest.raises(wp.LaunchTypeError, match=f"jvp of step writes to its argument '{name}', an array"):
+            wp.jvp(step, dim=4, inputs=[floats()], outputs=[outputs], tangents=given)
+        with wp.ScopedCapture(), pytest.raises(wp.LaunchTypeError, match=f"'{name}'"):
+            wp.jvp(step, dim=4, inputs=[floats()], outputs=[outputs], tangents=given)
+    with pytest.raises(wp.LaunchTypeError, match="'tangent of y'"):
+        wp.jvp(step, dim=4, inputs=[floats()], outputs=[gaps], tangents=[one, fixed])
+    assert not gaps.numpy().any()
+    with pytest.raises(wp.LaunchTypeError, match=r"'p\.b'"):
+        wp.jvp(step_in_struct, dim=4, inputs=[Pair(y, fixed)], tangents=[Pair(one, floats())])
+    assert fixed.list() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_jacobians_by_it_are_there_differences_say_no(fixed):
+    x, y = wp.array(fixed, copy=False, requires_grad=True), wp.zeros(4, dtype=float, requires_grad=True)
+    rows = wp.autograd.jacobian(step, dim=4, inputs=[x], outputs=[y])[0, 0].numpy()
+    assert np.array_equal(rows, np.eye(4)) and x.list() == [0.0, 1.0, 2.0, 3.0]
+    with wp.Tape() as tape:
+        wp.launch(step, dim=4, inputs=[x], outputs=[y])
+    for check in (lambda: wp.autograd.jacobian_fd(step, dim=4, inputs=[x], outputs=[y]),
+                  lambda: wp.autograd.gradcheck(step, dim=4, inputs=[x], outputs=[y], show_summary=False),
+                  lambda: wp.autograd.gradcheck_tape(tape, show_summary=False)):  # fmt: skip
+        with pytest.raises(AutogradError, match="input 'x' of step, which is read-only.*\n.*copy=True"):
+            check()
+    assert x.list() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_adjoint_launches_ask_before_they_run(fixed):
+    square, rows = fixed.reshape((2, 2)), wp.array([1.0, 2.0, 3.0, 4.0], dtype=float).reshape((2, 2))
+    for grad in (square, square.transpose()):  # laid out as its array, and otherwise
+        added = wp.zeros((2, 2), dtype=float)
+        with pytest.raises(wp.ArrayError, match="read-only.*\n.*copy=True"):
+            wp.launch(add_rows, dim=(2, 2), inputs=[rows, rows], outputs=[wp.zeros((2, 2), dtype=float)], adjoint=True,
+                      adj_inputs=[added, grad], adj_outputs=[wp.ones((2, 2), dtype=float)])  # fmt: skip
+        assert not added.numpy().any()
+        wp.launch(add_rows, dim=(2, 2), inputs=[rows, rows], outputs=[wp.zeros((2, 2), dtype=float)], adjoint=True,
+                  adj_inputs=[added, added], adj_outputs=[grad])  # fmt: skip
+        assert np.array_equal(added.numpy(), 2.0 * grad.numpy())
+    assert fixed.list() == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_arrays_of_jax_are_values():

@@ -25,6 +25,7 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
     Raises:
         LaunchError: the lists do not go with the arguments.
         KernelGradientError: the kernel has no derivative, or its backward is switched off.
+        ArrayError: a gradient that is added to must not be changed.
     """
     where, dims, values, types = bound(kernel, dim, [*inputs, *outputs], device)
     program, packed = ready(kernel, types, dims, values, None, where)
@@ -34,12 +35,14 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
     adjoints = [*_padded(adj_inputs, len(inputs), "adj_inputs"), *_padded(adj_outputs, len(outputs), "adj_outputs")]
     adjoints += [None] * (len(values) - len(adjoints))
     given: list[tuple[Site, array]] = []
-    moved: list[tuple[array, array]] = []  # gradients that lie otherwise than their arrays, and what stands for them
+    moved: list[tuple[array, array]] = []  # gradients that lie otherwise or must not be changed, what stands for them
     for site in plan.floats:
         grad = _given(site, adjoints[site.k])
         if grad is not None:
-            like = site.of(values)
-            if (grad.strides, grad.component_stride) != (like.strides, like.component_stride):
+            like, read = site.of(values), site.writes and not site.loads
+            if grad.read_only and not read:
+                grad._refuse_writes()
+            if grad.read_only or (grad.strides, grad.component_stride) != (like.strides, like.component_stride):
                 moved.append((grad, _laid_out_as(like, grad)))
                 grad = moved[-1][1]
             values[site.k] = _with_gradient(site, values[site.k], grad)

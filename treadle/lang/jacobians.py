@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import AutogradError, KernelGradientError, LaunchError
-from ..runtime.array import array
+from ..runtime.array import COPY_IT, array
 from ..types.core import Struct
 from .contents import copied, put_value
 from .host_writes import give_back
@@ -204,11 +204,12 @@ class State:
             put_value(grad, content)
 
     def restore(self) -> None:
-        """Put back what the arrays held, if that is wanted."""
+        """Put back what the arrays held, if that is wanted. What must not be changed still holds it."""
         if not self.keeps:
             return
         for a, content in zip(self.arrays, self.contents, strict=True):
-            put_value(a, content)
+            if not a.read_only:
+                put_value(a, content)
 
 
 def count(a: array) -> int:
@@ -289,7 +290,7 @@ def by_differences(subject: Subject, mask: Mask | None, eps: float, max_inputs: 
     """Jacobians column by column: central differences, divided by the step that the input's float type could take.
 
     Raises:
-        AutogradError: ``eps`` is no step.
+        AutogradError: ``eps`` is no step; an input must not be changed.
     """
     if not eps > 0.0:
         raise AutogradError(f"eps, the step of central differences, must be more than 0, not {eps!r}")
@@ -298,6 +299,10 @@ def by_differences(subject: Subject, mask: Mask | None, eps: float, max_inputs: 
             subject.evaluate()
             state.restore()
         pairs = subject.pairs(mask)
+        for i in sorted({i for i, _ in pairs}):
+            if subject.inputs[i].read_only:
+                name = f"{subject.input_labels[i]!r} of {subject.key}"
+                raise AutogradError(f"central differences change the input {name}, which is read-only", hint=COPY_IT)
         blocks = empty_blocks(subject, pairs)
         for i in sorted({i for i, _ in pairs}):
             targets = [j for of, j in pairs if of == i]

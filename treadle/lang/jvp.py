@@ -20,6 +20,7 @@ from .kernel import Kernel
 from .launch import bound
 from .parts import span_of
 from .plan import Plan
+from .read_only import check_writes
 from .struct import convert, zero_of
 
 
@@ -58,7 +59,7 @@ def jvp(
 
     Raises:
         KernelGradientError: the derivative is asked of an operation that has none; the message names the line.
-        LaunchTypeError: a tangent does not fit its argument.
+        LaunchTypeError: a tangent does not fit its argument; what is written, an argument or its tangent, must not be.
         LaunchError: arrays share memory and their tangents differ there; arguments that do not fit the kernel.
 
     >>> import treadle as wp
@@ -94,6 +95,7 @@ def run_beside(kernel: Kernel, dims: tuple[int, ...], beside: Beside, where: Any
     needed = set(program.entry.meta["tangents"])
     beside.provide(needed)
     args = [*beside.values, *beside.arguments()]
+    check_writes(doubled, doubled.types, program, args)
     packed = program.pack(args)
     if program.meets(packed):  # the same in thread order
         program = doubled.variant(dims, shared=True).program
@@ -176,6 +178,9 @@ class Beside:
                 self._fill(path)
         if len(group) > 1:
             self._agree(group)
+        for path in group:
+            if getattr(self.given.get(path), "read_only", False):  # so is what stands for it: nothing can be given back
+                self.made[path]._freeze()
 
     def _owner(self, group: list[str], low: int, high: int) -> tuple[array | None, int]:
         """A tangent that was given and has room for all of the group, and the address of the array it goes with."""
@@ -229,7 +234,7 @@ class Beside:
     def give_back(self) -> None:
         """Bring what the launch did to tangents to the arrays that were given and could not be used themselves."""
         for path, given in self.given.items():
-            if isinstance(given, array) and given._address != self.made[path]._address:
+            if isinstance(given, array) and not given.read_only and given._address != self.made[path]._address:
                 given.assign(self.made[path])
 
     def result(self, name: str) -> Any:

@@ -30,7 +30,13 @@ def assign(target: np.ndarray, source: np.ndarray) -> None:
 
 
 def put_value(a: array, value: Any) -> None:
-    """Store a sequence or another array in all elements of ``a``."""
+    """Store a sequence or another array in all elements of ``a``.
+
+    Raises:
+        ArrayError: ``a`` must not be changed.
+    """
+    if a.read_only:
+        a._refuse_writes()
     if (capture.active or a.device.queue) and (now := capture.sink_between(a, value)) is not None:
         deferred.put_value(now, a, value)
         return
