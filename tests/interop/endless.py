@@ -1,7 +1,7 @@
 """A program that Ctrl-C ends while kernels run inside ``jax.jit``; ``test_jax_kernel.py`` runs it.
 
-They run in the thread that calls them, as their inputs are there: XLA does what has to wait in threads of its own, which
-hear of no signals.
+They run in the thread that calls them, as their inputs are there: XLA does what has to wait in threads of its own,
+which hear of no signals.
 """
 
 import os

@@ -1,5 +1,6 @@
 """Fields that are read after a step are those of the numbers with which it was taken, whatever was read before."""
 
+import copy
 import gc
 
 import mujoco
@@ -9,6 +10,8 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models
+from treadle.base.errors import OrderError
+from treadle.mujoco.editions import as_values, memory_of
 
 XML = """
 <mujoco>
@@ -152,4 +155,68 @@ def test_what_nobody_needs_any_more_is_forgotten():
         m.body_mass = wp.full(m.body_mass.shape, 1.0 + k, dtype=float)
         mjw.step(m, d)
     gc.collect()
-    assert len(m._editions._living) == 1 and len(m._editions._seen) == 2
+    # that of the last step, and that of the fields which were computed last, whose plans are kept
+    assert len(m._editions._living) == 2 and len(m._editions._seen) == 2
+
+
+def test_plans_of_fields_outlast_changes_of_numbers():
+    mjm = mujoco.MjModel.from_xml_string(XML)
+    mjm.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICIT
+    m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+    d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+    used = []
+    for k in range(12):
+        m.opt.gravity.fill_(wp.vec3d(0.0, 0.0, -1.0 - k))
+        mjm.opt.gravity[:] = (0.0, 0.0, -1.0 - k)
+        if k == 5:
+            m.body_mass.fill_(2.0)
+            mjm.body_mass[:] = 2.0
+        mjw.step(m, d)
+        mujoco.mj_step(mjm, mjd)
+        m.opt.gravity.fill_(9.0)
+        if k % 4 == 0:
+            np.testing.assert_allclose(d.xanchor.numpy()[0, 1], mjd.xanchor[1], atol=1e-12)
+            np.testing.assert_allclose(d.qfrc_bias.numpy()[0], mjd.qfrc_bias, atol=1e-12)
+            used.append({id(plan) for plan in d._plans.values()})
+    assert used[1] == used[2]  # at first body_mass had not been written to
+
+
+def test_a_tape_does_not_follow_fields_of_numbers_that_are_gone():
+    pendulum = '<body><joint axis="0 1 0" damping=".1"/><geom size=".1" pos=".2 0 0"/></body>'
+    mjm = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{pendulum}</worldbody></mujoco>")
+    m = mjw.put_model(mjm, dtype=wp.float64)
+    d = mjw.make_data(m)
+    loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    with wp.Tape():
+        mjw.step(m, d)
+        m.opt.gravity.fill_(0.0)
+        with pytest.raises(OrderError, match="cannot be computed on a tape any more: the model has been written to"):
+            wp.utils.array_sum(d.qfrc_bias.flatten(), out=loss)
+        mjw.step(m, d)
+        assert d.qfrc_bias.numpy() == 0.0
+
+
+def test_arrays_that_are_first_seen_in_a_capture_are_known():
+    mjm = mujoco.MjModel.from_xml_string(XML)
+    m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)
+    d = mjw.put_data(mjm, mjd, dtype=wp.float64)
+    with wp.ScopedCapture() as capture:
+        m.body_mass.fill_(9.0)
+    mjw.step(m, d)
+    mujoco.mj_step(mjm, mjd)
+    wp.capture_launch(capture.graph)
+    np.testing.assert_allclose(d.qfrc_bias.numpy()[0], mjd.qfrc_bias, atol=1e-12)
+
+
+def test_contents_in_planes_come_back():
+    for shape in ((3, 4), (2, 3, 4), (5,), ()):
+        room = np.random.default_rng(0).normal(size=(7, *shape))
+        for values in (room[0], np.moveaxis(room, 0, -1)[..., :5], np.moveaxis(room, 0, -1)[..., 1], room[::3]):
+            np.testing.assert_array_equal(as_values(memory_of(values).tobytes(), values), values)
+
+
+def test_copies_of_models_ask_for_the_same_gradients():
+    m = mjw.put_model(mujoco.MjModel.from_xml_string(XML))
+    m.body_mass.requires_grad = True
+    for made in (copy.deepcopy(m), copy.copy(m)):
+        assert made.body_mass.requires_grad and not made.jnt_pos.requires_grad

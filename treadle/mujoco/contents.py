@@ -1,4 +1,4 @@
-"""What the host changes of arrays, wherever their memory is."""
+"""What the host reads and changes of arrays, wherever their memory is, and whatever is being captured."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 import treadle as wp
+from treadle.lang.graph import capture_pause, capture_resume
+from treadle.runtime import capture
 
 
 @contextmanager
@@ -18,3 +20,14 @@ def contents(a: wp.array) -> Iterator[np.ndarray]:
     yield found
     if found.ctypes.data != a.ptr:
         a.assign(found)
+
+
+@contextmanager
+def outside_of_captures() -> Iterator[None]:
+    """What is allocated in the block belongs to no graph."""
+    paused = capture_pause() if capture.recording() else None
+    try:
+        yield
+    finally:
+        if paused is not None:
+            capture_resume(paused)

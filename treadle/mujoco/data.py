@@ -15,6 +15,7 @@ from treadle.mujoco.arguments import whole
 from treadle.mujoco.collision.view import Contact
 from treadle.mujoco.constants import WARNINGS
 from treadle.mujoco.constraint.bonds import LIVE
+from treadle.mujoco.contents import outside_of_captures
 from treadle.mujoco.dealing import Dealer
 from treadle.mujoco.editions import Edition
 from treadle.mujoco.efc import Efc
@@ -269,6 +270,7 @@ class Data(Fields):
         self._late: frozenset[str] = frozenset()  # fields that the last step did not store
         self._model: Model | None = None  # the model of that step
         self._edition: Edition | None = None  # what it held then
+        self._before: tuple[Edition, Model] | None = None  # what was restored for the fields of another step
         self._plan: Any = None  # how the last step was done (`plan.Plan`, `plan.StraightPlan`)
         self._dealer = Dealer()  # decides which worlds share gangs
         self._other: Any = None  # the plan for steps where they do, or where they do not
@@ -466,8 +468,6 @@ class Data(Fields):
         if array is not None:
             self._needs[rooms] = array
         if rooms not in self._needs:
-            from treadle.mujoco.plan import outside_of_captures
-
             with outside_of_captures():
                 self._needs[rooms] = self.allocate(Data.most_needed)
         return self._needs[rooms]

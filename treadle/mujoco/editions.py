@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 import treadle as wp
-from treadle.mujoco.contents import contents
+from treadle.mujoco.contents import contents, outside_of_captures
 
 if TYPE_CHECKING:
     from treadle.mujoco.model import Model
@@ -28,21 +28,50 @@ class Edition:
     def __init__(self, model: Model, held: dict[int, bytes]):
         self.model, self.held = model, held
 
-    def restored(self) -> Model:
-        """The model that holds what it held then: arrays that were written to since have others in their places."""
-        for table in (self.model, self.model.opt):
-            for name, array in [*table._arrays.items()]:
-                content = self.held.get(id(array))
-                if content is None:
+    def restored(self, before: tuple[Edition, Model] | None) -> Model:
+        """The model that holds what it held then: arrays that were written to since have others in their places.
+
+        ``before`` is an edition that was restored, and what that gave. Where but the content of arrays tells the two
+        apart it is given again, with this one's: plans of it still hold.
+        """
+        if before is not None and self._resembles(before[0]):
+            past = before[1]
+        else:
+            past = self.model.copied()
+        for table, then in ((past, self.model), (past.opt, self.model.opt)):
+            for name, array in then._arrays.items():
+                content, own = self.held.get(id(array)), table._arrays[name]
+                if own is array and content in (None, memory_of(array.numpy()).tobytes()):
                     continue
-                values = array.numpy()
-                if values.tobytes() != content:
-                    own = table.allocate(getattr(type(table), name))
-                    with contents(own) as target:
-                        target[...] = np.frombuffer(content, values.dtype).reshape(values.shape)
-                    table._arrays[name] = own
+                if own is array:
+                    own = table._arrays[name] = table.allocate(getattr(type(table), name))
                     table.version += 1
-        return self.model
+                with contents(own) as target:
+                    target[...] = as_values(content, array.numpy())
+        return past
+
+    def _resembles(self, other: Edition) -> bool:
+        """Whether both have the same arrays, and the same numbers and flags beside them."""
+        mine, others = self.model, other.model
+        return all(
+            a.version == b.version and a._arrays.keys() == b._arrays.keys()
+            and all(x is y for x, y in zip(a._arrays.values(), b._arrays.values()))
+            for a, b in ((mine, others), (mine.opt, others.opt))
+        )  # fmt: skip
+
+
+def memory_of(values: np.ndarray) -> np.ndarray:
+    """The memory that ``values`` lie in, if there is little else in it: that is copied and compared in one go."""
+    span = values.itemsize + sum((n - 1) * step for n, step in zip(values.shape, values.strides))
+    if values.flags.c_contiguous or min(values.strides) < 0 or span > 2 * values.nbytes:
+        return values
+    return np.lib.stride_tricks.as_strided(values, (span // values.itemsize,), (values.itemsize,))
+
+
+def as_values(content: bytes, values: np.ndarray) -> np.ndarray:
+    """An array like ``values`` that holds what the bytes of `memory_of` say."""
+    strides = None if memory_of(values) is values else values.strides
+    return np.ndarray(values.shape, values.dtype, content, strides=strides)
 
 
 class Editions:
@@ -60,9 +89,10 @@ class Editions:
         In memory of the host each step looks whether that has happened. Other memory is too far for that: there whoever
         asks for an array again may write to it again.
         """
-        if id(array) in self._seen or not array.size or wp.get_device().is_capturing:
+        if id(array) in self._seen or not array.size:
             return
-        values = array.numpy()
+        with outside_of_captures():
+            values = memory_of(array.numpy())
         content = values.tobytes()
         for edition in self._living:
             edition.held.setdefault(id(array), content)

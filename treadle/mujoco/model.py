@@ -491,9 +491,10 @@ class Model(Fields):
         """What a step sets out with that is taken now."""
         return self._editions.now(self)
 
-    def as_of(self, edition: Edition) -> Model:
-        """The model as it was in ``edition``: this one, if nothing has changed since."""
-        return self if edition is self.edition() else edition.restored()
+    def as_of(self, edition: Edition, before: tuple[Edition, Model] | None) -> Model:
+        """The model as it was in ``edition``: this one, if nothing has changed since. ``before``: see
+        `Edition.restored`."""
+        return self if edition is self.edition() else edition.restored(before)
 
     def copied(self) -> Model:
         """A model of its own, with the same arrays."""
@@ -511,8 +512,9 @@ class Model(Fields):
         made._editions = made.opt._editions
         for table in (made, made.opt):
             for name, array in [*table._arrays.items()]:
-                table._arrays[name] = table.allocate(getattr(type(table), name))
-                wp.copy(table._arrays[name], array)
+                own = table._arrays[name] = table.allocate(getattr(type(table), name))
+                own.requires_grad = array.requires_grad
+                wp.copy(own, array)
         return made
 
     def __copy__(self) -> Model:

@@ -12,7 +12,6 @@ so a field that a step passed by is computed when it is read, and has the same b
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -22,11 +21,10 @@ import numpy as np
 import treadle as wp
 from treadle.base.config import config
 from treadle.lang.ahead import Deferred, deferred, prepare
-from treadle.lang.graph import capture_pause, capture_resume
 from treadle.lang.tape import recording
 from treadle.mujoco.algebra import COMPONENTS
 from treadle.mujoco.binding import bind, parameters
-from treadle.mujoco.contents import contents
+from treadle.mujoco.contents import contents, outside_of_captures
 from treadle.mujoco.data import ROOM, WARM, Data, start_of
 from treadle.mujoco.dealing import LEAST, clear, give, give_most, in_planes, take, weigh, weigh_turns
 from treadle.mujoco.fields import Field, Fields
@@ -417,17 +415,6 @@ def _settings_changed(value: Any) -> None:
 _settings = [0]  # counts changes of settings that matter to what is compiled
 for _name in ("gang_width", "mode", "deterministic"):
     config.watch(_name, _settings_changed)
-
-
-@contextmanager
-def outside_of_captures() -> Iterator[None]:
-    """What is allocated in the block belongs to no graph."""
-    paused = capture_pause() if capture.recording() else None
-    try:
-        yield
-    finally:
-        if paused is not None:
-            capture_resume(paused)
 
 
 class StraightPlan:

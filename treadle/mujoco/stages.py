@@ -231,7 +231,7 @@ def settle(d: Data) -> None:
 def keep_outputs(m: Model, d: Data) -> None:
     """Outputs of sensors that flags have switched off stay as the last step left them, so they are computed before the
     next one."""
-    if "sensordata" in d._late and not senses(m):
+    if "sensordata" in d._late and not senses(m) and d.sizes["nsensordata"]:
         d.read(Data.sensordata)
 
 

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import treadle as wp
+from treadle.base.errors import OrderError
 from treadle.lang.tape import recording
 from treadle.mujoco.advance import INTEGRATORS, forward
 from treadle.mujoco.arguments import MOST_STEPS, steps
@@ -144,7 +145,15 @@ def compute(d: Data, row: Field | None) -> None:
     """
     m, wanted = d._model, d._late - {WARM}
     if not capture.recording():
-        m = m.as_of(d._edition)
+        m = m.as_of(d._edition, d._before)
+        if m is not d._model:
+            d._before = d._edition, m
+            if recording() and _straight(m):
+                name = "fields" if row is None else row.name
+                raise OrderError(
+                    f"{name} of the last step cannot be computed on a tape any more: the model has been written to",
+                    hint="read what is needed of a step before the model is written to",
+                )
     if recording() and _straight(m):
         _by_stages(m, d, wanted if row is None else {row.name})
         return
