@@ -1,7 +1,10 @@
 """What a tape saves ahead when a program goes on with the arrays of a recording: its gradients keep their bits."""
 
+import ctypes
 import gc
+import os
 import random
+import signal
 import threading
 import weakref
 
@@ -10,6 +13,8 @@ import pytest
 
 import treadle as wp
 from tests.lang.tapes import arr
+from treadle.lang import undo
+from treadle.lang.plan import plan_for
 from treadle.lang.sequel import _whole
 from treadle.runtime import watch
 
@@ -92,7 +97,7 @@ def test_a_program_that_is_run_again_over_a_living_tape_is_soon_not_looked_at():
     rollout.k.assign([0.7])
     rollout.x[0].assign(np.linspace(2.0, -1.0, N))
     rollout.run()
-    assert watch.watchers == []
+    assert not watch.watchers
     assert len(tape._recorder.saved) < count + 12
     assert rollout.nbytes * 0.9 < tape.saved_bytes - nbytes <= rollout.nbytes
     rollout.check(tape, wanted)
@@ -180,7 +185,7 @@ def test_a_tape_that_was_done_records_again():
     rollout = Rollout()
     tape, _ = rollout.record()
     rollout.run()
-    assert watch.watchers == []
+    assert not watch.watchers
     before, other = rollout.x[1].numpy().copy(), arr([0.0])
     with tape:
         wp.launch(judge, dim=N, inputs=[rollout.x[1]], outputs=[other])
@@ -196,7 +201,7 @@ def test_a_function_after_the_recording_is_heard_too():
     rollout = Rollout()
     tape, _ = rollout.record()
     rollout.run()
-    assert watch.watchers == []
+    assert not watch.watchers
     before, found = rollout.x[5].list(), []
     tape.record_func(lambda: found.extend(rollout.x[5].list()), [rollout.x[5]])
     rollout.x[5].zero_()
@@ -242,13 +247,15 @@ def test_two_tapes_that_look_at_the_same_arrays():
     assert not same(wanted, other)
     rollout.k.assign([0.3])
     rollout.run()
-    assert watch.watchers == []
+    assert not watch.watchers
     rollout.check(two, other)
     rollout.check(one, wanted)
 
 
-def test_threads_that_go_on_at_once():
-    rollouts = [Rollout() for _ in range(3)]
+@pytest.mark.parametrize("n", [N, 50_000])
+def test_threads_that_go_on_at_once(n):
+    """Copies of large arrays let other threads run meanwhile."""
+    rollouts, errors = [Rollout(n=n) for _ in range(3)], []
     with wp.Tape() as tape:
         for rollout in rollouts:
             rollout.run()
@@ -257,19 +264,102 @@ def test_threads_that_go_on_at_once():
     tape.zero()
 
     def go_on(rollout, value):
-        for k in range(5):
-            rollout.k.fill_(value + k)
-            rollout.run()
+        try:
+            for k in range(5):
+                rollout.k.fill_(value + k)
+                rollout.run()
+        except BaseException as error:
+            errors.append(error)
 
     threads = [threading.Thread(target=go_on, args=(r, 0.1 * n)) for n, r in enumerate(rollouts)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    assert errors == []
     before = [r.content() for r in rollouts]
     tape.backward(grads={r.out: arr([1.0], grad=False) for r in rollouts})
     assert same([r.k.grad.numpy() for r in rollouts], wanted)
     assert all(same(r.content(), was) for r, was in zip(rollouts, before))
+
+
+def test_threads_that_write_to_different_arrays_of_a_tape(monkeypatch):
+    """One thread saves an array, which lets others run; one of those saves the same array ahead."""
+    rollout, errors, saving, ahead = Rollout(20), [], threading.Event(), threading.Event()
+    tape, wanted = rollout.record()
+    first = rollout.f[6]
+
+    class Slow(undo.Bytes):
+        def __init__(self, position, address, nbytes, owner):
+            super().__init__(position, address, nbytes, owner)
+            if owner is first:
+                saving.set()
+                ahead.wait(0.5)  # what the other thread does now must not touch the same array
+
+    monkeypatch.setattr(undo, "Bytes", Slow)
+
+    def write():
+        try:
+            first.fill_(3.0)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    saving.wait(5)
+    rollout.run()
+    ahead.set()
+    thread.join()
+    assert errors == [] and not watch.watchers
+    rollout.check(tape, wanted)
+
+
+def test_launches_of_several_threads_that_write_a_part():
+    """What one must compare after it is not taken for what another, done earlier, must."""
+
+    @wp.kernel
+    def wipe(which: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        if which[i] > 0.0:
+            y[i] = 0.0
+
+    rollout, which = Rollout(4, n=200), wp.ones(200, dtype=float)
+    tape, wanted = rollout.record()
+    wp.launch(wipe, dim=200, inputs=[which, wp.zeros(200)])  # compiled
+    first, second = rollout.x[1], rollout.x[2]
+
+    def both():
+        wp.launch(wipe, dim=200, inputs=[which, second])  # begins later, is done earlier
+        ctypes.memset(first.ptr, 0, 400)
+
+    watch.run(plan_for(wipe, [which, first]), (200,), [which, first], both, True)
+    assert first.list()[:101] != first.list()[100:] and not second.numpy().any()
+    rollout.check(tape, wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system starts processes in another way")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
+def test_a_forked_process_goes_on_where_another_thread_was_saving():
+    rollout = Rollout(4)
+    tape, _ = rollout.record()
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with tape._recorder.lock:
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(5)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        rollout.x[1].zero_()
+        os._exit(3)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 
 
 def test_what_was_saved_goes_with_the_tape():
@@ -277,7 +367,7 @@ def test_what_was_saved_goes_with_the_tape():
     tape, _ = rollout.record()
     rollout.run()
     state = weakref.ref(rollout.x.pop(3))
-    assert watch.watchers == [] and state() is not None
+    assert not watch.watchers and state() is not None
     tape.reset()
     gc.collect()
     assert state() is None and tape.saved_bytes == 0

@@ -368,7 +368,7 @@ def test_no_cycle_keeps_a_tape():
     gc.disable()
     try:
         del tape
-        assert watch.watchers == []
+        assert not watch.watchers
     finally:
         gc.enable()
 

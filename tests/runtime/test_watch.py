@@ -57,8 +57,19 @@ def test_who_leaves_or_goes_is_told_no_more(watcher):
     assert len(watch.watchers) == 2
     del other
     gc.collect()
-    assert [each() for each in watch.watchers] == [watcher]
+    assert watch.watching() == [watcher]
     watch.leave(watcher)
-    assert watch.watchers == []
+    assert not watch.watchers
     wp.zeros(3).fill_(1.0)
     assert watcher.told == []
+
+
+def test_who_leaves_takes_nobody_from_those_who_are_being_asked(watcher):
+    others = [Watcher() for _ in range(3)]
+    for other in others:
+        watch.watch(other)
+    asked = []
+    for each in watch.watching():
+        asked.append(each)
+        watch.leave(each)  # as another thread may do
+    assert asked == [watcher, *others] and not watch.watchers

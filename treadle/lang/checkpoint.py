@@ -232,7 +232,8 @@ class Scheduled(Recorder):
         return self.overwrites(a, *span_of(a), True)
 
     def before_foreign(self, written: list[array]) -> bool:
-        return any([self.overwrites(a, *span_of(a), False) for a in written])
+        with self.lock:
+            return any([self.overwrites(a, *span_of(a), False) for a in written])
 
     def far(self, plan: Plan, args: Sequence[Any]) -> bool:
         return False
@@ -244,7 +245,8 @@ class Scheduled(Recorder):
         return self.touched.meets(*span_of(a))
 
     def before_foreign_launch(self, plan: Plan, dims: tuple[int, ...], args: Sequence[Any]) -> bool:
-        return self.look(plan, dims, args, reading=False)
+        with self.lock:
+            return self.look(plan, dims, args, reading=False)
 
     def prepare(self) -> Pass:
         return ScheduledPass(self)

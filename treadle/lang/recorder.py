@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
@@ -21,7 +22,11 @@ from .untold import Untold
 
 
 class Recorder(Log):
-    """A log that keeps all that was overwritten. Its entries of launches are ``(plan, dim, args)``."""
+    """A log that keeps all that was overwritten. Its entries of launches are ``(plan, dim, args)``.
+
+    One thread records. Once it has, any thread may write to what is watched, and several do so at once: whoever saves
+    for a write that is not recorded holds ``lock`` meanwhile, but not while it writes.
+    """
 
     keeps_contents = False  # whether results of what cannot be run again are copied
     sums: dict[int, dict[str, int]] | None = None  # checksums of what launches read, where those are asked for
@@ -31,6 +36,10 @@ class Recorder(Log):
     spent = False  # whether it was called
     sequel: Sequel | None = None  # what is likely to be overwritten since
     left: Sequence[array] = ()  # the gradients that a backward pass left in results
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.RLock()
 
     # ---- launches
 
@@ -96,24 +105,31 @@ class Recorder(Log):
 
     def before_foreign(self, written: list[array]) -> bool:
         """Arrays are about to be written by what is not recorded; whether that destroys anything."""
-        count = self.foreign_begins()
-        met = any([self.writes(a) for a in written])
-        self.save_ahead(count)
-        return met
+        with self.lock:
+            count = self.foreign_begins()
+            met = any([self.writes(a) for a in written])
+            self.save_ahead(count)
+            return met
 
-    def before_foreign_launch(self, plan: Plan, dims: tuple[int, ...], args: Sequence[Any]) -> bool:
-        """The same of a launch."""
-        count = self.foreign_begins()
-        self.before(plan, dims, args, reading=False)
-        met = len(self.saved) > count or bool(self.pending)
-        self.save_ahead(count)
-        return met
+    def before_foreign_launch(self, plan: Plan, dims: tuple[int, ...], args: Sequence[Any]) -> bool | list[Any]:
+        """The same of a launch; where it must be compared what that changed, what there is to compare: writes of other
+        threads begin and end meanwhile."""
+        with self.lock:
+            count = self.foreign_begins()
+            self.before(plan, dims, args, reading=False)
+            met = len(self.saved) > count
+            self.save_ahead(count)
+            pending, self.pending = self.pending, []
+            return pending or met
 
-    def after_foreign(self, met: bool, written: list[array]) -> None:
-        """It is done."""
+    def after_foreign(self, met: bool | list[Any], written: list[array]) -> None:
+        """It is done, and ``met`` is what was answered before."""
         if met:
-            self.after()
-            self.ops.append(Kept(written if self.keeps_contents else None))
+            with self.lock:
+                if met is not True:
+                    self.pending = met
+                self.after()
+                self.ops.append(Kept(written if self.keeps_contents else None))
 
     # ---- after the recording
 
@@ -161,7 +177,12 @@ class Recorder(Log):
 
     def awaits(self, a: array) -> bool:
         """Whether a backward pass that is to come looks at what is in ``a``."""
-        return self.passed < len(self.ops) and self.meets(a)
+        return self.passed < len(self.ops) and self.looks_at(a)
+
+    def looks_at(self, a: array) -> bool:
+        """Whether any byte of ``a`` is watched, which any thread may ask."""
+        with self.lock:
+            return self.meets(a)
 
     def writes_to(self, a: array) -> bool:
         """Whether something recorded writes to ``a``, or may do so unseen."""

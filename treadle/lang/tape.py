@@ -6,6 +6,7 @@ before they run. So arrays may be overwritten at will, and hold after the backwa
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 import weakref
@@ -263,7 +264,7 @@ class Tape:
         """Set the gradients of all recorded arrays to zero."""
         watching = _others(None)
         for grad in {id(grad): grad for grad in self.gradients.values()}.values():
-            if any([r.meets(grad) for r in watching]):
+            if any([r.looks_at(grad) for r in watching]):
                 grad.zero_()
             else:
                 put_zeros(grad)
@@ -400,8 +401,7 @@ def _others(tape: Tape | None) -> list[Recorder]:
     """The recorders of the tapes that watch but do not record. What is captured for a graph has not happened yet, so it
     concerns the tapes of that capture only; others are told when the graph runs."""
     now = capture.here() if capture.active else None
-    found = [each() for each in watch.watchers]
-    return [t._recorder for t in found if t is not None and t is not tape and _concerns(t, now)]
+    return [t._recorder for t in watch.watching() if t is not tape and _concerns(t, now)]
 
 
 def _leave(tape: weakref.ref) -> None:
@@ -467,8 +467,8 @@ def _replay(graph: Any, run: Callable[[], Any]) -> Any:
     """``run()``, a graph, while tapes watch: those that were not recorded in it save what it will overwrite. Where it
     is captured for another graph, ``run()`` writes it down, and the tapes of that are concerned."""
     now = capture.here() if capture.active else None
-    tapes = [each() for each in watch.watchers]
-    others = [t._recorder for t in tapes if t is not None and t._capture is not graph.capture and _concerns(t, now)]
+    tapes = [t for t in watch.watching() if t._capture is not graph.capture]
+    others = [t._recorder for t in tapes if _concerns(t, now)]
     written = graph.written() if others else []
     kept = [(r, r.before_foreign(written)) for r in others]
     try:
@@ -544,18 +544,16 @@ def _unseen(dest: array) -> bool:
     """Whether it is plain that a write to ``dest`` concerns no tape."""
     if capture.active or _here.directions is not None or config.verify_autograd_array_access:
         return False
-    for each in watch.watchers:
-        tape = each()
-        if tape is not None and tape._thread in (None, threading.get_ident()) and not tape._recorder.apart(dest):
+    for tape in watch.watching():
+        if tape._thread in (None, threading.get_ident()) and not tape._recorder.apart(dest):
             return False
     return True
 
 
 def _far(plan: Plan, args: Sequence[Any]) -> bool:
     """Whether it is plain that a launch destroys nothing that any tape looks at."""
-    for each in watch.watchers:
-        tape = each()
-        if tape is not None and tape._thread in (None, threading.get_ident()) and not tape._recorder.far(plan, args):
+    for tape in watch.watching():
+        if tape._thread in (None, threading.get_ident()) and not tape._recorder.far(plan, args):
             return False
     return True
 
@@ -632,6 +630,17 @@ def _run(plan: Plan, dims: tuple[int, ...], args: list[Any], run: Callable[[], N
             other.after_foreign(met, written)
     if recorder is not None:
         recorder.launched(plan, dims, args)
+
+
+def _forked() -> None:
+    """In a child process whoever held the lock of a tape is gone."""
+    for tape in watch.watching():
+        if isinstance(tape, Tape):
+            tape._recorder.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 watch.write, watch.launch, watch.run, watch.replay, watch.tell = _host_write, _launch, _run, _replay, _tell

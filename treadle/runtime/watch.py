@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
-watchers: list[weakref.ref] = []  # most programs have none
+watchers: dict[int, weakref.KeyedRef] = {}  # by id; most programs have none
 write: Callable[..., None]  # (array, perform, args, source): a write from the host
 launch: Callable[..., Any]  # (kernel, native launcher, dim, inputs, outputs, record): a usual launch
 run: Callable[..., None]  # (plan, dims, values, run, record): any other launch
@@ -19,16 +18,22 @@ replay: Callable[..., Any]  # (graph, run): a graph
 tell: Callable[..., Any]  # (graph): a graph that is to run; whether that is done, because a tape must hear of each part
 
 
+def watching() -> list[Any]:
+    """The watchers that there are now. A list of the asker's own, made in one step: other threads may come and go while
+    it is walked, and none of the rest is left out for that."""
+    return [each for ref in [*watchers.values()] if (each := ref()) is not None]
+
+
 def watch(watcher: Any) -> None:
     """Tell ``watcher`` of writes until it goes or :func:`leave` is called."""
-    if not any(each() is watcher for each in watchers):
-        watchers.append(weakref.ref(watcher, watchers.remove))
+    watchers.setdefault(id(watcher), weakref.KeyedRef(watcher, _gone, id(watcher)))
 
 
 def leave(watcher: Any) -> bool:
     """Tell ``watcher`` no more; whether it was told until now."""
-    found = [each for each in watchers if each() is watcher]
-    for each in found:
-        with suppress(ValueError):  # another thread was faster
-            watchers.remove(each)
-    return bool(found)
+    return watchers.pop(id(watcher), None) is not None
+
+
+def _gone(ref: weakref.KeyedRef, watchers: dict[int, weakref.KeyedRef] = watchers) -> None:
+    """A watcher is no more. This may come at any time, so no lock can be held for it."""
+    watchers.pop(ref.key, None)

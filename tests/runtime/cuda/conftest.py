@@ -19,7 +19,7 @@ def alone(monkeypatch):
     for name, value in settings._DEFAULTS.items():
         if getattr(config, name) != value and name not in ("kernel_cache_dir", "gang_width", "workers"):
             monkeypatch.setattr(config, name, value)
-    for tape in [each() for each in watch.watchers]:
+    for tape in watch.watching():
         watch.leave(tape)
     assert not capture.active, f"{capture.active} captures of other tests are under way: {capture.here()}"
 
