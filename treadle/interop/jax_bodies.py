@@ -26,11 +26,11 @@ from ..runtime.elements import element_of
 from ..runtime.ranges import Ranges
 from ..runtime.streams import ScopedStream
 from ..types.core import View
-from ..types.records import AGAIN
+from ..types.records import AGAIN, STOPPED
 from .jax_arguments import packed_value
 from .jax_launch import INOUT, INPUT, OUTPUT, STATIC, Lowered, Slot
 from .jax_nesting import depth, inside
-from .xla import Buffers, Level, Target, Work, register_work
+from .xla import Buffers, Level, Target, Work, heard_again, register_work
 
 if TYPE_CHECKING:
     from .jax_callable import JaxCallable
@@ -387,6 +387,11 @@ class Task:
 
     def _call(self, context: int | None, buffers: Any, words: int) -> int:
         """Do the work in Python; or capture it again, and say that there is other work now."""
+        status = self._called_by(context, buffers)
+        _last = heard_again() if status == STOPPED else None
+        return status
+
+    def _called_by(self, context: int | None, buffers: Any) -> int:
         try:
             if not self.plain:
                 work = self._work()
@@ -402,7 +407,9 @@ class Task:
             for k, use in enumerate(self.uses()):
                 if use == "written" and k not in self.inputs:
                     put_value(_array(self.slots[k], buffers[k]), arrays[k])
-        except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
+        except KeyboardInterrupt:
+            return STOPPED
+        except Exception as error:  # it cannot go through native code: it is told there
             self._failures[ctypes.pythonapi.PyThread_get_thread_ident()] = error
             return 1
         return 0
@@ -422,8 +429,14 @@ class Task:
         return 0
 
     def _told(self, status: int, words: bytes) -> str:
-        """What happened to the call of this thread, in words."""
+        """What happened to the call of this thread, in words.
+
+        Raises:
+            KeyboardInterrupt: that did.
+        """
         error = self._failures.pop(ctypes.pythonapi.PyThread_get_thread_ident(), None)
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt
         return f"function {self.body.key} failed" if error is None else f"{type(error).__name__}: {error}"
 
 

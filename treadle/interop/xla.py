@@ -245,16 +245,33 @@ _lock = threading.Lock()
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, *[ctypes.c_void_p] * 4)
 def _report(number: int, status: int, fault: int, log: int, shadow: int, words: int) -> int:
     """What native code calls where something happened: the address of a message, or 0."""
-    try:
-        said = _targets[number].tell(status, fault, log, shadow, words)
-    except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
-        said = in_words(error)
+    said, _last = spoken(lambda: _targets[number].tell(status, fault, log, shadow, words))
     return message(said)
 
 
-def in_words(error: BaseException) -> str:
-    """What XLA is told of an exception, which users read."""
-    return str(error) if isinstance(error, TreadleError) else f"{type(error).__name__}: {error}"
+def spoken(tell: Callable[[], str]) -> tuple[str, Any]:
+    """What XLA is told by ``tell``, or of its exception, which cannot go through native code; and :func:`heard_again`
+    where that was Ctrl-C, for the caller to keep."""
+    try:
+        return tell(), None
+    except Exception as error:
+        return str(error) if isinstance(error, TreadleError) else f"{type(error).__name__}: {error}", None
+    except KeyboardInterrupt:
+        return "the work was interrupted by Ctrl-C", heard_again()
+
+
+def heard_again() -> Any:
+    """Ctrl-C was raised where it cannot go further: in what native code has called. What this makes is for that
+    function to keep: at its end it goes, and the main thread hears of the Ctrl-C once more when it is back in Python.
+
+    It calls ``PyErr_SetInterrupt``. If Python did, its next step would be interrupted, here again.
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return None  # what ended work of this thread is still to be raised in that one
+    api = ctypes.pythonapi
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    interrupt = ctypes.cast(api.PyErr_SetInterrupt, ctypes.c_void_p).value
+    return make(("PyCapsule_New", api))(interrupt, None, interrupt)
 
 
 def target_of(number: int) -> Told:

@@ -19,7 +19,7 @@ from ..base.errors import DeviceError, InternalError
 from ..runtime import cuda, native
 from ..runtime.launch import Program
 from ..types.records import FAR, FAULT, MAX_ITEMS, MAX_MOVES, WORK, Memory
-from .xla import Buffers, Told, Work, in_words, layout, message, named, numbered, target_of
+from .xla import Buffers, Told, Work, layout, message, named, numbered, spoken, target_of
 
 if TYPE_CHECKING:
     from ..runtime.cuda.gpu import Gpu
@@ -109,11 +109,8 @@ class GpuTarget(Told):
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 def _load(number: int, gpu: int) -> int:
     """What native code calls for a GPU that a target does not know yet: the address of a message, or 0."""
-    try:
-        target_of(number).load(gpu)  # type: ignore[attr-defined]
-    except (Exception, KeyboardInterrupt) as error:  # it cannot go through native code: it is told there
-        return message(in_words(error))
-    return 0
+    said, _last = spoken(lambda: target_of(number).load(gpu) or "")  # type: ignore[attr-defined]
+    return message(said)
 
 
 def register_launch(program: Callable[[Gpu], Program], first: Gpu, packed: bytes, dims: tuple[int, ...],
