@@ -310,6 +310,16 @@ def test_executables_on_disk_find_their_targets(tmp_path):
     assert found[1][1] == 0 and found[1][0] == found[0][1] > 0
 
 
+@pytest.mark.skipif(wp.is_cuda_available(), reason="numbers are part of what is compiled for a GPU")
+def test_numbers_that_python_knows_are_no_calls_of_their_own():
+    f, x = wp.jax_kernel(cube), jnp.arange(3.0)
+    f(x, 1.0)
+    count = len(f._calls)
+    for k in range(3):
+        assert jax.jit(lambda x, k=k: f(x, float(k))[0])(x).tolist() == [0.0, k**3, 2.0 * k**3]
+    assert len(f._calls) == count
+
+
 SAID = "INTERNAL: the work was interrupted by Ctrl-C"
 
 

@@ -11,6 +11,7 @@ from ..base.errors import LaunchTypeError
 from ..lang.kernel import bind_one
 from ..lang.shadows import copy_struct
 from ..runtime.array import array
+from ..runtime.device import is_cuda_available
 from ..runtime.elements import Element, element_of
 from ..runtime.packing import number, packer
 from ..types.core import Array, Indexed, Matrix, Scalar, Struct, Type, Vector, view
@@ -50,8 +51,8 @@ def bind(signature: Signature, args: Sequence[Any]) -> list[tuple[Slot, Any]]:
             if isinstance(own, Struct) and not isinstance(own, Indexed):
                 value = copy_struct(value)  # it stays what it is now, and keeps its arrays
             known = _number(own, value) if signature.traced else None
-            if known is not None:  # inside of jax.jit it is part of what is compiled
-                always = value if isinstance(known, jax().core.Tracer) else None
+            if known is not None:  # inside of jax.jit it is part of what a GPU is given, where it does not lie
+                always = value if isinstance(known, jax().core.Tracer) and is_cuda_available() else None
                 found.append((Slot(name, own, VALUE, (), known.dtype, always), known))
             else:
                 found.append((Slot(name, own, STATIC, value=value), None))
