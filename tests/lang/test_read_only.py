@@ -268,6 +268,20 @@ def test_adjoint_launches_ask_before_they_run(fixed):
     assert fixed.list() == [0.0, 1.0, 2.0, 3.0]
 
 
+def test_steps_that_are_replayed_put_back_only_what_was_written(request):
+    request.addfinalizer(packing.fixed.clear)
+    rows = np.arange(4, dtype=np.float32)
+    rows.flags.writeable = False
+    x, y = wp.array(rows, copy=False, requires_grad=True), wp.zeros(4, dtype=float, requires_grad=True)
+    held, z = wp.array([Pair(x, y)], dtype=Pair), wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape(checkpoint=1) as tape:
+        for _ in range(3):
+            wp.launch(step, dim=4, inputs=[x, z])
+            wp.launch(step_in_elements, dim=4, inputs=[held], record_tape=False)
+    tape.backward(grads={z: floats(1.0, 1.0, 1.0, 1.0)})
+    assert x.grad.list() == [1.0] * 4 and y.list() == [1.0, 2.0, 3.0, 4.0]
+
+
 def test_arrays_of_jax_are_values():
     jax = pytest.importorskip("jax")
     x = jax.numpy.arange(4.0)

@@ -152,7 +152,8 @@ class Plan:
     def written(self, args: Sequence[Any]) -> list[array]:
         """The arrays that a launch writes."""
         found = [site.of(args) for site in self.writes]
-        return [*[a for a in found if a is not None], *(self.held(args) if self.unseen else ())]
+        held = self.held(args) if self.unseen else ()  # launches do not write to what must not be changed
+        return [*[a for a in found if a is not None], *[a for a in held if not a.read_only]]
 
     def held(self, args: Sequence[Any]) -> list[array]:
         """The arrays in memory that a launch may touch, found there by its arguments."""
