@@ -37,6 +37,30 @@ def put_in_bags(bags: wp.array(dtype=Bag), v: float):
         bags[i].values[k] = v
 
 
+@wp.kernel
+def square_into_bags(bags: wp.array(dtype=Bag), x: wp.array(dtype=float)):
+    i = wp.tid()
+    bags[0].values[i] = x[i] * x[i]
+
+
+@wp.kernel
+def add_to_bags(bags: wp.array(dtype=Bag), x: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(bags[0].values, i, x[i] * x[i])
+
+
+@wp.kernel
+def square_in_bags(bags: wp.array(dtype=Bag)):
+    i = wp.tid()
+    bags[1].values[i] = bags[0].values[i] * bags[0].values[i]
+
+
+def bag(values):
+    made = Bag()
+    made.values = values
+    return made
+
+
 def fabric(*arrays):
     facts = {"type": (True, "f4", 1, 0, ""), "access": 2, "pointers": [a.ptr for a in arrays]}
     facts["counts"] = [a.size for a in arrays]
@@ -151,3 +175,34 @@ def test_copies_to_and_from_fabric_have_gradients():
     assert y.list() == [3.0, 1.0, 3.0]
     tape.backward(grads={y: wp.array([1.0, 10.0, 100.0], dtype=float)})
     assert x.grad.list() == [10.0, 0.0, 101.0]
+
+
+@pytest.mark.parametrize("checkpoint", ["all", 1])
+@pytest.mark.parametrize("kernel", [square_into_bags, add_to_bags])
+def test_what_is_written_to_arrays_in_elements_has_gradients(kernel, checkpoint):
+    x, y, z = floats(1.0, 2.0, 3.0), floats(0.0, 0.0, 0.0), floats(0.0, 0.0, 0.0)
+    bags = wp.array([bag(y)], dtype=Bag)
+    with wp.Tape(checkpoint) as tape:
+        wp.launch(kernel, 3, [bags, x])
+        wp.launch(square, 3, [y, z])
+    for _ in range(2):
+        tape.zero()
+        tape.backward(grads={z: floats(1.0, 1.0, 1.0)})
+        assert x.grad.list() == [4.0, 32.0, 108.0]
+
+
+def test_what_reads_and_writes_arrays_in_elements_is_refused_where_one_has_a_gradient():
+    x, y = floats(1.0, 2.0), floats(0.0, 0.0)
+    bags = wp.array([bag(x), bag(y)], dtype=Bag)
+    with wp.Tape() as tape:
+        wp.launch(square_in_bags, 2, [bags])
+    with pytest.raises(KernelGradientError, match="reads and overwrites memory that no argument names"):
+        tape.backward(grads={y: floats(1.0, 1.0)})
+    a, b = wp.ones(2, dtype=float), wp.zeros(2, dtype=float)
+    plain = wp.array([bag(a), bag(b)], dtype=Bag)
+    z = floats(0.0, 0.0)
+    with wp.Tape() as tape:
+        wp.launch(square_in_bags, 2, [plain])
+        wp.launch(square, 2, [x, z])
+    tape.backward(grads={z: floats(1.0, 1.0)})
+    assert x.grad.list() == [2.0, 4.0] and b.list() == [1.0, 1.0]

@@ -282,6 +282,22 @@ def test_steps_that_are_replayed_put_back_only_what_was_written(request):
     assert x.grad.list() == [1.0] * 4 and y.list() == [1.0, 2.0, 3.0, 4.0]
 
 
+@pytest.mark.parametrize("checkpoint", ["all", 1])
+def test_backward_passes_leave_arrays_in_elements_alone(fixed, request, checkpoint):
+    request.addfinalizer(packing.fixed.clear)
+    x, y = wp.array(fixed, copy=False), wp.zeros(4, dtype=float)
+    held = wp.array([Pair(x, y)], dtype=Pair)
+    z, w = wp.ones(4, dtype=float, requires_grad=True), wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape(checkpoint) as tape:
+        for _ in range(2):
+            wp.launch(step_in_elements, dim=4, inputs=[held])
+            wp.launch(step_in_elements, dim=4, inputs=[held], record_tape=False)
+        wp.copy(w, z)
+    tape.backward(grads={w: floats(1.0, 1.0, 1.0, 1.0)})
+    assert z.grad.list() == [1.0] * 4
+    assert y.list() == [1.0, 2.0, 3.0, 4.0] and x.list() == [0.0, 1.0, 2.0, 3.0]
+
+
 def test_arrays_of_jax_are_values():
     jax = pytest.importorskip("jax")
     x = jax.numpy.arange(4.0)

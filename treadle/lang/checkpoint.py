@@ -177,7 +177,7 @@ class Scheduled(Recorder):
         for a in plan.held(args) if plan.holders else ():
             if reading:
                 self.reads(a)
-            if plan.unseen:
+            if plan.unseen and not a.read_only:
                 met |= self.overwrites(a, *span_of(a), reading)
         for site in plan.writes:
             a = site.of(args)

@@ -178,7 +178,8 @@ class Hidden:
             inputs += held
             if plan.unseen and any([a is not None and self.depends(a) for a in inputs]):
                 for a in held:
-                    self.untold.add(*span_of(a))
+                    if a._grad is None:  # else the adjoint finds the gradient where it finds the array
+                        self.untold.add(*span_of(a))
         elif isinstance(op, HostWrite) and op.source is not None:
             inputs, outputs = [op.source], [op.dest]
         else:
@@ -403,18 +404,20 @@ class Pass:
 
     def adjoint(self, plan: Plan, dim: Any, args: Sequence[Any]) -> Reverse | None:
         """The adjoint of a launch with these arrays."""
+        held = [a for a in plan.held(args) if a._grad is not None] if plan.unseen else []
+        self.results.update({id(a): a for a in held})
         key: Any = None
         try:
             arrays = [args[k] for k in plan.arrays] if plan.plain else [site.of(args) for site in plan.sites]
             descs: list[Any] = [a._desc for a in arrays]
             if self.hidden is not None:
                 descs = [self.hidden.marks.get(desc, desc) for desc in descs]
-            key = (dim, *descs)
+            key = (dim, bool(held), *descs)
         except AttributeError:  # an array may be left out
             pass
         found = plan.reverses.get(key) if key is not None else None
         if found is None:
-            found = self.choose(plan, dim, args)
+            found = self.choose(plan, dim, args, bool(held))
             if key is not None:
                 if len(plan.reverses) > MOST:
                     plan.reverses.clear()
@@ -426,14 +429,15 @@ class Pass:
         return reverse
 
     @staticmethod
-    def choose(plan: Plan, dim: Any, args: Sequence[Any]) -> tuple[Reverse | None, list[Site]]:
-        """The adjoint for a launch with these arrays, and the sites whose gradient may not be used up by it."""
+    def choose(plan: Plan, dim: Any, args: Sequence[Any], held: bool) -> tuple[Reverse | None, list[Site]]:
+        """The adjoint for a launch with these arrays, and the sites whose gradient may not be used up by it. ``held``:
+        whether it may write to others with gradients, which lie in memory."""
         dims = normal_dims(dim)
         arrays = [(site, site.of(args)) for site in plan.sites]
         active = [(site, a) for site, a in arrays if site.floats and a is not None and a._grad is not None]
         results = [(site, a) for site, a in active if site.writes]
         left = [site for site, a in results if site.loads or not site.covered(a, dims)]
-        if not results:
+        if not results and not held:
             return None, left
         names = tuple([site.name for site, _ in active])
         key = names, (), False

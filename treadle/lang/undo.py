@@ -214,7 +214,7 @@ class Log:
         for a in plan.held(args):
             if reading:
                 self.reads(a)
-            if plan.unseen:
+            if plan.unseen and not a.read_only:
                 self.writes(a)
 
     def settle(self, plan: Plan, key: Any, first: int) -> None:

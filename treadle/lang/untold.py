@@ -61,7 +61,7 @@ def refuse_untold(ops: list[Any], hidden: Any) -> None:
             for a in whole:
                 ranges.cut(*span_of(a))
         if type(op) is tuple and op[0].unseen and any([hidden.depends(a) for a in (*reads, *held)]):
-            made.append((Ranges([span_of(a) for a in held]), op))
+            made.append((Ranges([span_of(a) for a in held if a._grad is None]), op))
 
 
 def _refuse(a: array, maker: Any, reader: Any) -> None:
