@@ -229,6 +229,29 @@ def test_gradients_that_the_user_writes_count_after_a_backward_pass():
     assert same(*found)
 
 
+@pytest.mark.parametrize("goes", [False, True])
+def test_gradients_that_the_user_writes_count_after_the_pass_of_another_tape(goes):
+    """The two share gradients, so what one leaves there is what the other must tell from seeds."""
+    rollout = Rollout(20)
+    one, two = rollout.record()[0], rollout.record()[0]
+    seed = np.full(N, 0.5, np.float32)
+    found = []
+    for again in (False, True):
+        if again:
+            one.backward(rollout.out)
+            if goes:
+                del one
+            rollout.run()
+        for a in two.gradients:
+            if not (again and a is rollout.f[10]):
+                a.grad.zero_()
+        rollout.f[10].grad.assign(seed)
+        two.backward(rollout.out)
+        found.append([rollout.k.grad.numpy().copy(), rollout.x[0].grad.numpy().copy()])
+        two.zero()
+    assert same(*found)
+
+
 def test_no_guess_while_writes_are_to_be_told(monkeypatch):
     monkeypatch.setattr(wp.config, "verify_autograd_array_access", True)
     rollout = Rollout(4)

@@ -18,7 +18,9 @@ from ..runtime import fast
 from ..runtime.array import array
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
-from ..runtime.writes import put_rows, put_value
+from ..runtime.writes import gapless, put_rows, put_value
+from ..types.core import u8
+from ..types.values import class_of
 from .contents import Aside
 from .host_writes import Function, HostWrite, Kept
 from .parts import span_of
@@ -235,6 +237,19 @@ class Scheduled(Recorder):
         with self.lock:
             return any([self.overwrites(a, *span_of(a), False) for a in written])
 
+    def to_keep(self, written: list[array]) -> list[array]:
+        """Only what was touched: other bytes are nobody's state, and may be gradients that the pass has changed when it
+        comes here. Bytes that were touched are held by what touched them."""
+        found = []
+        for a in written:
+            span = span_of(a)
+            parts = self.touched.within(*span)
+            if gapless(a) < 0:
+                found += [a] if parts else []
+            else:
+                found += [a if each == span else _bytes(*each, a.device) for each in parts]
+        return found
+
     def far(self, plan: Plan, args: Sequence[Any]) -> bool:
         return False
 
@@ -361,6 +376,10 @@ def split(steps: int, slots: int) -> int:
     while comb(slots + runs - 1, runs) < steps:
         runs += 1
     return min(comb(slots + runs - 2, runs - 1), steps - 1)
+
+
+def _bytes(low: int, high: int, device: Any) -> array:
+    return array(ptr=low, shape=high - low, dtype=class_of(u8), device=device)
 
 
 def _launch_again(plan: Plan, dim: Any, args: Sequence[Any]) -> None:

@@ -35,7 +35,6 @@ class Recorder(Log):
     leave: Callable[[], Any] | None = None  # once the recording has ended: what lets the tape watch no more
     spent = False  # whether it was called
     sequel: Sequel | None = None  # what is likely to be overwritten since
-    left: Sequence[array] = ()  # the gradients that a backward pass left in results
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +128,11 @@ class Recorder(Log):
                 if met is not True:
                     self.pending = met
                 self.after()
-                self.ops.append(Kept(written if self.keeps_contents else None))
+                self.ops.append(Kept(self.to_keep(written)))
+
+    def to_keep(self, written: list[array]) -> list[array]:
+        """Whose results must be copied of ``written`` by what is not recorded."""
+        return []
 
     # ---- after the recording
 
@@ -154,9 +157,14 @@ class Recorder(Log):
             for runs, arrays, keys in sequel.after(piece.owner, piece.nbytes):
                 self.saved.append(Scattered(len(self.ops), runs, arrays))
                 self.unwatch(arrays, keys)
-        if not self.cells and self.leave is not None and not any([getattr(g, "_left", False) for g in self.left]):
+        if not self.cells and self.leave is not None and not self.left_over():
             self.spent, self.sequel = True, None
             self.leave()
+
+    def left_over(self) -> bool:
+        """Whether a backward pass, of this tape or another, left gradients where this one may look for seeds: what the
+        user writes there instead is one, so the tape must hear of it."""
+        return any([getattr(a._grad, "_left", False) for a in self.arrays()])
 
     def unwatch(self, arrays: list[array], keys: list[int]) -> None:
         """Nobody needs to know any more what is in ``arrays``, each alone in its allocation: that of ``keys``."""

@@ -459,12 +459,11 @@ class Pass:
         """Results whose gradient an earlier backward pass left there; it is no seed of this one."""
         return [a for a in self.results.values() if getattr(a._grad, "_left", False)]
 
-    def mark_leftovers(self) -> list[array]:
-        """Note that this pass leaves gradients in results: those."""
-        found = [a._grad for a in self.results.values() if a._grad is not None]
-        for grad in found:
-            grad._left = True
-        return found
+    def mark_leftovers(self) -> None:
+        """Note that this pass leaves gradients in results."""
+        for a in self.results.values():
+            if a._grad is not None:
+                a._grad._left = True
 
     def run(self, retained: dict[int, tuple] | None) -> None:
         """Go back. Memory is afterwards what it was before, whatever happens."""

@@ -230,7 +230,7 @@ class Tape:
         passing.run(retained if array._retains else None)
         for grad, content in retained.values():
             put_value(grad, content)
-        self._recorder.left = passing.mark_leftovers()
+        passing.mark_leftovers()
         for grad, content in aside:
             add_back(grad, content)
 
@@ -269,7 +269,6 @@ class Tape:
             else:
                 put_zeros(grad)
             grad._left = False
-        self._recorder.left = ()
 
     def reset(self) -> None:
         """Forget everything that was recorded, and set the gradients to zero."""
