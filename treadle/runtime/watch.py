@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-watchers: dict[int, weakref.KeyedRef] = {}  # by id; most programs have none
+watchers: dict[int, weakref.ref] = {}  # by id; most programs have none
 write: Callable[..., None]  # (array, perform, args, source): a write from the host
 launch: Callable[..., Any]  # (kernel, native launcher, dim, inputs, outputs, record): a usual launch
 run: Callable[..., None]  # (plan, dims, values, run, record): any other launch
@@ -26,14 +26,11 @@ def watching() -> list[Any]:
 
 def watch(watcher: Any) -> None:
     """Tell ``watcher`` of writes until it goes or :func:`leave` is called."""
-    watchers.setdefault(id(watcher), weakref.KeyedRef(watcher, _gone, id(watcher)))
+    key = id(watcher)
+    # It may go at any time, so no lock can be held for it.
+    watchers.setdefault(key, weakref.ref(watcher, lambda _, watchers=watchers: watchers.pop(key, None)))
 
 
 def leave(watcher: Any) -> bool:
     """Tell ``watcher`` no more; whether it was told until now."""
     return watchers.pop(id(watcher), None) is not None
-
-
-def _gone(ref: weakref.KeyedRef, watchers: dict[int, weakref.KeyedRef] = watchers) -> None:
-    """A watcher is no more. This may come at any time, so no lock can be held for it."""
-    watchers.pop(ref.key, None)
