@@ -14,6 +14,8 @@ import jax.numpy as jnp
 
 import treadle as wp
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs this may ignore it, as shells do for jobs
+
 
 @wp.kernel
 def forever(x: wp.array(dtype=float), y: wp.array(dtype=float)):
