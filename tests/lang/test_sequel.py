@@ -209,24 +209,26 @@ def test_a_function_after_the_recording_is_heard_too():
     assert found == before and rollout.x[5].list() == [0.0] * N
 
 
+def gradients_of_a_seed(rollout, tape, left):
+    """By a pass from the loss and from a gradient that the user writes; ``left``: into what an earlier pass has left."""
+    for a in tape.gradients:
+        if not (left and a is rollout.f[10]):
+            a.grad.zero_()
+    rollout.f[10].grad.assign(np.full(N, 0.5, np.float32))
+    tape.backward(rollout.out)
+    found = rollout.k.grad.numpy().copy(), rollout.x[0].grad.numpy().copy()
+    tape.zero()
+    return found
+
+
 def test_gradients_that_the_user_writes_count_after_a_backward_pass():
     """Also where the tape would have nothing left to look at: what a pass left in results is no seed, this is."""
     rollout = Rollout(20)
     tape, _ = rollout.record()
-    seed = np.full(N, 0.5, np.float32)
-    found = []
-    for again in (False, True):
-        if again:
-            tape.backward(rollout.out)  # leaves gradients in results
-            rollout.run()
-        for a in tape.gradients:
-            if not (again and a is rollout.f[10]):
-                a.grad.zero_()
-        rollout.f[10].grad.assign(seed)
-        tape.backward(rollout.out)
-        found.append([rollout.k.grad.numpy().copy(), rollout.x[0].grad.numpy().copy()])
-        tape.zero()
-    assert same(*found)
+    alone = gradients_of_a_seed(rollout, tape, left=False)
+    tape.backward(rollout.out)
+    rollout.run()
+    assert same(alone, gradients_of_a_seed(rollout, tape, left=True))
 
 
 @pytest.mark.parametrize("goes", [False, True])
@@ -234,22 +236,12 @@ def test_gradients_that_the_user_writes_count_after_the_pass_of_another_tape(goe
     """The two share gradients, so what one leaves there is what the other must tell from seeds."""
     rollout = Rollout(20)
     one, two = rollout.record()[0], rollout.record()[0]
-    seed = np.full(N, 0.5, np.float32)
-    found = []
-    for again in (False, True):
-        if again:
-            one.backward(rollout.out)
-            if goes:
-                del one
-            rollout.run()
-        for a in two.gradients:
-            if not (again and a is rollout.f[10]):
-                a.grad.zero_()
-        rollout.f[10].grad.assign(seed)
-        two.backward(rollout.out)
-        found.append([rollout.k.grad.numpy().copy(), rollout.x[0].grad.numpy().copy()])
-        two.zero()
-    assert same(*found)
+    alone = gradients_of_a_seed(rollout, two, left=False)
+    one.backward(rollout.out)
+    if goes:
+        del one
+    rollout.run()
+    assert same(alone, gradients_of_a_seed(rollout, two, left=True))
 
 
 def test_no_guess_while_writes_are_to_be_told(monkeypatch):

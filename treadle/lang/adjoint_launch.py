@@ -48,7 +48,7 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
             values[site.k] = _with_gradient(site, values[site.k], grad)
             given.append((site, grad))
     results = [(grad, copied(grad)) for site, grad in given if site.writes and not site.loads]
-    reverse, _ = Pass.choose(plan, dims, values, plan.unseen)
+    reverse, _ = Pass.choose(plan, dims, values, bool(plan.graded(values)))
     grads = [a._grad for a in [site.of(values) for site in plan.floats] if a is not None and a._grad is not None]
     try:
         if reverse is not None:

@@ -159,6 +159,10 @@ class Plan:
         """The arrays in memory that a launch may touch, found there by its arguments."""
         return [a for k, t in self.holders for a in held_by(args[k], t) if a.size]
 
+    def graded(self, args: Sequence[Any]) -> list[array]:
+        """Those among them with gradients, if a launch may write them."""
+        return [a for a in self.held(args) if a._grad is not None] if self.unseen else []
+
     def checksums(self, args: Sequence[Any]) -> dict[str, int]:
         """One number for the content of each array that a launch reads in whole."""
         found = {site.name: site.of(args) for _, site in self.reads_at}

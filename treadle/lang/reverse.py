@@ -339,6 +339,7 @@ class Pass:
     def __init__(self, log: Log):
         self.log = log
         self.hidden: Hidden | None = None
+        self.named: dict[int, array] | None = None  # arrays with gradients that operations name, by where these are
         self.steps: list[Any] = []
         self.results: dict[int, array] = {}  # arrays whose gradient may be left over, by id
         self.silent: set[str] = set()  # kernels on the way whose backward is switched off
@@ -402,10 +403,19 @@ class Pass:
         reverse, shadows = found
         return None if reverse is None else (reverse, dim, with_shadows(args, shadows) if shadows else args)
 
+    def same(self, a: array) -> array:
+        """The array with the gradient of ``a``, which was found in memory: one that is on the tape by itself, or what
+        an earlier pass found there. So it is the same from pass to pass, and what one leaves in it is known."""
+        if self.named is None:
+            named = [b for op in self.log.ops for b in _arrays_of(op) if b._grad is not None]
+            self.named = {b._grad._address: b for b in named}
+        at = a._grad._address
+        return self.named.get(at) or self.log.in_elements.setdefault(at, a)
+
     def adjoint(self, plan: Plan, dim: Any, args: Sequence[Any]) -> Reverse | None:
         """The adjoint of a launch with these arrays."""
-        held = [a for a in plan.held(args) if a._grad is not None] if plan.unseen else []
-        self.results.update({id(a): a for a in held})
+        held = plan.graded(args)
+        self.results.update({id(a): a for a in [self.same(a) for a in held]})
         key: Any = None
         try:
             arrays = [args[k] for k in plan.arrays] if plan.plain else [site.of(args) for site in plan.sites]

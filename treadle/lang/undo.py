@@ -127,6 +127,7 @@ class Log:
     bodies: tuple[Body, ...] = ()  # which operations were captured in branches and loops
 
     def __init__(self, watched: Ranges | None = None):
+        self.in_elements: dict[int, array] = {}  # results that only memory names, by where their gradients are
         self.ops: list[Any] = []
         self.saved: list[Any] = []
         self.mixed, self.watched = watched is not None, watched or Ranges()
