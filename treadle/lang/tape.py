@@ -263,7 +263,8 @@ class Tape:
     def zero(self) -> None:
         """Set the gradients of all recorded arrays to zero."""
         watching = _others(None)
-        for grad in {id(grad): grad for grad in self.gradients.values()}.values():
+        held = [a._grad for a in self._recorder.in_elements.values()]
+        for grad in {id(grad): grad for grad in (*self.gradients.values(), *held)}.values():
             if any([r.looks_at(grad) for r in watching]):
                 grad.zero_()
             else:
@@ -543,16 +544,18 @@ def _unseen(dest: array) -> bool:
     """Whether it is plain that a write to ``dest`` concerns no tape."""
     if capture.active or _here.directions is not None or config.verify_autograd_array_access:
         return False
-    for tape in watch.watching():
-        if tape._thread in (None, threading.get_ident()) and not tape._recorder.apart(dest):
+    for ref in [*watch.watchers.values()]:  # `watch.watching`, which takes longer
+        tape = ref()
+        if tape and tape._thread in (None, threading.get_ident()) and not tape._recorder.apart(dest):
             return False
     return True
 
 
 def _far(plan: Plan, args: Sequence[Any]) -> bool:
     """Whether it is plain that a launch destroys nothing that any tape looks at."""
-    for tape in watch.watching():
-        if tape._thread in (None, threading.get_ident()) and not tape._recorder.far(plan, args):
+    for ref in [*watch.watchers.values()]:  # `watch.watching`, which takes longer
+        tape = ref()
+        if tape and tape._thread in (None, threading.get_ident()) and not tape._recorder.far(plan, args):
             return False
     return True
 
