@@ -210,7 +210,7 @@ def test_a_function_after_the_recording_is_heard_too():
 
 
 def gradients_of_a_seed(rollout, tape, left):
-    """By a pass from the loss and from a gradient that the user writes; ``left``: into what an earlier pass has left."""
+    """By a pass from the loss and from a gradient that the user writes, if ``left`` into what another has left."""
     for a in tape.gradients:
         if not (left and a is rollout.f[10]):
             a.grad.zero_()
