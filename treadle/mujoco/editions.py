@@ -46,8 +46,9 @@ class Edition:
                 if own is array:
                     own = table._arrays[name] = table.allocate(getattr(type(table), name))
                     table.version += 1
+                values = array.numpy()  # of memory that nobody watches, as it is far from here, what it holds now
                 with contents(own) as target:
-                    target[...] = as_values(content, array.numpy())
+                    target[...] = values if content is None else as_values(content, values)
         return past
 
     def _resembles(self, other: Edition) -> bool:
