@@ -16,6 +16,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco import decided, rounding
+from treadle.mujoco.contents import contents
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model, put_model
@@ -85,10 +86,9 @@ def put_states(m: Model, states: list[mujoco.MjData]) -> Data:
     """Data with one world for each of the states of MuJoCo."""
     d = make_data(m, len(states))
     for name in STATE:
-        array = getattr(d, name)
-        for world, mjd in enumerate(states):
-            values = array.numpy()[world, ...]
-            values[...] = np.reshape(getattr(mjd, name), values.shape)
+        with contents(getattr(d, name)) as values:
+            for world, mjd in enumerate(states):
+                values[world, ...] = np.reshape(getattr(mjd, name), values.shape[1:])
     return d
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 import treadle as wp
 from treadle.lang.graph import capture_pause, capture_resume
 from treadle.runtime import capture
+from treadle.runtime.foreign import NEAR, shared, shows_memory
 
 
 @contextmanager
@@ -20,6 +22,23 @@ def contents(a: wp.array) -> Iterator[np.ndarray]:
     yield found
     if found.ctypes.data != a.ptr:
         a.assign(found)
+
+
+def seen(values: Any) -> wp.array:
+    """An array of any library as one of ours, over the same memory wherever that is; numbers of other kinds are
+    copied."""
+    if isinstance(values, wp.array):
+        return values
+    if hasattr(values, NEAR) or not shows_memory(values):
+        return wp.array(np.asarray(values), copy=False, device="cpu")
+    return shared(values)
+
+
+def brought_to(device: Any, values: Any) -> wp.array:
+    """An array of any library as one that ``device`` can read: over the same memory, or where that is too far a copy of
+    what it holds now."""
+    found = seen(values)
+    return found if device.reaches(found) else wp.array(found, device=device)
 
 
 @contextmanager

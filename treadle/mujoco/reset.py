@@ -12,6 +12,7 @@ from treadle.mujoco import history, plastic
 from treadle.mujoco.algebra import row, types
 from treadle.mujoco.arguments import whole
 from treadle.mujoco.binding import launch
+from treadle.mujoco.contents import brought_to
 from treadle.mujoco.data import WARM, Data
 from treadle.mujoco.fields import Fields
 from treadle.mujoco.model import Model
@@ -29,7 +30,7 @@ def reset_data(m: Model, d: Data, reset: Any = None) -> None:
         m: the model.
         d: the worlds.
         reset: an array (of any library) or a list of ``nworld`` bools or integers; worlds with False or 0 go on. None
-            resets all.
+            resets all. Captures on a GPU keep what memory of the host held.
 
     Raises:
         TypeError: these are no model and data of ours, or ``reset`` holds neither bools nor integers.
@@ -91,7 +92,7 @@ def reset_data_keyframe(m: Model, d: Data, key: Any) -> None:
 
 
 def _of_each_world(name: str, values: Any, d: Data) -> Any:
-    """``values`` as an array, which must have one bool or integer for each world."""
+    """``values`` as an array for kernels over worlds, which must have one bool or integer for each world."""
     values = values if hasattr(values, "shape") else np.asarray(values)
     if tuple(values.shape) != (d.nworld,):
         raise ValueError(f"{name} has shape {tuple(values.shape)}, not ({d.nworld},)")
@@ -100,7 +101,7 @@ def _of_each_world(name: str, values: Any, d: Data) -> Any:
     kind = str(values.dtype) if not isinstance(values, wp.array) else values.dtype.__name__
     if "int" not in kind and "bool" not in kind:
         raise TypeError(f"{name} holds bools or integers, one for each world, not {kind}")
-    return values
+    return brought_to(d.field("reset_key").device, values)
 
 
 def _reset(m: Model, d: Data) -> None:

@@ -10,12 +10,13 @@ import numpy as np
 import treadle as wp
 from treadle.frontend.names import near
 from treadle.mujoco.arguments import shown, steps, whole
-from treadle.mujoco.contents import contents
+from treadle.mujoco.contents import contents, seen
 from treadle.mujoco.data import Data
 from treadle.mujoco.fields import Field
 from treadle.mujoco.model import Model
 from treadle.mujoco.public import step
 from treadle.mujoco.stages import check_match
+from treadle.runtime.foreign import lies_far
 
 Policy = Callable[[Data, int], Any]
 
@@ -128,7 +129,7 @@ def as_numpy(values: Any) -> np.ndarray:
         return values.numpy()
     if getattr(values, "requires_grad", False):
         values = values.detach()
-    return np.asarray(values)
+    return seen(values).numpy() if lies_far(values) else np.asarray(values)
 
 
 def _policy(d: Data, controls: Any, nstep: int | None) -> tuple[Policy, int]:
