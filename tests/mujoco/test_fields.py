@@ -70,3 +70,17 @@ def test_the_table_documents_itself():
     text = mjw.Data.document()
     assert "qpos: state real (nworld, nq), joint positions" in text
     assert len(text.splitlines()) == len(list(mjw.Data.rows()))
+
+
+def test_bytes_of_one_world_are_counted():
+    mjm = models.pair()
+    d = mjw.make_data(mjm, nworld=1)
+    mjw.step(mjw.put_model(mjm), d)
+    assert d.nbytes >= d.qpos.numpy().nbytes + d.qvel.numpy().nbytes
+
+
+def test_an_error_inside_of_a_property_is_shown_as_it_is(monkeypatch):
+    d = mjw.make_data(models.pair(), nworld=1)
+    monkeypatch.setattr(type(d), "nbytes", property(lambda d: d.qpos.weight))
+    with pytest.raises(AttributeError, match="weight"):
+        d.nbytes  # noqa: B018 - reading it is what fails

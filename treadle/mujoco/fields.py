@@ -115,6 +115,9 @@ class Fields(metaclass=_Made):
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
+        there = getattr(type(self), name, None)
+        if isinstance(there, property):  # that raised an AttributeError of its own, which is the one to show
+            return there.fget(self)
         raise unknown(self, name)
 
     @classmethod
@@ -143,7 +146,7 @@ class Fields(metaclass=_Made):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays that there are: fields that nobody has needed yet have none."""
-        return sum([a._capacity for a in self._arrays.values()])
+        return sum([a.capacity for a in self._arrays.values()])
 
     def read(self, row: Field) -> wp.array:
         """The array of a field."""
