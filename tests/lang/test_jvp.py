@@ -243,3 +243,29 @@ def test_arrays_that_a_loop_chooses_bring_their_tangents():
 def test_the_example_of_the_docstring_runs():
     found = doctest.testmod(importlib.import_module("treadle.lang.jvp"))
     assert found.attempted > 3 and found.failed == 0
+
+
+@wp.func
+def product(a: float, b: float):
+    return a * b
+
+
+@wp.func_grad(product)
+def product_grad(a: float, b: float, adj: float):
+    wp.adjoint[a] += b * adj
+    wp.adjoint[b] += a * adj
+
+
+@wp.kernel
+def near_constants(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = x[i] * y[i] - 0.3 * wp.exp(0.7) + y[i] * product(0.9, product(0.3, 0.7))
+
+
+def test_functions_with_rules_are_constants_of_constants_so_that_the_same_products_fuse():
+    rng = np.random.default_rng(0)
+    x, y = (wp.array(rng.normal(size=1000).astype(np.float32), dtype=float) for _ in range(2))
+    plain, values = wp.zeros(1000, dtype=float), wp.zeros(1000, dtype=float)
+    wp.launch(near_constants, dim=1000, inputs=[x, y], outputs=[plain])
+    wp.jvp(near_constants, dim=1000, inputs=[x, y], outputs=[values], tangents=[y])
+    assert (plain.numpy() == values.numpy()).all()
