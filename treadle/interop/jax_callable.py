@@ -9,8 +9,8 @@ from typing import Any
 
 from ..base.errors import LaunchError, LaunchTypeError
 from ..base.logs import log_warning
-from ..lang.checkpoint import recorder_for
 from ..lang.kernel import Kernel
+from ..lang.recorder import recorder_for
 from ..runtime.elements import Element
 from .jax_arguments import bind, outputs, packed_value
 from .jax_bodies import Body

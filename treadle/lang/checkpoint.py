@@ -33,14 +33,12 @@ MOST_SLOTS = 400  # each may be a level of recursion
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
-def recorder_for(checkpoint: int | str) -> Recorder:
-    """The recorder for ``wp.Tape(checkpoint=…)``.
+def scheduled(checkpoint: int | str) -> Recorder:
+    """The recorder for ``wp.Tape(checkpoint=…)`` that keeps less than "all".
 
     Raises:
         ValueError: no schedule of that name.
     """
-    if checkpoint == "all":
-        return Recorder()
     if checkpoint == "sqrt":
         return Scheduled(1, lambda r: len(r.segments) > 2 * r.length)
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:

@@ -289,6 +289,11 @@ class Making:
         if begin:
             self._job.begin()
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is no code yet."""
+        return self._binary is None
+
     def binary(self) -> Binary:
         """The code, as soon as it is there."""
         if self._binary is None:
@@ -328,6 +333,12 @@ class Variant:
         self.meta = self._making.meta
         made_for = options if self.meta["once"] else options._replace(fill="")  # code that is for any grid
         self._origin = weakref.ref(kernel), types, made_for
+
+    @property
+    def waits(self) -> bool:
+        """Whether LLVM has work to do, or is at it, before there is code."""
+        making = self._making
+        return making is not None and making.waits
 
     @property
     def program(self) -> Program:

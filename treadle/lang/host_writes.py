@@ -28,6 +28,8 @@ class Kept:
 
     __slots__ = ("contents",)
 
+    untold = False  # whether it may have done what nobody told, see lang/untold.py
+
     def __init__(self, written: list[array] | None = None):
         self.contents = [(a, copied(a)) for a in written or ()]
 

@@ -160,6 +160,8 @@ def _launch(
     if later is not None:
         later.append(ahead.Deferred(kernel, dims, values, types, where, checked))
         return
+    if _watchers and record_tape:
+        _begin(kernel, types, dims, values, checked, where)
     program, packed = ready(kernel, types, dims, values, checked, where, args)
     usual = checked is None and not config.print_launches and not config.verify_fp and not looks(program)
     if usual and where.key and not program.shared:
@@ -173,6 +175,23 @@ def _launch(
     command = program.command(packed, dims, values)
     command.limit(max_blocks)
     run(kernel, types, program, command, values, dims, record_tape)
+
+
+def _begin(
+    kernel: Kernel, types: tuple[Any, ...], dims: tuple[int, ...], values: list[Any], checked: bool | None,
+    where: Device,
+) -> None:  # fmt: skip
+    """A tape may record the launch: if the kernel is new, let another thread compile it, and see to its adjoint
+    meanwhile, which the backward pass will ask for."""
+    from .tape import recording
+
+    overload = kernel.overload(types, where)
+    if not overload.variants and recording():
+        variant = overload.variant(dims, checked, begin=True)
+        if variant.waits:
+            from .foresee import foresee
+
+            foresee(kernel, overload, variant, dims, values)
 
 
 def _adopted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any] | None:

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.config import config
 from ..runtime import capture
@@ -16,9 +16,11 @@ from .host_writes import Function, HostWrite, Kept
 from .parts import span_of
 from .plan import Plan
 from .reverse import Pass, written_by
-from .sequel import Sequel
 from .undo import Log, Scattered
-from .untold import Untold
+
+if TYPE_CHECKING:
+    from .sequel import Sequel
+    from .untold import Untold
 
 
 class Recorder(Log):
@@ -144,6 +146,8 @@ class Recorder(Log):
     def foreign_begins(self) -> int:
         """How many pieces there are before a write that is not recorded."""
         if self.leave is not None and self.sequel is None:
+            from .sequel import Sequel
+
             self.sequel = Sequel(self.cells, self.wrote)
         return len(self.saved)
 
@@ -211,6 +215,19 @@ class Recorder(Log):
                 yield from [a for a in found if a is not None]
             else:
                 yield from op.arrays()
+
+
+def recorder_for(checkpoint: int | str) -> Recorder:
+    """The recorder for ``wp.Tape(checkpoint=…)``.
+
+    Raises:
+        ValueError: no schedule of that name.
+    """
+    if checkpoint == "all":
+        return Recorder()
+    from .checkpoint import scheduled
+
+    return scheduled(checkpoint)
 
 
 def _own(vector: Any) -> Any:

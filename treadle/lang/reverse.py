@@ -13,14 +13,12 @@ from ..runtime.array import array, build, graded_late
 from ..runtime.launch import normal_dims
 from ..runtime.ranges import Ranges
 from ..runtime.writes import gapless
-from .bodies import refuse_bodies
 from .contents import Aside, copied, put_value
-from .host_writes import Function, HostWrite, add_all
+from .host_writes import Function, HostWrite, Kept, add_all
 from .parts import span_of
 from .plan import Plan, Site
 from .shadows import Shadow, with_shadows
 from .undo import FOREIGN, Log
-from .untold import Untold, refuse_untold
 
 MOST = 10_000  # launches of a kernel whose adjoint is remembered
 
@@ -138,7 +136,7 @@ class Hidden:
         self.shadows: dict[bytes, array | None] = {}
         self.marks: dict[bytes, tuple[bytes, bool]] = {}
         unlike = dict(zip(likes, ops, strict=True)).values()
-        each = {a._desc: a for a in [a for op in unlike for a in _arrays_of(op)] + [*graded_late]}
+        each = {a._desc: a for a in [a for op in unlike for a in arrays_of(op)] + [*graded_late]}
         for desc, a in each.items():
             if a._grad is not None:
                 self.owned[desc] = (*span_of(a), a)
@@ -183,7 +181,7 @@ class Hidden:
         elif isinstance(op, HostWrite) and op.source is not None:
             inputs, outputs = [op.source], [op.dest]
         else:
-            if isinstance(op, Untold) and op.depends(self.mine, self.ranges, self.untold):
+            if untold(op) and op.depends(self.mine, self.ranges, self.untold):
                 for low, high in op.written:
                     self.untold.add(low, high)
             return
@@ -265,58 +263,7 @@ def _likeness(op: Any) -> Any:
     return (plan, dim, plan.pick(args)) if plan.plain else (plan, dim, *[id(site.of(args)) for site in plan.sites])
 
 
-def refuse_two_gradients(ops: list[Any], late: set[int]) -> None:
-    """Raise if ``ops`` write to bytes of which two arrays have a gradient, each its own: neither would be right.
-    ``late``: where there may be such, by the ids of memory."""
-    graded = {a._desc: a for op in ops for a in _arrays_of(op) if a._grad is not None and id(a._memory) in late}
-    near: list[array] = []
-    for a in sorted(graded.values(), key=span_of):
-        near = [b for b in near if span_of(b)[1] > span_of(a)[0]]
-        for b in near:
-            apart = a._grad._address - a._address != b._grad._address - b._address
-            if apart and np.shares_memory(a._raw(), b._raw()):
-                written = [c._raw() for op in ops for c in written_by(op)]
-                if any(np.shares_memory(c, a._raw()) and np.shares_memory(c, b._raw()) for c in written):
-                    raise KernelGradientError(
-                        f"{a!r} and {b!r} show the same memory, which is written, but each has a gradient of its own",
-                        hint="make one a view of the other after that got its gradient",
-                    )  # fmt: skip
-        near.append(a)
-
-
-def refuse_own_gradients(ops: list[Any], late: set[int]) -> None:
-    """Raise if a launch reads a gradient as data, and a later one uses the array that it is the gradient of: going
-    back, the later one's adjoint would change it before the earlier one's has looked."""
-    reads: dict[int, array] = {}
-    for op in ops:
-        if type(op) is not tuple:
-            continue
-        plan, _, args = op
-        used = [a for a in [site.of(args) for site in plan.floats if site.loads] if a is not None]
-        for a in used:
-            grad = reads.get(id(a._grad._memory)) if a._grad is not None else None
-            if grad is not None and np.shares_memory(grad._raw(), a._grad._raw()):
-                raise KernelGradientError(
-                    f"kernel {plan.kernel.key} uses an array whose gradient an earlier launch on the tape has read: "
-                    "the backward pass would change it first",
-                    hint="record what reads the gradient on a tape of its own",
-                )
-        reads.update({id(a._memory): a for a in used if id(a._memory) in late})
-
-
-def refuse_unseen_writes(ops: list[Any], hidden: Hidden) -> None:
-    """Raise if a launch may write to what has a gradient by an array in memory that has none, as those in buckets: its
-    adjoint could not tell what becomes of that gradient."""
-    for plan, _, args in [op for op in ops if type(op) is tuple and op[0].unseen]:
-        if any(a._grad is None and hidden.knows(a) for a in plan.held(args)):
-            raise KernelGradientError(
-                f"kernel {plan.kernel.key} writes through memory, as a Fabric array does, to an array that has a "
-                "gradient: what becomes of that is not known",
-                hint="pass that array itself, or launch with record_tape=False",
-            )  # fmt: skip
-
-
-def _arrays_of(op: Any) -> list[array]:
+def arrays_of(op: Any) -> list[array]:
     """The arrays with floating-point elements that ``op`` works on."""
     if type(op) is not tuple:
         return op.arrays()
@@ -349,12 +296,16 @@ class Pass:
         self.left = 0
         late = {id(a._memory) for a in graded_late if a._grad is not None} if graded_late else set()
         if late:
+            from .late import refuse_own_gradients, refuse_two_gradients
+
             refuse_two_gradients(log.ops, late)
             refuse_own_gradients(log.ops, late)
         likes: Sequence[Any] = log.ops
         if any(_bare(op, late) for op in log.ops):
             likes = [_likeness(op) for op in log.ops]
             self.hidden = Hidden(log.ops, likes)
+            from .untold import refuse_unseen_writes, refuse_untold
+
             refuse_unseen_writes(log.ops, self.hidden)
             refuse_untold(log.ops, self.hidden)
         for op, like in zip(log.ops, likes, strict=True):
@@ -364,6 +315,8 @@ class Pass:
             if array._retains:
                 self.results.update({id(a): a for a in written_by(op) if a.retain_grad})
         if log.bodies:
+            from .bodies import refuse_bodies
+
             active = [type(step) is tuple or (step is not None and self.goes_back(step)) for step in self.steps]
             refuse_bodies(log.bodies, active, self.restored())
 
@@ -407,7 +360,7 @@ class Pass:
         """The array with the gradient of ``a``, which was found in memory: one that is on the tape by itself, or what
         an earlier pass found there. So it is the same from pass to pass, and what one leaves in it is known."""
         if self.named is None:
-            named = [b for op in self.log.ops for b in _arrays_of(op) if b._grad is not None]
+            named = [b for op in self.log.ops for b in arrays_of(op) if b._grad is not None]
             self.named = {b._grad._address: b for b in named}
         at = a._grad._address
         return self.named.get(at) or self.log.in_elements.setdefault(at, a)
@@ -451,7 +404,7 @@ class Pass:
             return None, left
         names = tuple([site.name for site, _ in active])
         key = names, (), False
-        if not _apart([a for _, a in arrays if a is not None]):
+        if not apart([a for _, a in arrays if a is not None]):
             spans = [(site, span_of(a)) for site, a in arrays if a is not None]
             aliased = tuple([
                 one.name for one, (low, high) in spans if any(
@@ -563,7 +516,7 @@ def written_by(op: Any) -> list[array]:
     return [op.dest] if isinstance(op, HostWrite) else op.arrays()
 
 
-def _apart(arrays: list[array]) -> bool:
+def apart(arrays: list[array]) -> bool:
     """Whether it is plain that no two of ``arrays`` and their gradients, nor elements of one, lie over each other."""
     spans = []
     for a in arrays:
@@ -590,9 +543,14 @@ def _bare(op: Any, late: set[int]) -> bool:
                 return True
         return False
     if not isinstance(op, HostWrite):
-        return isinstance(op, Untold)
+        return untold(op)
     shown = [a for a in op.arrays() if a._grad is None and _shown(a, late)]
     return bool(shown) or (op.source is not None and op.dest._grad is None)
+
+
+def untold(op: Any) -> bool:
+    """Whether ``op``, no launch, is the run of a graph of whose operations nobody told (``lang/untold.py``)."""
+    return isinstance(op, Kept) and op.untold
 
 
 def _shown(a: array, late: set[int]) -> bool:

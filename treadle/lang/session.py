@@ -22,7 +22,7 @@ def init() -> None:
     from ..runtime import cache, fast, native
     from ..runtime.device import get_device
     from ..types.core import f32
-    from . import launch  # noqa: F401  what the first launch would otherwise import
+    from . import launch, tape  # noqa: F401  what the first launches would otherwise import
     from .compile import load_compiler
     from .natives import install
     from .targets import native_width

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,17 +23,15 @@ from ..runtime import capture, fast, watch
 from ..runtime.array import array
 from ..runtime.writes import put_zeros
 from ..types.core import Scalar
-from .bodies import Body
-from .checkpoint import recorder_for
 from .contents import copied, put_value
-from .overwrites import warn_of_launch, warn_of_write
 from .plan import Plan, plan_for
-from .recorder import Recorder
+from .recorder import Recorder, recorder_for
 from .reverse import add_back
 from .shadows import copy_struct, gradients_of
-from .story import EVERYWHERE, Story, story_for_tape, story_of, untold
 from .undo import grid
-from .untold import Untold
+
+if TYPE_CHECKING:
+    from .story import Story
 
 
 class _Here(threading.local):
@@ -433,7 +431,11 @@ def _story(leader: Any) -> Story | None:
     """Where ``leader`` hears of each operation, and this thread captures a graph in which it is not: what keeps that
     for the runs of the graph."""
     now = capture.here() if leader is not None and capture.active else None
-    return None if now is None or leader is not _leader() or leader._capture is now else story_of(now)
+    if now is None or leader is not _leader() or leader._capture is now:
+        return None
+    from .story import story_of
+
+    return story_of(now)
 
 
 @contextmanager
@@ -451,9 +453,13 @@ def _tell(graph: Any) -> bool:
     leader = _leader()
     if leader is None or leader._capture is graph.capture:
         return False
+    from .story import EVERYWHERE, story_for_tape, untold
+
     story = story_for_tape(graph, graph.capture.graded if _here.directions is None else EVERYWHERE)
     if story is None:
         if leader is _here.tape:
+            from .untold import Untold
+
             leader._recorder.ran_untold(Untold(graph, untold(graph)))
         return False
     now = capture.here() if capture.active else None
@@ -490,6 +496,8 @@ def captured_body(now: Any, what: str, place: str) -> Iterator[list[Any]]:
         for recorder in _others(None):
             first, end = before.get(id(recorder), 0), len(recorder.ops)
             if first < end:
+                from .bodies import Body
+
                 recorder.bodies = (*recorder.bodies, Body(first, end, what, place))
 
 
@@ -518,6 +526,8 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
         _here.directions.write(dest, perform, args, source)
         return
     if config.verify_autograd_array_access:
+        from .overwrites import warn_of_write
+
         warn_of_write(_others(None), dest, source)
     near = () if _alone(tape) else [r for r in _others(tape) if not r.apart(dest)]
     kept = [(r, r.before_foreign([dest])) for r in near]
@@ -535,6 +545,8 @@ def _host_write(dest: array, perform: Callable[..., None], args: tuple, source: 
 
 def _verify(recorder: Recorder | None, plan: Plan, args: Sequence[Any]) -> None:
     """Before a launch: warn of what it overwrites, note what ``recorder`` will look at."""
+    from .overwrites import warn_of_launch
+
     warn_of_launch(_others(None), plan, args)
     if recorder is not None:
         recorder.note_sums(plan, args)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from ..runtime.memory import Borrowed
 from ..runtime.ranges import Ranges
 from ..runtime.runs import Runs, exchange, move
 from ..runtime.writes import gapless
-from .bodies import Body
 from .contents import Aside
 from .parts import Part, span_of, whole
 from .plan import Plan, Site
 from .slabs import room
+
+if TYPE_CHECKING:
+    from .bodies import Body
 
 BLOCK = 64  # bytes that are compared, and kept, together
 MOST = 1000  # launches of a kernel whose pieces are remembered

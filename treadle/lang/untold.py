@@ -24,6 +24,8 @@ class Untold(Kept):
 
     __slots__ = ("graded", "read", "why", "written")
 
+    untold = True
+
     def __init__(self, graph: Any, why: str):
         super().__init__()
         self.why = why
@@ -62,6 +64,18 @@ def refuse_untold(ops: list[Any], hidden: Any) -> None:
                 ranges.cut(*span_of(a))
         if type(op) is tuple and op[0].unseen and any([hidden.depends(a) for a in (*reads, *held)]):
             made.append((Ranges([span_of(a) for a in held if a._grad is None]), op))
+
+
+def refuse_unseen_writes(ops: list[Any], hidden: Any) -> None:
+    """Raise if a launch may write to what has a gradient by an array in memory that has none, as those in buckets: its
+    adjoint could not tell what becomes of that gradient."""
+    for plan, _, args in [op for op in ops if type(op) is tuple and op[0].unseen]:
+        if any(a._grad is None and hidden.knows(a) for a in plan.held(args)):
+            raise KernelGradientError(
+                f"kernel {plan.kernel.key} writes through memory, as a Fabric array does, to an array that has a "
+                "gradient: what becomes of that is not known",
+                hint="pass that array itself, or launch with record_tape=False",
+            )  # fmt: skip
 
 
 def _refuse(a: array, maker: Any, reader: Any) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import treadle as wp
 from treadle.base.errors import KernelGradientError, LaunchTypeError
 from treadle.interop.extras import jax
-from treadle.lang.checkpoint import recorder_for
+from treadle.lang.recorder import recorder_for
 from treadle.lang.tape import carrying, recording, step_begins
 from treadle.mujoco.arguments import instance, steps
 from treadle.mujoco.data import ROOM, Data, raise_if_short, start_of

@@ -6,7 +6,7 @@ from array import array as words
 from collections.abc import Iterable
 from ctypes import memmove
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,13 @@ ROWS = np.dtype([(name, np.int64) for name in RUNS.at])  # of a table of runs
 Axis = tuple[int, int]  # extent and stride in bytes of one dimension
 
 
-class _Functions(NamedTuple):
-    library: Library  # their code
-    exchange: Any
-    keep: Any
-    put: Any
-    swap: Any
+class _Functions:
+    """What does the work. ``library``: its code."""
+
+    __slots__ = ("exchange", "keep", "library", "put", "swap")
+
+    def __init__(self, library: Library, exchange: Any, keep: Any, put: Any, swap: Any):
+        self.library, self.exchange, self.keep, self.put, self.swap = library, exchange, keep, put, swap
 
 
 @cache
