@@ -1,5 +1,7 @@
 """Recorded launches: filled in later, run again, differentiated; grids that indices can and cannot say."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,41 @@ def test_threads_beyond_those_that_a_kernel_tells_apart():
     wp.launch(count, dim=(), inputs=[n])
     wp.launch(count, dim=(2, 0), inputs=[n])
     assert n.list() == [1]
+
+
+@wp.struct
+class Push:
+    force: wp.vec3
+    times: int
+
+
+@wp.kernel
+def pushed(a: wp.array(dtype=float), s: float, v: wp.vec3, p: Push):
+    a[wp.tid()] = s + v[0] + 10.0 * v[2] + 100.0 * p.force[1] * float(p.times)
+
+
+class CPush(ctypes.Structure):
+    _fields_ = (("force", ctypes.c_float * 3), ("times", ctypes.c_int))
+
+
+def test_arguments_are_set_from_values_of_ctypes():
+    a, b = wp.zeros(2, dtype=float), wp.zeros(2, dtype=float)
+    command = wp.launch(pushed, dim=2, inputs=[a, 0.0, wp.vec3(), Push()], record_cmd=True)
+    command.set_param_at_index_from_ctype(1, ctypes.c_float(1.5))
+    command.set_param_by_name_from_ctype("v", (ctypes.c_float * 3)(2.0, 0.0, 3.0))
+    command.set_param_by_name_from_ctype("p", CPush((0.0, 4.0, 0.0), 2))
+    command.launch()
+    assert a.list() == [1.5 + 2.0 + 30.0 + 800.0] * 2
+    command.set_params_from_ctypes([b, 0.5, wp.vec3(1.0, 0.0, 0.0), CPush((0.0, 1.0, 0.0), 0)])
+    command.launch()
+    assert b.list() == [1.5] * 2
+
+
+def test_values_of_ctypes_that_do_not_fit_are_refused():
+    command = wp.launch(pushed, dim=2, inputs=[wp.zeros(2, dtype=float), 0.0, wp.vec3(), Push()], record_cmd=True)
+    with pytest.raises(wp.LaunchTypeError, match="argument 'v' is vec3f, which 8 bytes of c_float_Array_2 are not"):
+        command.set_param_at_index_from_ctype(2, (ctypes.c_float * 2)())
+    with pytest.raises(wp.LaunchTypeError, match="argument 'a'"):
+        command.set_param_at_index_from_ctype(0, (ctypes.c_float * 2)())
+    with pytest.raises(wp.LaunchError, match="has no argument 'w'"):
+        command.set_param_by_name_from_ctype("w", ctypes.c_int(1))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ..base.config import config
-from ..base.errors import LaunchError
+from ..base.errors import LaunchError, LaunchTypeError
 from ..runtime import watch
+from ..runtime.array import array
 from ..runtime.device import apart, get_device
 from ..runtime.launch import Program, normal_dims
-from ..types.core import Array, Matrix, Type, Vector
+from ..types.core import Array, Matrix, Struct, Type, Vector, View
+from ..types.layout import leaves
+from ..types.numpy_types import numpy_dtype
+from ..types.spelling import spell
 from ..types.values import class_of
 from .blocks import in_blocks
 from .kernel import Kernel, bind_one
@@ -151,10 +158,41 @@ class Launch:
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """Change the argument called ``name``, or the gradient used for it."""
+        self.set_param_at_index(self._index(name), value, adjoint)
+
+    def set_param_at_index_from_ctype(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Change argument number ``index`` to a value of :mod:`ctypes`: a number, or an array or structure that lies in
+        memory as the kernel's vector, matrix or struct does. Arrays, and Python's numbers, are taken as they are.
+
+        Raises:
+            LaunchTypeError: it is of another size, or none that the argument takes.
+        """
+        self.set_param_at_index(index, value if adjoint else self._read(index, value), adjoint)
+
+    def set_param_by_name_from_ctype(self, name: str, value: Any) -> None:
+        """The same for the argument called ``name``."""
+        self.set_param_at_index_from_ctype(self._index(name), value)
+
+    def set_params_from_ctypes(self, values: Sequence[Any]) -> None:
+        """The same for all arguments."""
+        self.set_params([self._read(k, value) for k, value in enumerate(values)])
+
+    def _index(self, name: str) -> int:
         names = [p.name for p in self.kernel.parameters]
         if name not in names:
             raise LaunchError(f"kernel {self.kernel.key} has no argument {name!r}; it has {', '.join(names)}")
-        self.set_param_at_index(names.index(name), value, adjoint)
+        return names.index(name)
+
+    def _read(self, index: int, value: Any) -> Any:
+        """What a value of :mod:`ctypes` means for argument number ``index``."""
+        if not isinstance(value, (ctypes.Array, ctypes.Structure, ctypes.Union)):
+            return getattr(value, "value", value) if isinstance(value, ctypes._SimpleCData) else value
+        t, size = self._types[index] if self._types else self.kernel.declared[index], ctypes.sizeof(value)
+        views = isinstance(t, Struct) and any([isinstance(leaf.type, View) for leaf in leaves(t)])
+        if not isinstance(t, Vector | Matrix | Struct) or views or size != t.size:
+            what = f"kernel {self.kernel.key}: argument {self.kernel.parameters[index].name!r} is {spell(t)}"
+            raise LaunchTypeError(f"{what}, which {size} bytes of {type(value).__name__} are not")
+        return array(np.frombuffer(bytes(value), numpy_dtype(t)), dtype=class_of(t), device="cpu").list()[0]
 
     def set_params(self, values: Sequence[Any]) -> None:
         """Change all arguments."""
