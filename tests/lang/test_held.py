@@ -61,6 +61,9 @@ def square_in_bags(bags: wp.array(dtype=Bag)):
     bags[1].values[i] = bags[0].values[i] * bags[0].values[i]
 
 
+fabrics = pytest.mark.host  # its buckets lie in memory of the CPU here
+
+
 def bag(values):
     made = Bag()
     made.values = values
@@ -77,25 +80,29 @@ def floats(*values):
     return wp.array(values, dtype=float, requires_grad=True)
 
 
+LEADS = [pytest.param(put, fabric, marks=fabrics), (put_in_bags, lambda a: wp.array([Bag(values=a)], dtype=Bag))]
+
+
 @pytest.mark.parametrize("checkpoint", ["all", 1])
-def test_writes_through_memory_are_seen(checkpoint):
-    for kernel, lead in ((put, fabric), (put_in_bags, lambda a: wp.array([Bag(values=a)], dtype=Bag))):
-        x, y = floats(1.0, 2.0, 3.0), floats(0.0, 0.0, 0.0)
-        with wp.Tape(checkpoint=checkpoint) as tape:
-            wp.launch(square, 3, inputs=[x], outputs=[y])
-            wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 50.0], record_tape=False)
-            wp.launch(square, 3, inputs=[x], outputs=[y])
-        wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 100.0])
-        tape.backward(grads={y: wp.ones(3, dtype=float)})
-        assert x.grad.list() == [100.0] * 3 and x.list() == [100.0] * 3
-        with wp.Tape(checkpoint=checkpoint) as tape:
-            wp.launch(square, 3, inputs=[x], outputs=[y])
-        wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 1.0])
-        x.grad.zero_()
-        tape.backward(grads={y: wp.ones(3, dtype=float)})
-        assert x.grad.list() == [200.0] * 3 and x.list() == [1.0] * 3
+@pytest.mark.parametrize(("kernel", "lead"), LEADS)
+def test_writes_through_memory_are_seen(kernel, lead, checkpoint):
+    x, y = floats(1.0, 2.0, 3.0), floats(0.0, 0.0, 0.0)
+    with wp.Tape(checkpoint=checkpoint) as tape:
+        wp.launch(square, 3, inputs=[x], outputs=[y])
+        wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 50.0], record_tape=False)
+        wp.launch(square, 3, inputs=[x], outputs=[y])
+    wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 100.0])
+    tape.backward(grads={y: wp.ones(3, dtype=float)})
+    assert x.grad.list() == [100.0] * 3 and x.list() == [100.0] * 3
+    with wp.Tape(checkpoint=checkpoint) as tape:
+        wp.launch(square, 3, inputs=[x], outputs=[y])
+    wp.launch(kernel, 3 if kernel is put else 1, [lead(x), 1.0])
+    x.grad.zero_()
+    tape.backward(grads={y: wp.ones(3, dtype=float)})
+    assert x.grad.list() == [200.0] * 3 and x.list() == [1.0] * 3
 
 
+@fabrics
 def test_what_a_launch_read_in_memory_stays_known():
     z, x, y = wp.array([5.0, 6.0], dtype=float), floats(1.0, 2.0), floats(0.0, 0.0)
     with wp.Tape() as tape:
@@ -105,6 +112,7 @@ def test_what_a_launch_read_in_memory_stays_known():
     assert x.grad.list() == [5.0, 6.0] and z.list() == [0.0, 0.0]
 
 
+@fabrics
 def test_a_recorded_write_to_what_has_a_gradient_is_refused():
     x, y, z = floats(1.0, 2.0), floats(0.0, 0.0), wp.zeros(2, dtype=float)
     for target in (x, y, z):
@@ -118,6 +126,7 @@ def test_a_recorded_write_to_what_has_a_gradient_is_refused():
                 tape.backward(grads={y: wp.ones(2, dtype=float)})
 
 
+@fabrics
 def test_arrays_are_found_where_they_lie():
     a, b = wp.zeros(3, dtype=float), wp.zeros(2, dtype=float)
     bags = wp.array([Bag(values=a), Bag()], dtype=Bag)
@@ -145,6 +154,7 @@ def add_squares(f: wp.fabricarray(dtype=float), y: wp.array(dtype=float)):
     wp.atomic_add(y, 0, f[i] * f[i])
 
 
+@fabrics
 def test_values_that_go_through_fabric_in_kernels_are_refused():
     x, y, mem = floats(1.0, 2.0), floats(0.0), wp.zeros(2, dtype=float)
     for into, why in (
@@ -169,6 +179,7 @@ def test_values_that_go_through_fabric_in_kernels_are_refused():
     assert x.grad.list() == [1.0, 0.0]
 
 
+@fabrics
 def test_copies_to_and_from_fabric_have_gradients():
     x, y = floats(1.0, 2.0, 3.0), floats(0.0, 0.0, 0.0)
     a, b = wp.zeros(2, dtype=float), wp.zeros(1, dtype=float)

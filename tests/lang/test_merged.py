@@ -8,6 +8,8 @@ import pytest
 import treadle as wp
 from treadle.runtime import chains
 
+pytestmark = pytest.mark.host  # chains are merged in the CPU's graphs alone
+
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
 FACTOR = 3.0
 

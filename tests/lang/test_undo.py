@@ -7,6 +7,8 @@ import treadle as wp
 from treadle.lang.plan import plan_of
 from treadle.lang.undo import BLOCK, Log, _changed
 
+pytestmark = pytest.mark.host  # the log looks on at programs of the CPU; tapes try it on every device
+
 
 @wp.kernel
 def copy_over(x: wp.array(dtype=float), y: wp.array(dtype=float)):

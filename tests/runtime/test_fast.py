@@ -20,7 +20,10 @@ from treadle.types.core import b1, f32, f64, vector, view
 from treadle.types.layout import leaves, pack
 from treadle.types.values import class_of
 
-pytestmark = pytest.mark.skipif(not fast.usable(), reason="this interpreter has no native launchers")
+pytestmark = [
+    pytest.mark.host,  # native launchers of the CPU are called by themselves
+    pytest.mark.skipif(not fast.usable(), reason="this interpreter has no native launchers"),
+]
 
 
 def launcher(*programs):

@@ -12,6 +12,8 @@ from treadle.runtime.capture import here
 from treadle.runtime.graph import Graph
 from treadle.runtime.transients import transient
 
+pytestmark = pytest.mark.host  # these tables of entries are the CPU's; a graph of a GPU is the driver's
+
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
 
 

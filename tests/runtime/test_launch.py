@@ -14,6 +14,8 @@ from treadle.runtime.launch import grain, normal_dims
 from treadle.types.core import f32, i64, view
 from treadle.types.records import SLOTS
 
+pytestmark = pytest.mark.host  # workers, private sums and copies: what the CPU's programs are launched with
+
 HEAVY = 1e6  # ns a thread: every launch is worth the workers
 
 

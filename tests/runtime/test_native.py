@@ -15,6 +15,8 @@ from treadle.base.errors import InternalError
 from treadle.runtime import native
 from treadle.runtime.construct import zeros
 
+pytestmark = pytest.mark.host  # workers are threads of the CPU
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
