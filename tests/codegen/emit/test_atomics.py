@@ -1,10 +1,14 @@
 """Atomic updates: the bits of threads that run one after the other, for every gang width."""
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.codegen.harness import WIDTHS, Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
 from tests.codegen.programs import Scatter
+from tests.targets import MACHINES
+from treadle.codegen import cpu
 from treadle.codegen.emit.unit import Options
 from treadle.ir.effects import effects
 from treadle.types.core import f32, i32, u32, view
@@ -125,3 +129,33 @@ def test_random_programs(seed):
         found = [np.nan_to_num(a, nan=7.0) if a.dtype.kind == "f" else a for a in args if isinstance(a, np.ndarray)]
         first = first or found
         assert all(a.tobytes() == b.tobytes() for a, b in zip(first, found, strict=True)), f"width {width}"
+
+
+def straight_from_vectors(code: str) -> set[str]:
+    """The instructions of x86 code that change memory at an address of which a register was set out of a vector, with
+    nothing done to it since."""
+    fresh, found = set(), set()
+    for line in code.splitlines():
+        name, _, rest = line.strip().partition("\t")
+        if re.match(r"v(movq|pextrq)$", name) and re.search(r"%r\w+$", rest):
+            fresh.add(re.search(r"%(r\w+)$", rest)[1])
+            continue
+        if name in ("incl", "addl", "decl", "subl") and "(" in rest:
+            used = set(re.findall(r"%(r\w+)", rest[rest.index("(") :]))
+            found |= {line.strip()} if used & fresh else set()
+        elif rest and name.startswith(("sar", "mov", "lea", "add", "shl")):
+            fresh.discard(re.sub(r".*%", "", rest))
+    return found
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("width", [8, 16])
+def test_integers_are_not_changed_at_addresses_straight_out_of_vectors(masked, width):
+    k = KernelBuilder((view(i32, 2), INTS))
+    out, where = k.params
+    j = k.load(where, k.tid())
+    add = lambda *ij: k.b.op("atomic", (out, *ij, k.const(1, i32)), (i32,), op="add")[0]
+    update = lambda: [add(j, k.op("mul", j, j))][:0]
+    k.if_(k.op("gt", j, k.const(3, i32)), update) if masked else update()
+    target = MACHINES["avx512"]._replace(width=width)
+    assert not straight_from_vectors(cpu.assembly(cpu.draft(k.func(), target).text, target))

@@ -28,8 +28,12 @@ class Index(NamedTuple):
         several arrays may have in common, take half as many as pointers."""
         kind, found, singles = vector("i32", e.width), [], e.singles.get(self.numbers)
         for lane in range(e.width):
-            number = singles[lane] if singles else e.t.ins(f"extractelement {kind} {self.numbers}, i64 {lane}")
-            offset = e.t.ins(f"mul i64 {e.t.ins(f'sext i32 {number} to i64')}, {self.stride}")
+            if singles:
+                number = singles[lane]
+            else:
+                own = e.t.ins(f"extractelement {kind} {self.numbers}, i64 {lane}")
+                number = e.t.ins(f"sext i32 {own} to i64")
+            offset = e.t.ins(f"mul i64 {number}, {self.stride}")
             found.append(e.t.ins(f"getelementptr i8, ptr {self.start}, i64 {offset}"))
         return found
 
@@ -157,12 +161,12 @@ class Address:
             base = e.t.ins(f"getelementptr i8, {many} {base}, {vector('i64', e.width)} {self.lanes()}")
         return base
 
-    def index(self, data: X) -> Index | None:
-        """The one int32 from which all pointers follow, if it is so simple."""
-        if len(self.vectors) != 1 or len(self.products) != 1 or self.step or data.step != 0 or data.text is None:
+    def index(self, start: str) -> Index | None:
+        """The one int32 from which all pointers follow that begin at ``start``, if it is so simple."""
+        if len(self.vectors) != 1 or len(self.products) != 1 or self.step:
             return None
         index, stride = self.products[0]
-        return Index(self.start(data), self.e.wide(index), stride)
+        return Index(start, self.e.wide(index), stride)
 
     def pointer(self, data: X) -> X:
         """``data`` moved by the sum: an address, or an offset in a thread's own array."""

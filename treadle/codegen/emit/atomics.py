@@ -29,7 +29,6 @@ from ...types.core import Scalar, i64
 from ...types.layout import leaves
 from ...types.records import SLOTS, SUMS, SUMS_AT
 from . import counted, held, memory, rows, slots
-from .lanewise import each_pointer
 from .scalar import Lower, from_memory, lowering, to_memory
 from .text import memory as memory_type
 from .text import register, vector
@@ -312,10 +311,10 @@ def _serial(e: Emitter, op: Op, element: memory.Access, values: list[X], plan: P
         old = change(e, op, t, pointer, values)
         e.settle(result, old)
         return
-    pointers = element.at.pointers(element.view.data)
     used = e.lanes.uses.get(result, 0) > 0
     kind, olds = vector(register(t), e.width), "poison"
-    for lane, pointer in enumerate(each_pointer(e, pointers, t.size)):
+    pointers = element.pointers(element.at)
+    for lane, pointer in enumerate(pointers.each_changed(t.size) if t.is_int else pointers.each(t.size)):
         old = change(e, op, t, pointer, [lane_values(e, x, lane) for x in values])
         if used:
             olds = e.t.ins(f"insertelement {kind} {olds}, {register(t)} {old.text}, i64 {lane}")
@@ -449,7 +448,7 @@ def _row_copy(e: Emitter, element: memory.Access, values: list[X], plan: Plan) -
         return
     element.at.scalars.append(_shift(e, plan).text)
     four = rows.columns(e, values)
-    for lane, pointer in enumerate(each_pointer(e, element.at.pointers(element.view.data), len(ops) * t.size)):
+    for lane, pointer in enumerate(element.pointers(element.at).each(len(ops) * t.size)):
         rows.change_row(e, ops[0], pointer, rows.row_of(e, four, lane, t, len(ops)), len(ops))
     for op in ops:
         e.env[op.results[0]] = e.zero(op.results[0])

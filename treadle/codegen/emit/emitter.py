@@ -50,7 +50,7 @@ class Emitter:
         self.full: dict[str, str] = {}  # by a gang's own mask: the condition that it has every lane
         self.entries: dict[tuple[str, int], list[X | ViewX]] = {}  # by site of the tape: what was put there first
         self.leaving: Leaving | None = None  # in full gangs that leave what is unusual to gangs of one
-        self.singles: dict[str, list[str]] = {}  # by vector: the same numbers, one by one
+        self.singles: dict[str, list[str]] = {}  # by vector of int32: the same numbers, one by one, in 64 bits
         self.kept: dict[int, Kept] = {}  # by number of a held update: what is known of it
         self.born: dict[str, str | None] = {}  # by a thread's own array: the mask under which it was made
         self._launch: dict[tuple[int, str], str] = {}

@@ -32,26 +32,54 @@ class Item(NamedTuple):
 
 
 class Pointers:
-    """Where the lanes of an access point. ``vector``: all pointers, or None if ``start`` and a byte ``step`` say it.
-    ``index``: what they are made of, if that is simple."""
+    """Where the lanes of an access point. ``vector``: all pointers, or None if they are ``start`` and ``offsets``, a
+    vector of bytes, or ``start`` and a byte ``step`` from lane to lane. ``index``: what they are made of, if that is
+    simple."""
 
-    def __init__(self, e: Emitter, vector: str | None, start: str = "", step: int = 0, index: Index | None = None):
-        self.e, self._vector, self.start, self.step, self.index = e, vector, start, step, index
+    def __init__(
+        self, e: Emitter, vector: str | None, start: str = "", step: int = 0, index: Index | None = None,
+        offsets: str = "",
+    ):  # fmt: skip
+        self.e, self._vector, self.start, self.step, self.index, self.offsets = e, vector, start, step, index, offsets
 
     def vector(self) -> str:
         e = self.e
         if self._vector is None:
-            self._vector = e.t.ins(
-                f"getelementptr i8, ptr {self.start}, {vector('i64', e.width)} {e.ramp('i64', self.step)}"
-            )
+            offsets = self.offsets or e.ramp("i64", self.step)
+            self._vector = e.t.ins(f"getelementptr i8, ptr {self.start}, {vector('i64', e.width)} {offsets}")
         return self._vector
 
     def each(self, reach: int) -> list[str]:
         """The pointer of each lane; of lanes that do not run, one to ``reach`` bytes of dummy."""
+        if self._vector is None and not self.offsets:
+            return self._each_step(reach)
+        alone = self.index is not None and self.e.mask is None
+        return self.index.pointers(self.e) if alone else each_pointer(self.e, self.vector(), reach)
+
+    def each_changed(self, reach: int) -> list[str]:
+        """As :meth:`each`, for integers that are changed in memory.
+
+        Processors that hand what was stored to a load through the same registers, before addresses are known, do not
+        notice that a register was set out of a vector, and begin anew after each wrong guess: it costs ten times what
+        the update does. An offset therefore leaves its vector twice as large, to be halved by a scalar instruction.
+        """
         e = self.e
-        if self._vector is not None:
-            alone = self.index is not None and e.mask is None
-            return self.index.pointers(e) if alone else each_pointer(e, self._vector, reach)
+        if not self.offsets or (self.index is not None and e.mask is None):
+            return self.each(reach)
+        kind, offsets = vector("i64", e.width), self.offsets
+        if e.mask is not None:
+            here, there = (e.t.ins(f"ptrtoint ptr {p} to i64") for p in (self.start, e.dummy(reach)))
+            apart = e.t.ins(f"sub i64 {there}, {here}")
+            filler = e.spread(e.t.slot(), "i64", apart, 0)
+            offsets = e.t.ins(f"select {e.bits} {e.mask}, {kind} {offsets}, {kind} {filler}")
+        twice, found = e.t.ins(f"shl {kind} {offsets}, splat (i64 1)"), []
+        for lane in range(e.width):
+            offset = e.t.ins(f"ashr i64 {e.t.ins(f'extractelement {kind} {twice}, i64 {lane}')}, 1")
+            found.append(e.t.ins(f"getelementptr i8, ptr {self.start}, i64 {offset}"))
+        return found
+
+    def _each_step(self, reach: int) -> list[str]:
+        e = self.e
         found = [
             self.start if lane == 0 else e.t.ins(f"getelementptr i8, ptr {self.start}, i64 {lane * self.step}")
             for lane in range(e.width)

@@ -17,7 +17,7 @@ from ...ir.reach import counted
 from ...ir.walk import ops_of
 from ...types.core import i32
 from .faults import func_fails
-from .text import memory, vector
+from .text import vector
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -59,12 +59,14 @@ class Leaving:
         t.start(go, known)
 
     def load(self, e: Emitter, element: Access) -> X:
-        """An index that lies lane after lane. Addresses are made of its lanes one by one, which are loaded so too:
-        before the vector, or LLVM would take them out of that."""
+        """An index that lies lane after lane. Addresses are made of its lanes one by one, which are loaded so too, two
+        at once: before the vector, or LLVM would take them out of that."""
         start, singles = element.item_address(element.items[0]).start(element.view.data), []
-        for lane in range(e.width):
+        for lane in range(0, e.width, 2):
             at = e.t.ins(f"getelementptr i8, ptr {start}, i64 {4 * lane}") if lane else start
-            singles.append(e.t.ins(f"load {memory(i32)}, ptr {at}, align 4"))
+            two = e.t.ins(f"load i64, ptr {at}, align 4")
+            low = e.t.ins(f"trunc i64 {two} to i32")
+            singles += [e.t.ins(f"sext i32 {low} to i64"), e.t.ins(f"ashr i64 {two}, 32")]
         (x,) = element.load()
         e.singles[e.wide(x)] = singles
         return x

@@ -154,9 +154,12 @@ class Access:
     def pointers(self, at: Address) -> Pointers:
         """Where the lanes point."""
         data = self.view.data
-        if data.step == 0 and data.text is not None and not at.vectors:
-            return Pointers(self.e, None, at.start(data), at.step)
-        return Pointers(self.e, at.pointers(data), index=at.index(data))
+        if data.step != 0 or data.text is None:
+            return Pointers(self.e, at.pointers(data))
+        start = at.start(data)
+        if not at.vectors:
+            return Pointers(self.e, None, start, at.step)
+        return Pointers(self.e, None, start, index=at.index(start), offsets=at.lanes())
 
     def load_own(self) -> list[X]:
         """A vector as it lies; lanes that do not run read their own memory, which harms nobody."""
