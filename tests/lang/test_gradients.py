@@ -435,7 +435,15 @@ def stored_then_read(holders: wp.array(dtype=Holder), factor: wp.array(dtype=flo
     y[i] = holders[i].a[0] * factor[i]
 
 
-def test_what_nobody_can_put_back_is_refused():
+@wp.kernel
+def scaled_by_address(address: wp.uint64, factor: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    a = wp.array(ptr=address, shape=1, dtype=float)
+    a[0] = a[0] * factor[i]
+    y[i] = a[0]
+
+
+def test_arrays_in_elements_are_put_back_and_what_an_address_leads_to_is_refused():
     made = Holder()
     made.a = wp.array([2.0], dtype=float, requires_grad=True)
     holders, factor = wp.array([made], dtype=Holder), wp.array([3.0], dtype=float, requires_grad=True)
@@ -446,8 +454,28 @@ def test_what_nobody_can_put_back_is_refused():
     assert factor.grad.list() == [27.0]  # 3 x^2
     with wp.Tape() as tape:
         wp.launch(scaled_in_place, dim=1, inputs=[holders, factor])
-    with pytest.raises(KernelGradientError, match="no argument names"):
-        tape.backward(grads={made.a: wp.ones(1, dtype=float)})
+    tape.zero()
+    tape.backward(grads={made.a: wp.ones(1, dtype=float)})
+    assert factor.grad.list() == [9.0] and made.a.grad.list() == [3.0] and made.a.list() == [27.0]
+    mem = wp.array([2.0], dtype=float)
+    with wp.Tape() as tape:
+        wp.launch(scaled_by_address, dim=1, inputs=[mem.ptr, factor, y])
+    with pytest.raises(KernelGradientError, match="memory that an address alone leads to"):
+        tape.backward(grads={y: wp.ones(1, dtype=float)})
+
+
+def test_a_derivative_that_arrays_in_elements_would_lose_is_refused():
+    made = Holder()
+    made.a = wp.array([2.0], dtype=float)
+    holders, factor = wp.array([made], dtype=Holder), wp.array([3.0], dtype=float, requires_grad=True)
+    y = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(stored_then_read, dim=1, inputs=[holders, factor, y])
+    with pytest.raises(KernelGradientError, match="reads again what it stores to arrays in memory.*no gradient"):
+        tape.backward(grads={y: wp.ones(1, dtype=float)})
+    grads = [None, wp.zeros(1, dtype=float), wp.ones(1, dtype=float)]
+    with pytest.raises(KernelGradientError, match="reads again what it stores to arrays in memory"):
+        wp.launch(stored_then_read, 1, [holders, factor, y], adj_inputs=grads, adjoint=True)
 
 
 @wp.kernel

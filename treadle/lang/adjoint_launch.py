@@ -13,6 +13,7 @@ from .plan import Plan, Site, plan_of
 from .reverse import Pass, Reverse
 from .shadows import with_field
 from .tape import changing
+from .untold import refuse_nameless
 
 
 def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
@@ -52,6 +53,8 @@ def launch_adjoint(kernel: Any, dim: Any, inputs: Sequence[Any], outputs: Sequen
     grads = [a._grad for a in [site.of(values) for site in plan.floats] if a is not None and a._grad is not None]
     try:
         if reverse is not None:
+            if reverse.nameless:
+                refuse_nameless(plan, values)
             with changing(grads):
                 _run(plan, reverse, dims, values, program.command(packed, dims, values))
     finally:

@@ -30,11 +30,13 @@ class Reverse:
     ``unsaved``: those of them whose content nobody asked for, so that the log does not put it back.
     ``winners``: sites of which it must see the content from after the launch; of those in ``seen`` alone it only looks
     at that, while the others hold a least or greatest value of many. ``careful``: any of these need looking after.
-    ``aliased``: arrays that lie over a written one, ``shared``: so do gradients that are updated.
+    ``rereads``: it repeats stores to memory that no argument names, such as arrays in elements; ``nameless``:
+    derivatives pass through that. ``aliased``: arrays that lie over a written one, ``shared``: so do gradients that
+    are updated.
     """
 
-    __slots__ = ("active", "again", "aliased", "careful", "plan", "quick", "seen", "shared", "unsaved", "variants",
-                 "winners")  # fmt: skip
+    __slots__ = ("active", "again", "aliased", "careful", "nameless", "plan", "quick", "rereads", "seen", "shared",
+                 "unsaved", "variants", "winners")  # fmt: skip
 
     def __init__(
         self, plan: Plan, active: tuple[str, ...], aliased: tuple[str, ...], shared: bool, dims: tuple[int, ...]
@@ -56,7 +58,8 @@ class Reverse:
             if path in seen - winners:
                 self.seen.append(site)
         self.unsaved = [site for site in self.again if not site.keeps]
-        self.careful = bool(self.again or self.winners)
+        self.rereads, self.nameless = plan.unseen and meta["rereads"], plan.unseen and meta["nameless"]
+        self.careful = bool(self.again or self.winners or self.rereads)
 
     def variant(self, dims: tuple[int, ...]) -> Any:
         """The code for a grid of ``dims``, which may be on its way still."""
@@ -389,6 +392,10 @@ class Pass:
         for site in left:
             a = site.of(args)
             self.results[id(a)] = a
+        if reverse is not None and reverse.nameless:
+            from .untold import refuse_nameless
+
+            refuse_nameless(plan, args)
         return reverse
 
     @staticmethod
@@ -488,6 +495,8 @@ class Pass:
         for piece in reversed(pieces):
             piece.swap()
         unsaved = [site.of(args) for site in reverse.unsaved]
+        if reverse.rereads:
+            unsaved += [a for a in reverse.plan.held(args) if not a.read_only]
         aside = [(a, copied(a)) for a in unsaved if a is not None]
         try:
             if self.log.sums is not None:

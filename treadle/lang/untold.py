@@ -78,6 +78,18 @@ def refuse_unseen_writes(ops: list[Any], hidden: Any) -> None:
             )  # fmt: skip
 
 
+def refuse_nameless(plan: Any, args: Any) -> None:
+    """Raise if a launch that stores to arrays in memory what it reads again, and derivatives with it, may do so to one
+    without a gradient: they would be lost there."""
+    for a in plan.held(args):
+        if a._grad is None and not a.read_only and has_floats(a.type.elem):
+            raise KernelGradientError(
+                f"kernel {plan.kernel.key} reads again what it stores to arrays in memory, such as those in an array "
+                f"of structs, and derivatives pass through; but {a!r} there has no gradient",
+                hint="make it with requires_grad=True",
+            )  # fmt: skip
+
+
 def _refuse(a: array, maker: Any, reader: Any) -> None:
     """Raise since ``reader`` reads ``a``, which ``maker`` made; None: it found ``a`` in memory."""
     what = f"kernel {reader[0].kernel.key} reads" if type(reader) is tuple else "a copy reads"

@@ -45,7 +45,8 @@ class Facts:
 
     ``records``: ops with regions in which a load is recorded, so that whoever repeats them reads the log. ``shadows``:
     own arrays that need a gradient. ``order``: of all values, by where they are made. ``aliased``: roots that may
-    lie over each other.
+    lie over each other. ``nameless``: whether a derivative passes through memory that no parameter names, where
+    it is lost if there is no gradient.
     """
 
     root: dict[Value, str] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Facts:
     shadows: set[str] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
     aliased: frozenset[str] = frozenset()
+    nameless: bool = False
     order: dict[Value, int] = field(default_factory=dict)
 
     def moves(self, view: Value) -> bool:
@@ -311,6 +313,8 @@ def _find_active(func: Func, facts: Facts, seeds: set[Value], wanted: set[Value]
 
 def _refuse_lost(facts: Facts, varied: _Varied, useful: _Useful) -> None:
     """A derivative that would pass through an array without a gradient is an error, not a zero."""
+    reads = [a for a in facts.accesses if a.root == UNKNOWN and a.op.name == "load"]
+    facts.nameless = UNKNOWN in varied.roots and any([useful.has(a.op.results) for a in reads])
     for a in facts.accesses:
         lost = a.root in varied.roots and a.root not in facts.active_roots and a.root != UNKNOWN
         if lost and not a.root.startswith("local ") and a.op.name == "load" and useful.has(a.op.results):
@@ -335,26 +339,28 @@ def refuse_handed_on(facts: Facts, own: set[str]) -> None:
 
 
 def refuse_unrestored(facts: Facts) -> None:
-    """The kernel runs again on what its arrays held before the launch. Of memory that no argument names nobody can put
-    that back, so it must not be read before it is overwritten."""
+    """The kernel runs again on what its arrays held before the launch, arrays in elements among them. Of memory that an
+    address alone leads to nobody can put that back, so it must not be read before it is overwritten."""
     nameless = [a for a in facts.accesses if a.root == UNKNOWN and _is_nameless(facts, a.op.args[0])]
     stores = [a for a in nameless if a.writes]
     for a in nameless:
         if a.reads and any(s.at >= a.at or set(a.loops) & set(s.loops) for s in stores):
             raise KernelGradientError(
-                "the kernel reads and overwrites memory that no argument names, such as arrays in an array of structs; "
-                "a tape cannot put back what stood there", a.op.span, "pass the arrays as arguments",
+                "the kernel reads and overwrites memory that an address alone leads to; a tape cannot put back what "
+                "stood there", a.op.span, "pass the array as an argument",
             )  # fmt: skip
 
 
 def _is_nameless(facts: Facts, view: Value) -> bool:
-    """Whether ``view`` was read out of memory or made of an address, and not chosen among arguments."""
+    """Whether ``view`` was made of an address, or read out of memory behind one."""
     while (maker := facts.makers.get(view)) is not None and maker.name in CUTS:
         view = maker.args[0]
     if maker is not None and maker.name == "if":
         k = maker.results.index(view)
         return any(_is_nameless(facts, region.yields[k]) for region in maker.regions)
-    return maker is not None and maker.name in ("load", "view_at")
+    if maker is not None and maker.name == "load":
+        return _is_nameless(facts, maker.args[0])
+    return maker is not None and maker.name == "view_at"
 
 
 # ---- choices
