@@ -1,5 +1,7 @@
 """Building for processors: this one and others."""
 
+import re
+
 import pytest
 
 from tests.codegen.harness import Entry, KernelBuilder
@@ -50,6 +52,11 @@ def test_short_loops_of_arithmetic_get_gangs_of_several_vectors():
     assert [width(escape(), name) for name in MACHINES] == [64, 16, 8, 16, 16, 16]
     assert [width(escape(f64), name) for name in MACHINES] == [64, 16, 8, 16, 16, 16]
     assert [width(sums(), name) for name in MACHINES] == [16, 8, 4, 4, 4, 8]
+
+
+def test_masks_of_several_registers_are_not_put_together():
+    code = cpu.assembly(cpu.draft(escape(), MACHINES["avx512"]).text, MACHINES["avx512"])
+    assert code.count("vcmpltps\t%zmm") == 4 and not re.search(r"\tk(unpck|shift)", code)
 
 
 def powers(scalar, count):

@@ -11,7 +11,7 @@ from ...types.core import b1
 from . import faults, tape
 from .merge import Thing, blend, keeps, merge_all, part_steps, phi_text
 from .scalar import Lower
-from .text import MASK
+from .text import MASK, vector
 from .values import ViewX, X
 
 if TYPE_CHECKING:
@@ -309,6 +309,8 @@ class _Loop:
                      for r, y, p in zip(op.results, self.yields, self.carried, strict=True)]  # fmt: skip
         self.exit = Exit(op, e.t.label("endloop"))
         self.sure = False  # an any-test in the round found a lane that stays
+        self.first_packed: list[str] = []  # the mask of the first round, and of each, as it travels
+        self.packed: list[str] = []
         self.arriving: dict[X, X] = {}  # truth values of a round: the form in which they come
         self.body = e.t.label("loop")
         if self.counted:
@@ -345,7 +347,7 @@ class _Loop:
         """The test before the first round (None: always), and the mask of that round."""
         e = self.e
         if self.diverges:
-            self.first_packed = e.pack(e.mask)
+            self.first_packed = self.carry(e.mask)
         if not self.counted:
             return None
         low = Lower(e, self.bounds[0].type, b1, self.scalar)
@@ -353,7 +355,7 @@ class _Loop:
         if self.scalar:
             return test.text
         first = e.both(e.mask, e.wide(test))
-        self.first_packed = e.pack(first)
+        self.first_packed = self.carry(first)
         return e.any(first)
 
     def header(self) -> None:
@@ -372,8 +374,8 @@ class _Loop:
             apart = kept and e.lanes.steps[p] is not None
             self.exit.old.append(self.face(r, init, home) if apart else inside if kept or not self.diverges else init)
         if self.diverges:
-            self.packed = e.t.name()
-            self.mask_name = e.unpack(self.packed)
+            self.packed = [e.t.name() for _ in self.first_packed]
+            self.mask_name = e.joined(self.packed) if len(self.packed) > 1 else e.unpack(self.packed[0])
             e.mask, e.some = self.mask_name, True
         else:
             faults.refresh(e, self.op)
@@ -420,7 +422,7 @@ class _Loop:
         tested = mask == e.mask and self.sure
         if self.diverges and not tested:
             tests.append(e.any(mask))
-        after = e.pack(mask) if self.diverges else ""
+        after = self.carry(mask) if self.diverges else []
         last = e.t.block
         if tests:
             condition = tests[0]
@@ -436,10 +438,13 @@ class _Loop:
             self.fill(p, self.faces[j], before, self.firsts[j], last, nexts[j])
             if self.kept[j] and e.lanes.steps[p] is not None:
                 self.fill(self.op.results[j], self.exit.old[j], before, self.olds[j], last, outs[j])
-        if self.diverges:
-            self.phis.append(
-                f"  {self.packed} = phi {e.carried_bits} [ {self.first_packed}, %{before} ], [ {after}, %{last} ]"
-            )
+        kind = vector("i1", e.unit.target.lanes) if len(after) > 1 else e.carried_bits
+        for name, first, following in zip(self.packed, self.first_packed, after, strict=True):
+            self.phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {following}, %{last} ]")
+
+    def carry(self, mask: str | None) -> list[str]:
+        """``mask`` in the form, or the parts, in which it goes to the next round."""
+        return self.e.cut(self.e.pack(mask)) if self.e.cuts_masks else [self.e.pack(mask)]
 
     def staying(self, flag: Value, tests: list[str]) -> str | None:
         """The lanes that stay by the loop's flag; uniform conditions go to ``tests``."""

@@ -43,6 +43,7 @@ class Emitter:
         self.axes: list[X] = []
         self.longs: dict[str, str] = {}  # 32-bit operands whose 64-bit form is known
         self.sums: dict[str, tuple[str, list[X]]] = {}  # how uniform int32 operands are made: op and operands
+        self.cuts: dict[str, list[str]] = {}  # masks of which the parts are known
         self.packed: dict[str, str] = {}  # masks of which the travelling form is known
         self.after_parameters: list = []  # lines behind the parameters' loads
         self.entry: list = []  # lines at the top of the function: allocas, pointers of the launch record
@@ -188,6 +189,9 @@ class Emitter:
         """The lanes of ``mask`` in which ``condition`` holds."""
         if mask is None:
             return condition
+        if self.cuts_masks:
+            kind, pairs = vector("i1", self.unit.target.lanes), zip(self.cut(mask), self.cut(condition), strict=True)
+            return self.joined([self.t.ins(f"and {kind} {a}, {b}") for a, b in pairs])
         if self.unit.target.mask_registers:
             return self.t.ins(f"and {self.bits} {mask}, {condition}")
         return self.unpack(self.t.ins(f"and {self.carried_bits} {self.pack(mask)}, {self.pack(condition)}"))
@@ -239,6 +243,37 @@ class Emitter:
             return X(b1, None, self.unpack(self.wide(thing)), None)
         return thing
 
+    @property
+    def cuts_masks(self) -> bool:
+        """Whether a gang has several mask registers. LLVM would put a mask of theirs together in one, which takes more
+        instructions than all that is done with masks, so those that a loop carries go there in parts."""
+        target = self.unit.target
+        return target.mask_registers and 0 < target.lanes < self.width
+
+    def cut(self, mask: str) -> list[str]:
+        """``mask`` by registers."""
+        found = self.cuts.get(mask)
+        return self._cut("i1", mask) if found is None else found
+
+    def _cut(self, kind: str, name: str) -> list[str]:
+        lanes, many = self.unit.target.lanes, vector(kind, self.width)
+        picks = [indices(range(first, first + lanes)) for first in range(0, self.width, lanes)]
+        return [self.t.ins(f"shufflevector {many} {name}, {many} poison, {p}") for p in picks]
+
+    def joined(self, parts: list[str], scalar: str = "i1") -> str:
+        """What :meth:`cut` cut."""
+        size, found = self.unit.target.lanes, parts
+        while len(found) > 1:
+            kind, picks = vector(scalar, size), indices(range(2 * size))
+            found = [
+                self.t.ins(f"shufflevector {kind} {a}, {kind} {b}, {picks}")
+                for a, b in zip(found[::2], found[1::2], strict=True)
+            ]
+            size *= 2
+        if scalar == "i1":
+            self.cuts[found[0]] = parts
+        return found[0]
+
     def any(self, mask: str) -> str:
         """Whether ``mask`` has a lane."""
         count, packed = self.width, self.packed.get(mask)
@@ -250,6 +285,11 @@ class Emitter:
                 packed = self.t.ins(f"or {vector('i32', half)} {low}, {high}")
                 count = half
             mask = self.t.ins(f"icmp slt {vector('i32', count)} {packed}, zeroinitializer")
+        elif self.cuts_masks:
+            parts, count = self.cut(mask), self.unit.target.lanes
+            mask = parts[0]
+            for part in parts[1:]:
+                mask = self.t.ins(f"or {vector('i1', count)} {mask}, {part}")
         whole = self.t.ins(f"bitcast {vector('i1', count)} {mask} to i{count}")
         return self.t.ins(f"icmp ne i{count} {whole}, 0")
 
@@ -258,9 +298,14 @@ class Emitter:
         if a.type is b1 and not self.unit.target.mask_registers:
             kind, x, y = self.carried_bits, self.pack(self.wide(a)), self.pack(self.wide(b))
             return X(b1, None, self.unpack(self.t.ins(f"select {self.bits} {condition}, {kind} {x}, {kind} {y}")), None)
-        kind = vector(register(a.type), self.width)
-        name = self.t.ins(f"select {self.bits} {condition}, {kind} {self.wide(a)}, {kind} {self.wide(b)}")
-        return X(a.type, None, name, None)
+        scalar = register(a.type)
+        kind, x, y = vector(scalar, self.width), self.wide(a), self.wide(b)
+        if condition in self.cuts and a.type is not b1:
+            bits, some = (vector(t, self.unit.target.lanes) for t in ("i1", scalar))
+            each = zip(self.cuts[condition], self._cut(scalar, x), self._cut(scalar, y), strict=True)
+            parts = [self.t.ins(f"select {bits} {c}, {some} {p}, {some} {q}") for c, p, q in each]
+            return X(a.type, None, self.joined(parts, scalar), None)
+        return X(a.type, None, self.t.ins(f"select {self.bits} {condition}, {kind} {x}, {kind} {y}"), None)
 
     # --- ops
 
