@@ -39,6 +39,22 @@ def escape(scalar=f32):
     return k.func()
 
 
+def gathered():
+    """Reads at an index that memory holds."""
+    k = KernelBuilder((view(f32, 1), view(i32, 1)))
+    x, where = k.params
+    i = k.tid()
+    k.store(x, (i,), k.load(x, k.load(where, i)))
+    return k.func()
+
+
+def test_wide_gangs_make_gathers_no_cheaper():
+    """What a thread weighs decides whether the workers help: by lane, twice the lanes take twice as long."""
+    by_lane, in_one = ([cpu.draft(f(), cpu.host_target(w)).meta["weight"] for w in (8, 16)] for f in (gathered, sums))
+    assert in_one[1] == pytest.approx(in_one[0] / 2, abs=0.01)
+    assert by_lane[1] == pytest.approx(by_lane[0] / 2 + 0.4 * 4 / 16, abs=0.01)
+
+
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_processor_gets_an_object(name, seed):

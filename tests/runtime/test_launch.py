@@ -136,7 +136,7 @@ def test_copies_of_a_strided_target_leave_its_gaps_alone():
         (1024, 10.0, 10, 1),  # less work than what is cut at all
         (1024, 20.0, 10, 4),  # 20 microseconds: five for a chunk
         (1024, 100.0, 10, 16),
-        (4096, 20.0, 4096, 4),  # to merge eight copies would take longer than a chunk
+        (4096, 20.0, 4096, 2),  # to fill and merge four copies would take longer than a chunk
         (4096, 20.0, 400_000, 1),
     ],
 )

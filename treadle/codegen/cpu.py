@@ -9,6 +9,8 @@ from typing import Any
 from ..base.binary import Binary
 from ..base.target import Target
 from ..ir.node import Block, Func, Op, Value
+from ..ir.walk import ops_of
+from ..passes.lanes import Lanes
 from ..types.layout import pack
 from .emit.atomics import Part, plan
 from .emit.faults import func_polls
@@ -105,6 +107,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
     text, unit = write(func, symbol, replace(emitted, width=width), options, target.triple, planned, parts)
     counting = sum([weight(p.func, p.width, planned.lanewise) for p in parts])
     work = func.facts.get("work") or weight(func, TYPICAL_WIDTH, planned.lanewise)
+    apart = _scattered(func, unit.lanes(func))
     meta = {
         "symbol": symbol,
         "signature": [t.name for t in func.signature],
@@ -124,7 +127,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "apart": planned.apart,
         "draws": planned.draws and width > 1,
         "counting_weight": round(counting, 2),
-        "weight": round(weight(func, width, planned.lanewise) + (counting if planned.draws else 0.0), 2),
+        "weight": round(weight(func, width, planned.lanewise, apart) + (counting if planned.draws else 0.0), 2),
         "work": work,
     }
     return Draft(text, target, symbol, meta)
@@ -143,26 +146,34 @@ _ROUNDS = 32  # assumed of a loop that does not say
 _COSTS = {"const": 0, "load": 4, "store": 4, "atomic": 4}  # of an op; of all others 1
 
 
-def weight(func: Func, width: int, lanewise: Collection[Op] = ()) -> float:
+def weight(func: Func, width: int, lanewise: Collection[Op] = (), apart: Collection[Op] = ()) -> float:
     """Rough nanoseconds a thread, for the question whether a launch is worth waking the workers. ``lanewise``: what is
-    done lane after lane."""
-    return round(0.4 * _work(func.body, {}, width if lanewise else 1, lanewise) / width, 2)
+    done lane after lane. ``apart``: accesses by lane, which gangs wider than usual make no cheaper."""
+    times = {**dict.fromkeys(apart, max(width / TYPICAL_WIDTH, 1.0)), **dict.fromkeys(lanewise, width)}
+    return round(0.4 * _work(func.body, {}, times) / width, 2)
 
 
-def _work(block: Block, known: dict[Value, int], width: int, lanewise: Collection[Op]) -> float:
-    """The ops of ``block``, by their costs. ``known``: constants that have been met."""
+def _scattered(func: Func, lanes: Lanes) -> set[Op]:
+    """Accesses of the kernel ``func`` at elements that vary by lane."""
+    steps = lanes.steps
+    accesses = [op for op in ops_of(func.body) if op.name in ("load", "store", "atomic")]
+    return {op for op in accesses if any([steps[a] is None for a in op.args[1 : 1 + op.args[0].type.ndim]])}
+
+
+def _work(block: Block, known: dict[Value, int], times: dict[Op, float]) -> float:
+    """The ops of ``block``, by their costs, of some several ``times``. ``known``: constants that have been met."""
     total = 0.0
     for op in block.ops:
         name = op.name
         if name == "const":
             known[op.results[0]] = op.attrs["value"]
             continue
-        total += _COSTS.get(name, 1) * (width if op in lanewise else 1)
+        total += _COSTS.get(name, 1) * times.get(op, 1)
         if op.regions:
             rounds = _rounds(op, known) if name in ("for", "while") else 1
-            total += rounds * sum([_work(region, known, width, lanewise) for region in op.regions])
+            total += rounds * sum([_work(region, known, times) for region in op.regions])
         elif name == "call":
-            total += _work(op.attrs["func"].body, known, width, lanewise)
+            total += _work(op.attrs["func"].body, known, times)
     return total
 
 

@@ -25,13 +25,12 @@ from .text import Code, Var
 SUM_BYTES = SUMS_AT + 8 * SUMS
 MAX_COPIES = 16
 MAX_COUNTED = 64  # where all copies are of counters: nothing is rounded, and what is merged is small
-# Picoseconds: of a launch that is cut at all, of a chunk, of a scalar of a copy (to fill and to merge), and of one
-# where the copies are too many bytes for the caches.
-LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK, FAR_SCALAR_WORK = 20_000_000, 4_000_000, 1000, 2000
-CACHED = 1 << 23
+# Picoseconds: of a launch that is cut at all, of a chunk, and of a scalar of a copy: to fill and to merge what lies in
+# the cache of another core, or in none.
+LAUNCH_WORK, CHUNK_WORK, SCALAR_WORK = 20_000_000, 4_000_000, 2000
 MAX_BYTES = 1 << 28
 RANGE = 16384  # scalars merged at a time by one worker
-FILLED = 64  # bytes that are filled one by one
+FILLED = 64  # bytes that are filled at once
 
 
 def private() -> str:
@@ -125,23 +124,18 @@ def _fill() -> str:
     with c.if_(c.op("icmp eq", "i64", "%value", 0)):
         c.line("call void @llvm.memset.p0.i64(ptr %at, i8 0, i64 %bytes, i1 false)")
         c.ret()
-    short = c.op("icmp slt", "i64", "%bytes", FILLED)
-    first = c.select(short, "i64", "%bytes", FILLED)
+    # A line at a time: the system's copies of what is there already would wait for the stores that they follow.
+    lines = c.op("and", "i64", "%bytes", -FILLED)
     for size in (8, 4, 2, 1):
         with c.if_(c.op("icmp eq", "i64", "%size", size)):
-            word = f"i{8 * size}"
+            word, many = f"i{8 * size}", f"<{FILLED // size} x i{8 * size}>"
             value = "%value" if size == 8 else c.cast("trunc", "i64", "%value", word)
-            with c.for_(first, 0, size) as i:
+            first = c.value(f"insertelement {many} poison, {word} {value}, i64 0")
+            line = c.value(f"shufflevector {many} {first}, {many} poison, {many.replace(word, 'i32')} zeroinitializer")
+            with c.for_(lines, 0, FILLED) as i:
+                c.line(f"store {many} {line}, ptr {c.at('%at', i)}, align {size}")
+            with c.for_("%bytes", lines, size) as i:
                 c.store(word, value, "%at", i)
-    # The rest by copies of what is there, twice as much each time: the system's copies are quick, loops here are not.
-    done = c.var("i64", first)
-    with c.loop() as loop:
-        so_far = done.get()
-        rest = c.op("sub", "i64", "%bytes", so_far)
-        loop.leave_if(c.op("icmp sle", "i64", rest, 0))
-        n = c.select(c.op("icmp slt", "i64", rest, so_far), "i64", rest, so_far)
-        c.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {c.at('%at', so_far)}, ptr %at, i64 {n}, i1 false)")
-        done.set(c.op("add", "i64", so_far, n))
     return c.text()
 
 
@@ -287,9 +281,7 @@ def _how_many(c: Code, size: str, scalars: Var, nbytes: str, any_copy: str) -> s
         loop.leave_if(c.op("icmp sgt", "i64", twice, most))
         loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, CHUNK_WORK), work))
         merged = _larger(c, c.op("mul", "i64", twice, last), scalars.get())
-        far = c.op("icmp sgt", "i64", c.op("mul", "i64", twice, nbytes), CACHED)
-        each = c.select(far, "i64", FAR_SCALAR_WORK, SCALAR_WORK)
-        cost = c.op("mul", "i64", c.op("mul", "i64", merged, each), twice)
+        cost = c.op("mul", "i64", c.op("mul", "i64", merged, SCALAR_WORK), twice)
         loop.leave_if(c.op("icmp sgt", "i64", cost, work))
         loop.leave_if(c.op("icmp sgt", "i64", c.op("mul", "i64", twice, nbytes), MAX_BYTES))
         k.set(twice)
