@@ -1,6 +1,8 @@
 """Recorded launches: filled in later, run again, differentiated; grids that indices can and cannot say."""
 
 import ctypes
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -158,3 +160,27 @@ def test_values_of_ctypes_that_do_not_fit_are_refused():
         command.set_param_at_index_from_ctype(0, (ctypes.c_float * 2)())
     with pytest.raises(wp.LaunchError, match="has no argument 'w'"):
         command.set_param_by_name_from_ctype("w", ctypes.c_int(1))
+
+
+@wp.kernel
+def says():
+    print("said")
+
+
+def test_a_launch_that_prints_may_run_again_by_whoever_hears_of_it(monkeypatch):
+    command, heard = wp.launch(says, dim=1, record_cmd=True), []
+
+    class Out:
+        def write(self, text):
+            heard.append(text)
+            if len(heard) == 1:
+                command.launch()
+
+        def flush(self):
+            pass
+
+    monkeypatch.setattr(sys, "stdout", Out())
+    thread = threading.Thread(target=command.launch, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive() and "".join(heard).split() == ["said", "said"]

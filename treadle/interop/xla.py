@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..base.digest import digest
 from ..base.errors import InternalError, TreadleError
+from ..base.forks import fresh_lock
 from ..runtime import native, prints
 from ..runtime.array_views import product
 from ..runtime.launch import WORTH_WORKERS, Program, table
@@ -239,7 +240,7 @@ _targets: dict[int, Told] = {}
 _names: dict[str, Told] = {}
 _retired: list[tuple[Target, Any]] = []  # work that may still be under way
 _said = threading.local()  # keeps a message until XLA has copied it
-_lock = threading.Lock()
+_lock = fresh_lock(globals())
 
 
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, *[ctypes.c_void_p] * 4)

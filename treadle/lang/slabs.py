@@ -6,11 +6,11 @@ and a slab whose pieces have all gone is kept for the next one.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
+from ..base.forks import fresh_lock
 from ..runtime import capture
 from ..runtime.device import far
 
@@ -46,7 +46,7 @@ class Slab:
 
 
 _slab: Slab | None = None  # the one that pieces are cut from now
-_lock = threading.Lock()
+_lock = fresh_lock(globals())
 
 
 def room(nbytes: int, beside: int = 0) -> tuple[int, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import CaptureError
+from ..base.forks import fresh_lock
 from . import native
 from .device import device_at, far
 from .memory import allocate, span
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 PAGE = 4096
 _nowhere = [1 << 62]  # where transient memory lies next: at addresses that no process has
 active = 0  # captures under way in this process; most programs never have one
-_lock = threading.RLock()  # a finalizer may run while it is held
+_lock = fresh_lock(globals(), threading.RLock)  # a finalizer may run while it is held
 _WORDS = struct.Struct("<3q")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base.binary import Binary
 from ..base.errors import DeviceError
+from ..base.forks import fresh_lock
 
 
 class Device:
@@ -235,7 +236,7 @@ class Own:
 _current: Device | None = None
 here = True  # whether the current device works on the host's memory, in each thread
 own: dict[int, Own] = {}  # by thread, of those that have something of their own
-_lock = threading.RLock()
+_lock = fresh_lock(globals(), threading.RLock)
 _known: dict[str, Device] = {}
 far: list[Device] = []  # those known whose memory the host cannot reach
 

@@ -341,7 +341,7 @@ class Command:
         driver = native.driver()
         self._fault, self._log, self._shadow = _Fault(), _Log(), _Log()
         meta = program.entry.meta  # what a run leaves in the logs is taken from there before another one
-        self._turn: Any = threading.Lock() if meta.get("prints") or meta.get("races") else None
+        self._turn: Any = threading.RLock() if meta.get("prints") or meta.get("races") else None
         extents = (*dims, *(1,) * (MAX_DIMS - len(dims)))
         fault, log, shadow = (ctypes.addressof(x) for x in (self._fault, self._log, self._shadow))
         self._launch = _LAUNCH.pack(product(dims), *extents, driver.stop, fault, log, 0, program.checked, shadow)

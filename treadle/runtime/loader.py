@@ -7,16 +7,16 @@ import ctypes
 import itertools
 import mmap
 import struct
-import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from ..base.binary import Binary
 from ..base.errors import InternalError
+from ..base.forks import fresh_lock
 from . import system
 
-_lock = threading.Lock()
+_lock = fresh_lock(globals())
 _jit: Any = None
 _serial = itertools.count()
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from ..base.forks import fresh_lock
 from .allocators import observe
 from .device import Device
 
@@ -43,7 +44,7 @@ class _Book:
     serial: int = 0
 
 
-_lock = threading.RLock()  # a finalizer may run while the book is written
+_lock = fresh_lock(globals(), threading.RLock)  # a finalizer may run while the book is written
 _scopes = threading.local()
 _book = _Book()
 _open = 0  # how many trackers are active
