@@ -126,6 +126,19 @@ def test_worlds_do_not_depend_on_their_neighbours():
     np.testing.assert_array_equal(d.qacc.numpy(), alone[order])
 
 
+def test_worlds_that_stop_keep_what_they_found_while_others_go_on():
+    mjm = scenes.load("humanoid_mjw")
+    states = check.random_states(mjm, 6)
+    m, together = constrained.put(mjm, states)
+    constrained.forward(m, together)
+    assert len(set(together.solver_niter.numpy())) > 2
+    for k, state in enumerate(states):
+        m, alone = constrained.put(mjm, [state])
+        constrained.forward(m, alone)
+        for name in ("solver_niter", "qacc", "qfrc_constraint"):
+            np.testing.assert_array_equal(getattr(together, name).numpy()[k], getattr(alone, name).numpy()[0], name)
+
+
 @wp.kernel
 def weigh(
     a: wp.array2d(dtype=wp.float64), b: wp.array2d(dtype=wp.float64), by_a: wp.array2d(dtype=wp.float64),
@@ -193,11 +206,11 @@ MATRIX, INTS, INTS2 = wp.array2d(dtype=wp.float64), wp.array(dtype=int), wp.arra
 
 @wp.kernel
 def both_forces(
-    listed: INTS2, kind: INTS, dim: INTS, size: INTS, D: MATRIX, mu: MATRIX, jar: MATRIX, C: MATRIX, dC: MATRIX,
-    state: INTS2, found: MATRIX, again: MATRIX,
+    bond: INTS2, row: INTS2, number: INTS2, weight: INTS2, kind: INTS, dim: INTS, size: INTS, D: MATRIX, mu: MATRIX,
+    jar: MATRIX, C: MATRIX, dC: MATRIX, state: INTS2, found: MATRIX, again: MATRIX,
 ):  # fmt: skip
     w = wp.tid()
-    bonds, elliptic = (kind.shape[0], listed, kind, dim, (3, 4, 5, 3)), w % 2 == 1
+    bonds, elliptic = (kind.shape[0], (bond, row, number, weight), kind, dim, (1, 2, 3)), w % 2 == 1
     weigh_bonds(w, bonds, elliptic, (D, mu), (size, C, dC), state, jar, found)
     respond(w, bonds, elliptic, (D, mu), jar, again)
 
@@ -209,15 +222,17 @@ def test_what_tapes_differentiate_are_the_forces_that_the_solver_finds():
     D, mu, jar = rng.uniform(0.5, 2, (3, worlds, dims.sum()))
     jar = rng.normal(size=jar.shape) * jar
     D[:4] *= rng.random(D[:4].shape) < 0.5  # what other lanes of the gang have
-    listed = wp.array(np.tile(np.arange(len(dims)), (worlds, 1)), dtype=int)
+    rows, weights = (np.cumsum(x) - x for x in (dims, sizes))
+    places = (np.arange(len(dims)), rows, rows, weights)  # numbers of the Jacobian are not looked at
+    listed = [wp.array(np.tile(x, (worlds, 1)), dtype=int) for x in places]
     tables = [wp.array(np.array(x, np.int32), dtype=int) for x in (kinds, dims, sizes)]
     C, dC = (wp.zeros((worlds, sizes.sum()), dtype=wp.float64) for _ in range(2))
-    given, state = [wp.array(x, dtype=wp.float64) for x in (D, mu, jar)], wp.zeros((worlds, len(dims)), dtype=int)
+    given, state = [wp.array(x, dtype=wp.float64) for x in (D, mu, jar)], wp.zeros(D.shape, dtype=int)
     found, again = (wp.zeros(D.shape, dtype=wp.float64) for _ in range(2))
     forces, h, way = [], 1e-6, rng.normal(size=jar.shape)
     for step in (h, -h, 0.0):
         given[2].assign(jar + step * way)
-        wp.launch(both_forces, worlds, [listed, *tables, *given, C, dC, state, found, again])
+        wp.launch(both_forces, worlds, [*listed, *tables, *given, C, dC, state, found, again])
         np.testing.assert_allclose(again.numpy(), found.numpy(), rtol=1e-13)
         forces.append(found.numpy().copy())
     r, c, steeper = 0, 0, np.zeros_like(jar)  # the weights are the derivative of forces, the Hessian that of the cost
@@ -228,7 +243,7 @@ def test_what_tapes_differentiate_are_the_forces_that_the_solver_finds():
         steeper[:, r : r + n] = np.einsum("wij,wj->wi", weights, way[:, r : r + n])
         r, c = r + n, c + size
     np.testing.assert_allclose((forces[1] - forces[0]) / (2 * h), steeper, atol=1e-7)
-    edges, cones = ([set(column) for column in state.numpy()[k::2].T] for k in range(2))  # pieces of the cost
+    edges, cones = ([set(column) for column in state.numpy()[k::2, rows].T] for k in range(2))  # pieces of the cost
     assert cones[1:5] == [{1, 2, 3}, {1, 2}, {1, 2}, {0, 1, 2}] and len(edges[4]) > 8
 
 

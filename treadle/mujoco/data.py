@@ -185,7 +185,10 @@ class Data(Fields):
     # bonds that some world of a gang has, one after the other (`constraint.live`), and their basis rows
     live_need = scratch("int", "nworld", "number of contacts, with those for which the gang's bonds had no room")
     live_bond = scratch("int", "nworld nlive", "number of the bond")
-    live_state = scratch("int", "nworld nlive", "in which piece of the cost it is")
+    live_row = scratch("int", "nworld nlive", "its first basis row")
+    live_number = scratch("int", "nworld nlive", "place of its Jacobian")
+    live_weight = scratch("int", "nworld nlive", "place of its weights")
+    live_state = scratch("int", "nworld nliverow", "in which piece of the cost a bond is, by its first row")
     live_shape = scratch("vec5", "nworld nlive", "an elliptic contact along a line: a polynomial, and how stiff it is")
     live_J = scratch("real", "nworld nlivenumber", "Jacobian: for each of the bond's degrees of freedom a column")
     live_C = scratch("real", "nworld nliveweight", "weights of basis rows in the Hessian: rows up to the diagonal")

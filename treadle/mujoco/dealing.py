@@ -23,15 +23,19 @@ from treadle.runtime.array_views import product
 from treadle.runtime.device import get_device
 from treadle.runtime.elements import element
 
-FEWEST = 4  # steps from one look at what worlds had to do to the next, at least,
-SHARE = 50  # and until they took so many times as long as a look: what a world has to do changes within a few steps
+SHARE = 50  # steps take so many times as long as a look, at least: what worlds have to do changes from step to step
 LEAST = 64  # worlds, below which there are too few gangs
 LANES = 8  # of the gangs that are thought of
 BASE = 3.0  # what a world has to do in any case, in contacts
 FEW = 6  # contacts and turns: worlds that have less go by what they touch, others first by the number,
 STEPS = 4  # which has so many steps from one power of two to the next
 BITS = 31
-PATIENCE = 64  # looks until the other way is tried again
+BITS_OF = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(float)
+COUNT_OF = BITS_OF.sum(axis=1)
+FIRST = 4  # steps until the first trial,
+PATIENCE = 256  # and from one to the next
+TURN = 4  # timed steps of a turn of a trial,
+TURNS = 8  # which both ways have half of
 GAIN = 0.9  # part of the work that may be left where dealing is worth moving worlds
 
 ints = wp.array(dtype=int)
@@ -125,7 +129,8 @@ def in_planes(table: Fields, row: Field, array: wp.array, nworld: int) -> wp.arr
 
 
 class Dealer:
-    """Whether worlds are dealt, which is tried where it promises something and goes on as long as steps are faster.
+    """Whether worlds are dealt. Where that promises something, both ways take turns for a few steps, and the faster one
+    stays until the next trial: times of neighbouring steps can be compared, those of distant ones cannot.
 
     Attributes:
         dealt: whether they are now.
@@ -133,38 +138,50 @@ class Dealer:
 
     def __init__(self) -> None:
         self.dealt = False
-        self._least = [np.inf, np.inf]  # s, of a step as worlds come, and of one where they are dealt
-        self._looks = 0  # at which things stayed as they are
+        self._trial: tuple[list[float], list[float]] | None = None  # s, of steps as worlds come, and of dealt ones
+        self._turn = 0  # steps of this turn that were timed; the first one of a turn is not, as it warms up
+        self._turns = 0
+        self._since = PATIENCE - FIRST  # steps since a trial
         self._cost = 0.0  # s, of the last look that thought of an order
         self._steps, self._seconds = 0, 0.0  # since the last look
 
     def took(self, seconds: float, nstep: int) -> bool:
         """Note how long so many steps took; gives whether it is time for a look."""
-        self._least[self.dealt] = min(self._least[self.dealt], seconds / nstep)
+        if self._trial is not None:
+            if self._turn > 0:
+                self._trial[self.dealt].append(seconds / nstep)
+            self._turn += 1
         self._steps += nstep
         self._seconds += seconds
-        return self._steps >= FEWEST and self._seconds >= SHARE * self._cost
+        return self._seconds >= SHARE * self._cost
 
     def look(self, load: np.ndarray, order: np.ndarray) -> None:
         """See what worlds had to do, and let ``order`` be that of the steps to come."""
-        self._looks += 1
+        self._since += self._steps
         self._steps, self._seconds = 0, 0.0
-        tired, found = self._looks > PATIENCE, None
-        if self.dealt or tired or self._least[1] == np.inf:
-            begin = perf_counter()
-            found = deal(load)
-            self._cost = perf_counter() - begin
-        before, self.dealt = self.dealt, found is not None and not (self.dealt and (tired or self._is_slower()))
+        due = self._trial is None and self._since >= PATIENCE
+        if not self.dealt and not due and self._trial is None:
+            return
+        begin = perf_counter()
+        found = deal(load)
+        self._cost = perf_counter() - begin
+        if found is None:
+            self.dealt, self._trial, self._since = False, None, 0
+            return
+        if due:
+            self._trial, self._turn, self._turns = ([], []), 0, 0
+        if self._trial is not None and self._turn > TURN:
+            self._next_turn(self._trial)
         if self.dealt:
             order[...] = found
-        if self.dealt != before:
-            self._looks = 0
-            self._least[self.dealt] = np.inf
-            if tired and before:  # only to see how long steps take without
-                self._least[True] = np.inf
 
-    def _is_slower(self) -> bool:
-        return self._least[1] > self._least[0]
+    def _next_turn(self, trial: tuple[list[float], list[float]]) -> None:
+        self._turn, self._turns = 0, self._turns + 1
+        self.dealt = not self.dealt
+        if self._turns == TURNS:
+            # Other work on the machine makes some steps longer, none shorter. Looks come on top of steps.
+            plain, dealt = (float(np.quantile(times, 0.25)) for times in trial)
+            self.dealt, self._trial, self._since = dealt * (1 + 1 / SHARE) < plain, None, 0
 
 
 def deal(load: np.ndarray) -> np.ndarray | None:
@@ -173,13 +190,17 @@ def deal(load: np.ndarray) -> np.ndarray | None:
     Args:
         load: of each world the two numbers that `weigh` notes.
     """
-    counts = load[:, 0]  # contacts and turns
-    met = np.unpackbits(np.ascontiguousarray(load[:, 1:]).astype("<u4").view(np.uint8), axis=1)
-    often = np.argsort(-met.sum(axis=0), kind="stable")  # what many worlds touch decides before what few do
-    alike = np.ascontiguousarray(np.packbits(met[:, often], axis=1)).view(">u4").ravel()
+    counts, met = load[:, 0], np.ascontiguousarray(load[:, 1]).astype("<u4")  # contacts and turns; what touches
+    places = met.view(np.uint8).reshape(-1, 4)
+    number = np.stack([np.bincount(column, minlength=256) for column in places.T]) @ BITS_OF  # of worlds, by bit
+    often = np.argsort(-number.ravel(), kind="stable")  # what many worlds touch decides before what few do
+    value = np.empty(32)
+    value[often] = 2.0 ** np.arange(31, -1, -1)
+    keys = (BITS_OF @ value.reshape(4, 8).T).T.astype(np.int64)  # what each byte contributes
+    alike = keys[0][places[:, 0]] + keys[1][places[:, 1]] + keys[2][places[:, 2]] + keys[3][places[:, 3]]
     # Those with most to do come first, so that no worker is left alone with them at the end.
     step = np.floor(STEPS * np.log2(np.maximum(counts, FEW - 1) / FEW))
-    order = np.lexsort((alike, -step)).astype(np.int32)
+    order = np.argsort(alike - (step.astype(np.int64) << 32), kind="stable").astype(np.int32)
     return order if _work(counts[order], met[order]) < GAIN * _work(counts, met) else None
 
 
@@ -187,5 +208,5 @@ def _work(counts: np.ndarray, met: np.ndarray) -> float:
     """About what all gangs do: what the busiest of their worlds has to do, and what any of them touches."""
     gangs = len(counts) // LANES
     most = counts[: gangs * LANES].reshape(gangs, LANES).max(axis=1)
-    touched = met[: gangs * LANES].reshape(gangs, LANES, -1).any(axis=1).sum(axis=1)
-    return float((most + touched + BASE).sum())
+    touched = np.bitwise_or.reduce(met[: gangs * LANES].reshape(gangs, LANES), axis=1)
+    return float(most.sum() + COUNT_OF[touched.view(np.uint8)].sum() + BASE * gangs)

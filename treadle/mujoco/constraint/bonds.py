@@ -84,7 +84,6 @@ class Bonds(Fields):
     bond_part = constant("int", "bonds", "side of a limit; number of a contact within its pair")
     bond_dim = constant("int", "bonds", "number of basis rows")
     bond_num = constant("int", "bonds", "number of degrees of freedom that it meets")
-    bond_size = constant("int", "bonds", "basis rows times degrees of freedom")
     bond_weights = constant("int", "bonds", "numbers of a symmetric matrix over its basis rows")
     bond_adr = constant("int", "bonds", "first of them in the list")
     bond_couples = constant("int", "bonds", "whether some of them are not ancestors of each other")
@@ -112,7 +111,6 @@ class Bonds(Fields):
             **{f"bond_{name}": [getattr(b, name) for b in bonds] for name in ("kind", "id", "part", "dim")},
             "bond_num": [len(b.dofs) for b in bonds],
             "bond_reach": [len(b.reach) for b in bonds],
-            "bond_size": [b.dim * len(b.dofs) for b in bonds],
             "bond_weights": [b.dim * (b.dim + 1) // 2 for b in bonds],
             **_lists(mjm, pairs, bonds, ancestors),
             "dof_three": threes(mjm),

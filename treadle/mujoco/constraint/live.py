@@ -3,6 +3,9 @@
 Every loop over them is the same for all lanes: bond, degrees of freedom and places in memory are plain numbers. A lane
 without the bond has zeros there (`row_D`, Jacobian), which add nothing, so results do not depend on who shares a gang.
 
+Lists say of each live bond its number in the table and where its rows, Jacobian and weights begin. While worlds of a
+gang go on that others have finished, bonds of the latter alone are taken off the lists (`narrowing`).
+
 Places are counted in a `places` vector: bonds that lie there, basis rows, numbers of Jacobians, weights. There is room
 for what all lanes of a gang can have (`bonds.Room`).
 """
@@ -24,6 +27,43 @@ places = wp.types.vector(length=4, dtype=int)
 LIVE, ROWS, NUMBERS, WEIGHTS = (wp.constant(k) for k in range(4))
 
 
+@wp.func(inline=True)
+def entry(w: int, i: int, of: ints2):
+    """What one of the gang's lists has in place i."""
+    return index(wp.same_lane(of[w, i]))
+
+
+@cache
+def narrowing(real: Any) -> wp.Function:
+    """The kernel function ``narrow`` for one precision."""
+    matrix = wp.array2d(dtype=real)
+
+    @wp.func(inline=True)
+    def narrow(w: int, on: bool, bonds: Any, D: matrix):
+        """Leave in the gang's lists only bonds that a lane has which is ``on``; gives how many, and the ends of parts.
+
+        Rows, numbers and weights stay where they are.
+        """
+        live, listed, bond_kind, bond_dim, parts = bonds
+        bond, row, number, weight = listed
+        left, equal, sliding, limited = int(0), int(0), int(0), int(0)
+        for i in range(live):
+            r = entry(w, i, row)
+            if wp.any_lane(on and D[w, r] > real(0.0)):
+                t, j, c = entry(w, i, bond), entry(w, i, number), entry(w, i, weight)
+                bond[w, left] = t
+                row[w, left] = r
+                number[w, left] = j
+                weight[w, left] = c
+                left = left + 1
+                equal = equal + wp.where(i < parts[0], 1, 0)
+                sliding = sliding + wp.where(i < parts[1], 1, 0)
+                limited = limited + wp.where(i < parts[2], 1, 0)
+        return left, equal, sliding, limited
+
+    return narrow
+
+
 @cache
 def living(real: Any) -> SimpleNamespace:
     """Kernel functions for one precision: ``put``, ``soften``, ``finish``."""
@@ -31,10 +71,14 @@ def living(real: Any) -> SimpleNamespace:
     impedance, stiffness = softness(real)
 
     @wp.func(inline=True)
-    def put(w: int, t: int, at: places, dim: int, num: int, live: ints2, state: ints2, C: matrix):
+    def put(w: int, t: int, at: places, dim: int, num: int, live: Any, state: ints2, C: matrix):
         """Note a bond at its place, without weights and state so far; gives the place behind it."""
-        live[w, at[LIVE]] = t
-        state[w, at[LIVE]] = -1
+        bond, row, number, weight = live
+        bond[w, at[LIVE]] = t
+        row[w, at[LIVE]] = at[ROWS]
+        number[w, at[LIVE]] = at[NUMBERS]
+        weight[w, at[LIVE]] = at[WEIGHTS]
+        state[w, at[ROWS]] = -1
         for e in range(at[WEIGHTS], at[WEIGHTS] + dim * (dim + 1) // 2):
             C[w, e] = real(0.0)
         at[LIVE] = at[LIVE] + 1
@@ -65,13 +109,13 @@ def living(real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def finish(
-        w: int, live: int, bonds: ints2, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_dof: ints,
+        w: int, live: int, bonds: Any, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_dof: ints,
         J: matrix, qvel: matrix, qacc_smooth: matrix, row_D: matrix, row_damp: matrix, row_b: matrix,
     ):  # fmt: skip
         """``row_b = J qacc_smooth - aref``, from what pulls (already there) and the damping of each row."""
         r, j = int(0), int(0)
         for i in range(live):
-            t = index(wp.same_lane(bonds[w, i]))
+            t = entry(w, i, bonds[0])
             dim, num, adr = index(bond_dim[t]), index(bond_num[t]), index(bond_adr[t])
             for s in range(dim):
                 vel, acc = real(0.0), real(0.0)

@@ -45,7 +45,7 @@ def live_bounds(real: Any, tendons: bool) -> SimpleNamespace:
         bond_num: ints, dof_frictionloss: matrix, dof_invweight0: matrix, dof_solref: wp.array2d(dtype=vec2),
         dof_solimp: wp.array2d(dtype=vec5), tendon_frictionloss: matrix, tendon_invweight0: matrix,
         tendon_solref_fri: wp.array2d(dtype=vec2), tendon_solimp_fri: wp.array2d(dtype=vec5), ten_J_rownnz: ints,
-        ten_J_rowadr: ints, ten_J: matrix, live: ints2, state: ints2, J: matrix, C: matrix, row_D: matrix,
+        ten_J_rowadr: ints, ten_J: matrix, live: Any, state: ints2, J: matrix, C: matrix, row_D: matrix,
         row_mu: matrix, row_damp: matrix, row_b: matrix,
     ):  # fmt: skip
         zero = real(0.0)
@@ -88,7 +88,7 @@ def live_bounds(real: Any, tendons: bool) -> SimpleNamespace:
         jnt_solimp: wp.array2d(dtype=vec5), dof_invweight0: matrix, tendon_range: wp.array2d(dtype=vec2),
         tendon_margin: matrix, tendon_solref_lim: wp.array2d(dtype=vec2), tendon_solimp_lim: wp.array2d(dtype=vec5),
         tendon_invweight0: matrix, ten_J_rownnz: ints, ten_J_rowadr: ints, ten_J: matrix, ten_length: matrix,
-        qpos: matrix, live: ints2, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix,
+        qpos: matrix, live: Any, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix,
         row_damp: matrix, row_b: matrix,
     ):  # fmt: skip
         zero = real(0.0)

@@ -116,7 +116,7 @@ def live_contacts(real: Any) -> SimpleNamespace:
         geom_margin: matrix, pair_dim: ints, pair_solref: pairs2, pair_solreffriction: pairs2, pair_solimp: fives,
         pair_margin: matrix, pair_friction: fives, slot_count: ints2, slot_dist: matrix, slot_pos: vectors,
         slot_normal: vectors, slot_tangent: vectors, subtree_com: vectors, cdof: wp.array2d(dtype=spatial),
-        live: ints2, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix,
+        live: Any, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix,
         row_b: matrix,
     ):  # fmt: skip
         """Bonds of the first ``most`` contacts of each world; gives the place behind them, and how many there were."""

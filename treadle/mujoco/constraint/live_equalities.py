@@ -85,7 +85,7 @@ def live_equalities(real: Any) -> SimpleNamespace:
         eq_active: ints2, xpos: vectors, xquat: wp.array2d(dtype=quat), xmat: wp.array2d(dtype=mat33),
         site_xpos: vectors, subtree_com: vectors, cdof: wp.array2d(dtype=spatial),
         cdof_dot: wp.array2d(dtype=spatial), cvel: wp.array2d(dtype=spatial), ten_length: matrix, ten_J: matrix,
-        live: ints2, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix,
+        live: Any, state: ints2, J: matrix, C: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix,
         row_b: matrix,
     ):  # fmt: skip
         zero = real(0.0)

@@ -9,14 +9,15 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
+from treadle.mujoco.constraint.live import entry
 
 
 @cache
 def bond_products(real: Any) -> SimpleNamespace:
     """The kernel functions ``mul_b`` and ``add_bt`` for one precision.
 
-    ``bonds`` is ``(live, live_bond, bond_kind, bond_dim)``, ``jacobian`` ``(bond_num, bond_size, bond_run, bond_runs,
-    run_from, run_to, run_shift, live_J)``.
+    ``bonds`` is ``(live, listed, bond_kind, bond_dim, parts)`` (`constraint.live`), ``jacobian`` ``(bond_num, bond_run,
+    bond_runs, run_from, run_to, run_shift, live_J)``.
     """
     matrix = wp.array2d(dtype=real)
 
@@ -24,10 +25,10 @@ def bond_products(real: Any) -> SimpleNamespace:
     def mul_b(w: int, bonds: Any, jacobian: Any, x: matrix, out: matrix):
         """``out = B x``, by basis rows."""
         live, listed, bond_kind, bond_dim, parts = bonds
-        bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
-        r, j = int(0), int(0)
+        bond_num, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
+        bond, row, number, weight = listed
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t, r, j = entry(w, i, bond), entry(w, i, row), entry(w, i, number)
             dim, num, first, runs = index(bond_dim[t]), index(bond_num[t]), index(bond_run[t]), bond_runs[t]
             if dim == 3:
                 y0, y1, y2 = real(0.0), real(0.0), real(0.0)
@@ -49,17 +50,15 @@ def bond_products(real: Any) -> SimpleNamespace:
                         for m in range(index(run_from[q]), run_to[q]):
                             y = y + J[w, j + s * num + m] * x[w, shift + m]
                     out[w, r + s] = y
-            r = r + dim
-            j = j + index(bond_size[t])
 
     @wp.func(inline=True)
     def add_bt(w: int, sign: real, bonds: Any, jacobian: Any, force: matrix, out: matrix):
         """``out += sign B' force``, where any lane has a force."""
         live, listed, bond_kind, bond_dim, parts = bonds
-        bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
-        r, j = int(0), int(0)
+        bond_num, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
+        bond, row, number, weight = listed
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t, r, j = entry(w, i, bond), entry(w, i, row), entry(w, i, number)
             dim, num, first, runs = index(bond_dim[t]), index(bond_num[t]), index(bond_run[t]), bond_runs[t]
             if dim == 3:
                 f0, f1, f2 = sign * force[w, r], sign * force[w, r + 1], sign * force[w, r + 2]
@@ -77,7 +76,5 @@ def bond_products(real: Any) -> SimpleNamespace:
                             shift = index(run_shift[q])
                             for m in range(index(run_from[q]), run_to[q]):
                                 out[w, shift + m] = out[w, shift + m] + J[w, j + s * num + m] * f
-            r = r + dim
-            j = j + index(bond_size[t])
 
     return SimpleNamespace(mul_b=mul_b, add_bt=add_bt)

@@ -17,6 +17,7 @@ import treadle as wp
 from treadle.mujoco.algebra import index
 from treadle.mujoco.constants import MINVAL
 from treadle.mujoco.constraint.kinds import FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
+from treadle.mujoco.constraint.live import entry
 from treadle.mujoco.solver.cost import costs
 from treadle.mujoco.solver.disc import disc
 
@@ -103,7 +104,7 @@ def spaces(real: Any) -> SimpleNamespace:
         bond_reach, bond_reached, reach_dof = reaches
         r, j, g, c = int(0), int(0), int(0), int(0)
         for i in range(live):
-            t = index(wp.same_lane(bonds[w, i]))
+            t = entry(w, i, bonds[0])
             kind, dim, num, reach = bond_kind[t], index(bond_dim[t]), index(bond_num[t]), index(bond_reach[t])
             contact = kind == FRICTIONLESS
             begin = int(0)
@@ -245,7 +246,7 @@ def slipping(real: Any) -> wp.Function:
         while k < iterations and wp.any_lane(running):
             r, g, c = int(0), int(0), int(0)
             for i in range(live):
-                t = index(wp.same_lane(bonds[w, i]))
+                t = entry(w, i, bonds[0])
                 kind, dim = bond_kind[t], index(bond_dim[t])
                 reach, first = index(bond_reach[t]), bond_reached[t]
                 if rubs(kind):
@@ -392,7 +393,7 @@ def projecting(real: Any) -> wp.Function:
             gain = real(0.0)
             r, g, c = int(0), int(0), int(0)
             for i in range(live):
-                t = index(wp.same_lane(bonds[w, i]))
+                t = entry(w, i, bonds[0])
                 kind, dim = bond_kind[t], index(bond_dim[t])
                 reach, first = index(bond_reach[t]), bond_reached[t]
                 if kind != FRICTIONLESS or dim == 1:

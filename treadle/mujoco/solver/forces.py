@@ -7,6 +7,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import index
 from treadle.mujoco.constraint.kinds import CONE, FRICTIONLESS, LINEARNEG, LINEARPOS, QUADRATIC, SATISFIED
+from treadle.mujoco.constraint.live import entry
 from treadle.mujoco.solver.cost import costs
 
 ints2 = wp.array2d(dtype=int)
@@ -24,7 +25,7 @@ def forces(real: Any) -> SimpleNamespace:
         D, mu = soft
         r = int(0)
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t = entry(w, i, listed[0])
             dim = index(bond_dim[t])
             if bond_kind[t] == FRICTIONLESS:
                 for s in range(1, dim):
@@ -39,7 +40,7 @@ def forces(real: Any) -> SimpleNamespace:
         live, listed, bond_kind, bond_dim, parts = bonds
         r = int(0)
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t = entry(w, i, listed[0])
             dim = index(bond_dim[t])
             if bond_kind[t] == FRICTIONLESS and dim > 1:
                 normal = real(0.0)
@@ -55,7 +56,7 @@ def forces(real: Any) -> SimpleNamespace:
         live, listed, bond_kind, bond_dim, parts = bonds
         r, cost = int(0), real(0.0)
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t = entry(w, i, listed[0])
             dim = index(bond_dim[t])
             edges = bond_kind[t] == FRICTIONLESS and dim > 1 and not elliptic
             if D[w, r] > real(0.0):
@@ -98,7 +99,7 @@ def forces(real: Any) -> SimpleNamespace:
         D, mu = soft
         r, n = int(0), int(0)
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t = entry(w, i, listed[0])
             kind, dim = bond_kind[t], index(bond_dim[t])
             if D[w, r] > real(0.0):
                 if kind != FRICTIONLESS or dim == 1:

@@ -17,6 +17,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
+from treadle.mujoco.constraint.live import entry
 from treadle.mujoco.solver.trees import trees
 
 ints = wp.array(dtype=int)
@@ -163,19 +164,20 @@ def hessian(real: Any) -> SimpleNamespace:
         """``H += B'CB`` of all bonds whose C, the weights or their changes, is not zero in some lane; gives 1 if there
         are any."""
         live, listed, bond_kind, bond_dim, parts = bonds
-        bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
+        bond, row, place, weight = listed
+        bond_num, bond_run, bond_runs, run_from, run_to, run_shift, J = jacobian
         bond_adr, bond_dof = columns
         parent, three, up, deep, at = tree
-        j, c, found = int(0), int(0), int(0)
+        found = int(0)
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t, j, c = entry(w, i, bond), entry(w, i, place), entry(w, i, weight)
             dim, num, adr = index(bond_dim[t]), index(bond_num[t]), index(bond_adr[t])
             if dim * num == 1:
                 if wp.any_lane(C[w, c] != real(0.0)):
                     found = 1
                     k = index(bond_dof[adr])
-                    place, b = index(number(w, k, at)) + index(number(w, k, deep)), J[w, j]
-                    H[w, place] = H[w, place] + b * (C[w, c] * b)
+                    e, b = index(number(w, k, at)) + index(number(w, k, deep)), J[w, j]
+                    H[w, e] = H[w, e] + b * (C[w, c] * b)
             else:
                 total = real(0.0)
                 for e in range(c, c + bond_weights[t]):
@@ -188,8 +190,6 @@ def hessian(real: Any) -> SimpleNamespace:
                         add_six(w, j, c, num, adr, tree, bond_dof, J, C, Z, H)
                     else:
                         add_rows(w, j, c, dim, num, adr, tree, bond_dof, J, C, Z, H)
-            j = j + index(bond_size[t])
-            c = c + index(bond_weights[t])
         return found
 
     @wp.func(inline=True)

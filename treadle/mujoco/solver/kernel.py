@@ -20,7 +20,6 @@ from treadle.mujoco.constraint.live_equalities import live_equalities
 from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.dual import projecting, slipping, spaces
 from treadle.mujoco.solver.forces import forces
-from treadle.mujoco.solver.hessian import hessian
 from treadle.mujoco.solver.optimum import optimum
 from treadle.mujoco.solver.primal import descending, settling, starting
 from treadle.mujoco.solver.weights import weighing
@@ -47,8 +46,8 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
     equalities, contacts = live_equalities(real).equalities, live_contacts(real).contacts
     bounds, finish = live_bounds(real, not plain), living(real).finish
     frictions, limits = bounds.frictions, bounds.limits
-    begin, residuals, minimise = starting(real).begin, starting(real).residuals, descending(real, by_newton)
-    evaluate, add_bt, arrange = weighing(real), bond_products(real).add_bt, hessian(real).arrange
+    begin, residuals, minimise = starting(real).begin, starting(real).residuals, descending(real, by_newton, not dual)
+    evaluate, add_bt = weighing(real), bond_products(real).add_bt
     settle = settling(real)
     space, force_of = spaces(real), forces(real)
     roots, inward, outward, columns_of = space.roots, space.inward, space.outward, space.columns
@@ -64,7 +63,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         opt_timestep: wp.array(dtype=real), opt_impratio: wp.array(dtype=real), meaninertia: real,
         M_rownnz: ints, M_rowadr: ints, M_colind: ints, bond_first: ints, bond_kind: ints, bond_id: ints,
         bond_part: ints, bond_dim: ints, bond_num: ints, bond_adr: ints, bond_couples: ints, bond_dof: ints,
-        bond_sign: ints, bond_size: ints, bond_weights: ints, bond_reach: ints,
+        bond_sign: ints, bond_weights: ints, bond_reach: ints,
         bond_reached: ints, reach_dof: ints, bond_run: ints, bond_runs: ints,
         run_from: ints, run_to: ints, run_shift: ints, dof_parentid: ints, dof_three: ints,
         pair_first: ints, pair_most: ints,
@@ -96,7 +95,8 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         qacc: matrix, qfrc_constraint: matrix, solver_niter: ints, live_need: ints, efc_force: matrix, efc_state: ints2,
         solver_unsettled: ints,
         # scratch
-        live_bond: ints2, live_state: ints2, live_shape: fives, live_J: matrix, live_C: matrix, live_dC: matrix,
+        live_bond: ints2, live_row: ints2, live_number: ints2, live_weight: ints2, live_state: ints2,
+        live_shape: fives, live_J: matrix, live_C: matrix, live_dC: matrix,
         live_Z: matrix, live_A: matrix, live_G: matrix, row_D: matrix, row_mu: matrix, row_damp: matrix, row_b: matrix,
         row_jar: matrix, row_jv: matrix, row_force: matrix, row_up: matrix, row_down: matrix, tree_up: ints2,
         tree_deep: ints2, tree_at: ints2, solver_x: matrix, solver_Mx: matrix, solver_grad: matrix,
@@ -108,6 +108,7 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
         flags, timestep = opt_disableflags, opt_timestep[row(w, opt_timestep)]
         impratio = wp.max(real(MINVAL), opt_impratio[row(w, opt_impratio)])
         at = places()
+        listed = (live_bond, live_row, live_number, live_weight)
         if not plain:
             at = equalities(
                 w, at, flags, timestep, bond_first, bond_id, bond_dim, bond_num, bond_adr, bond_dof, eq_type, eq_obj1id,
@@ -115,35 +116,35 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                 jnt_type, jnt_dofadr, jnt_qposadr, dof_jntid, dof_bodyid, dof_invweight0, site_bodyid, site_quat,
                 ten_J_rownnz, ten_J_rowadr, ten_J_colind, tendon_length0, tendon_invweight0, qpos0, qpos, qvel,
                 eq_active, xpos, xquat, xmat, site_xpos, subtree_com, cdof, cdof_dot, cvel, ten_length, ten_J,
-                live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
+                listed, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
             )  # fmt: skip
-        equal_rows = at[ROWS]
+        equal = at[LIVE]
         at = frictions(
             w, at, flags, timestep, bond_first, bond_kind, bond_id, bond_num, dof_frictionloss, dof_invweight0,
             dof_solref, dof_solimp, tendon_frictionloss, tendon_invweight0, tendon_solref_fri, tendon_solimp_fri,
-            ten_J_rownnz, ten_J_rowadr, ten_J, live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
+            ten_J_rownnz, ten_J_rowadr, ten_J, listed, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
         )  # fmt: skip
-        sliding = at[ROWS]
+        sliding = at[LIVE]
         at = limits(
             w, at, flags, timestep, bond_first, bond_kind, bond_id, bond_part, bond_num, jnt_type, jnt_qposadr,
             jnt_dofadr, jnt_range, jnt_margin, jnt_solref, jnt_solimp, dof_invweight0, tendon_range, tendon_margin,
             tendon_solref_lim, tendon_solimp_lim, tendon_invweight0, ten_J_rownnz, ten_J_rowadr, ten_J, ten_length,
-            qpos, live_bond, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
+            qpos, listed, live_state, live_J, live_C, row_D, row_mu, row_damp, row_b,
         )  # fmt: skip
-        limited, first = at[ROWS], at[LIVE]
+        limited = at[LIVE]
         at, needed = contacts(
             w, at, most, flags, cone, overridden, timestep, impratio, pairs_geom1, pairs_geom2, pairs_explicit,
             pairs_slot, pair_first, pair_most, bond_dim, bond_num, bond_adr, bond_dof, bond_sign, geom_bodyid,
             body_rootid, body_invweight0, opt_o_margin, opt_o_solref, opt_o_solimp, opt_o_friction, geom_condim,
             geom_priority, geom_solmix, geom_solref, geom_solimp, geom_friction, geom_margin, pair_dim, pair_solref,
             pair_solreffriction, pair_solimp, pair_margin, pair_friction, slot_count, slot_dist, slot_pos,
-            slot_normal, slot_tangent, subtree_com, cdof, live_bond, live_state, live_J, live_C, row_D, row_mu,
+            slot_normal, slot_tangent, subtree_com, cdof, listed, live_state, live_J, live_C, row_D, row_mu,
             row_damp, row_b,
         )  # fmt: skip
         nv, rows, elliptic = M_rownnz.shape[0], at[ROWS], cone == CONE_ELLIPTIC
         live_need[w] = needed
         finish(
-            w, at[LIVE], live_bond, bond_dim, bond_num, bond_adr, bond_dof, live_J, qvel, qacc_smooth, row_D, row_damp,
+            w, at[LIVE], listed, bond_dim, bond_num, bond_adr, bond_dof, live_J, qvel, qacc_smooth, row_D, row_damp,
             row_b,
         )  # fmt: skip
         stiffest = real(0.0)
@@ -151,10 +152,10 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
             stiffest = wp.max(stiffest, row_D[w, i])
         running = stiffest > real(0.0)
 
-        parts = (equal_rows, sliding, limited, first)
-        bonds, soft = (at[LIVE], live_bond, bond_kind, bond_dim, parts), (row_D, row_mu)
+        parts = (equal, sliding, limited)
+        bonds, soft = (at[LIVE], listed, bond_kind, bond_dim, parts), (row_D, row_mu)
         weights = (bond_weights, live_C, live_dC)
-        jacobian = (bond_num, bond_size, bond_run, bond_runs, run_from, run_to, run_shift, live_J)
+        jacobian = (bond_num, bond_run, bond_runs, run_from, run_to, run_shift, live_J)
         mass = (M_rownnz, M_rowadr, M_colind, M, dof_three)
         tree = (dof_parentid, dof_three, tree_up, tree_deep, tree_at)
         joins = (bond_couples, bond_num, bond_adr, bond_dof)
@@ -182,14 +183,12 @@ def solver_kernel(real: Any, method: int, cone: int, slips: bool, plain: bool, p
                     w, running, warm, rows, elliptic, bonds, jacobian, soft, weights, mass, qacc_warmstart, qacc_smooth,
                     live_state, solver_x, solver_Mx, row_b, row_jar, row_jv, row_force,
                 )  # fmt: skip
-                if by_newton:
-                    arrange(w, bonds, joins, tree)
                 count, unsettled = minimise(
                     w, running, ready, cost, pieces, rows, at[WEIGHTS], opt_iterations, opt_ls_iterations, tolerance,
                     tolerance * opt_ls_tolerance[row(w, opt_ls_tolerance)] / scale, scale, elliptic, bonds, jacobian,
-                    (bond_adr, bond_dof), tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
-                    solver_Mx, solver_grad, solver_Mgrad, solver_last, solver_p, solver_Mp, row_jar, row_jv, row_force,
-                    live_shape, live_Z, solver_H, solver_L, solver_diag,
+                    (bond_adr, bond_dof), joins, tree, mass, soft, weights, (qLD, qLDiagInv), live_state, solver_x,
+                    solver_Mx, solver_grad, solver_y, solver_Mgrad, solver_last, solver_p, solver_Mp, row_jar, row_jv,
+                    row_force, live_shape, live_Z, solver_H, solver_L, solver_diag,
                 )  # fmt: skip
             if not dual:
                 solver_unsettled[w] = wp.where(unsettled, 1, 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
+from treadle.mujoco.constraint.live import entry
 from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 from treadle.mujoco.solver.products import products
@@ -68,11 +69,10 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
         """Of each elliptic contact the polynomial ``T^2 = uu + 2 uv a + vv a^2`` along the line, the stiffness of the
         cone's surface, and that of T."""
         live, listed, bond_kind, bond_dim, parts = bonds
-        equalities, sliding, limited, first = parts
+        bond, row, number, weight = listed
         D, mu = soft
-        r = limited
-        for i in range(first, live):
-            dim = index(bond_dim[index(wp.same_lane(listed[w, i]))])
+        for i in range(parts[2], live):
+            r, dim = entry(w, i, row), index(bond_dim[entry(w, i, bond)])
             if dim > 1:
                 uu, uv, vv = real(0.0), real(0.0), real(0.0)
                 for s in range(1, 6):
@@ -86,7 +86,6 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
                     uu, uv, vv, wp.where(on, D[w, r] / (f0 * f0 * (real(1.0) + f0 * f0)), real(0.0)),
                     wp.where(on, D[w, r + 1] / (f1 * f1), real(0.0)),
                 )  # fmt: skip
-            r = r + dim
 
     @wp.func(inline=True)
     def along(
@@ -96,25 +95,27 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
         """Slope and curvature of the cost at ``a``, a number that tells in which pieces the bonds are, and whether
         some piece is no parabola."""
         live, listed, bond_kind, bond_dim, parts = bonds
-        equalities, sliding, limited, first = parts
+        equalities, sliding, limited = parts
+        bond, row, number, weight = listed
         D, mu = soft
         zero = real(0.0)
         slope, bend, pieces, curved = gauss + a * curve, curve, int(0), False
-        for r in range(equalities, sliding):
+        for i in range(equalities, sliding):
+            r = entry(w, i, row)
             d, v, bound = D[w, r], jv[w, r], mu[w, r]
             f, piece = dry(d, jar[w, r] + a * v, bound)
             slope = slope - f * v
             bend = bend + wp.where(piece == 1, d * v * v, zero)
             pieces = noted(pieces, d, piece)
-        for r in range(sliding, limited):
+        for i in range(sliding, limited):
+            r = entry(w, i, row)
             d, v = D[w, r], jv[w, r]
             f, piece = pushing(d, jar[w, r] + a * v)
             slope = slope - f * v
             bend = bend + wp.where(piece == 1, d * v * v, zero)
             pieces = noted(pieces, d, piece)
-        r = limited
-        for i in range(first, live):
-            dim = index(bond_dim[index(wp.same_lane(listed[w, i]))])
+        for i in range(limited, live):
+            r, dim = entry(w, i, row), index(bond_dim[entry(w, i, bond)])
             more, second, piece = zero, zero, int(0)
             if dim == 1:
                 d, v = D[w, r], jv[w, r]
@@ -128,7 +129,6 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
             slope = slope + more
             bend = bend + second
             pieces = noted(pieces, D[w, r], piece)
-            r = r + dim
         return slope, bend, pieces, curved
 
     @wp.func(inline=True)
@@ -144,11 +144,14 @@ def lines(real: Any, by_newton: bool) -> SimpleNamespace:
         """
         if elliptic:
             prepare(w, bonds, soft, jar, jv, shapes)
+        live, listed, bond_kind, bond_dim, parts = bonds
         D, mu = soft
-        for r in range(bonds[4][0]):  # equalities: parabolas all along
-            d, v = D[w, r], jv[w, r]
-            gauss = gauss + d * jar[w, r] * v
-            curve = curve + d * v * v
+        for i in range(parts[0]):  # equalities: parabolas all along
+            first = entry(w, i, listed[1])
+            for r in range(first, first + bond_dim[entry(w, i, listed[0])]):
+                d, v = D[w, r], jv[w, r]
+                gauss = gauss + d * jar[w, r] * v
+                curve = curve + d * v * v
         a, low, high = real(0.0), real(0.0), real(-1.0)
         enough = wp.max(flat, wp.where(final, real(flattest), real(nearly)) * wp.abs(start))
         searching, exact, newton = running and start < real(0.0), False, False

@@ -13,6 +13,7 @@ from typing import Any
 import treadle as wp
 from treadle.mujoco.algebra import index
 from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTION_TENDON, FRICTIONLESS
+from treadle.mujoco.constraint.live import entry
 from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 from treadle.mujoco.solver.hessian import hessian
@@ -100,7 +101,7 @@ def responses(real: Any) -> wp.Function:
         D, mu = soft
         r = int(0)
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t = entry(w, i, listed[0])
             kind, dim = bond_kind[t], index(bond_dim[t])
             if kind != FRICTIONLESS or dim == 1:
                 lone(w, r, dim, kind, D, mu, jar, force)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import treadle as wp
+from treadle.mujoco.constraint.live import narrowing
 from treadle.mujoco.factor import factorisation
 from treadle.mujoco.solver.bond_products import bond_products
 from treadle.mujoco.solver.hessian import hessian
@@ -153,12 +154,14 @@ def directions(real: Any) -> SimpleNamespace:
 
 
 @cache
-def descending(real: Any, by_newton: bool) -> wp.Function:
-    """The kernel function ``minimise`` for one precision, by Newton's method or by conjugate gradients."""
+def descending(real: Any, by_newton: bool, narrows: bool) -> wp.Function:
+    """The kernel function ``minimise`` for one precision, by Newton's method or by conjugate gradients; ``narrows``:
+    nobody needs the whole lists of bonds later."""
     matrix, vec5 = wp.array2d(dtype=real), wp.types.vector(length=5, dtype=real)
     evaluate, descend = weighing(real), lines(real, by_newton).descend
     dot, add_bt = products(real).dot, bond_products(real).add_bt
     newton, conjugate = directions(real).newton, directions(real).conjugate
+    arrange, narrow = hessian(real).arrange, narrowing(real)
     small = 1e-12 if real is wp.float64 else 1e-6  # of M x: a gradient that a Hessian with rounding in it may leave
     rough = 1e-4  # of M x: more than rounding leaves of a gradient in single precision
     single = real is wp.float32
@@ -168,13 +171,15 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
     def minimise(
         w: int, running: bool, ready: bool, cost: real, pieces: int, rows: int, numbers: int, iterations: int,
         line_iterations: int, tolerance: real, flat: real, scale: real, elliptic: bool, bonds: Any, jacobian: Any,
-        columns: Any, tree: Any, mass: Any, soft: Any, weights: Any, factors: Any, state: ints2, x: matrix, Mx: matrix,
-        grad: matrix, Mgrad: matrix, last: matrix, p: matrix, Mp: matrix, jar: matrix, jv: matrix, force: matrix,
-        shapes: wp.array2d(dtype=vec5), Z: matrix, H: matrix, L: matrix, diag: matrix,
+        columns: Any, joins: Any, tree: Any, mass: Any, soft: Any, weights: Any, factors: Any, state: ints2,
+        x: matrix, Mx: matrix, grad: matrix, kept: matrix, Mgrad: matrix, last: matrix, p: matrix, Mp: matrix,
+        jar: matrix, jv: matrix, force: matrix, shapes: wp.array2d(dtype=vec5), Z: matrix, H: matrix, L: matrix,
+        diag: matrix,
     ):  # fmt: skip
         """Move x, and what goes with it, to where the cost is least.
 
         Gives the number of steps, and whether more would lead on.
+        Bonds that no running world has are left out from then on, as far as nobody needs the whole lists later.
         ``cost`` and ``pieces`` are what `evaluate` returned if the gang is ``ready``, with all that it wrote.
         """
         qLD, qLDiagInv = factors
@@ -187,12 +192,17 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
         size = real(1.0)  # of the last gradient, by the preconditioner (conjugate gradients)
         a, slope, exact, fresh, changed, curved = real(0.0), real(0.0), False, True, int(0), False
         rest, most, refined = real(0.0), real(0.0), False
+        every, listed, bond_kind, bond_dim, parts = bonds
+        live, equal, sliding, limited = every, parts[0], parts[1], parts[2]
+        early = False  # whether the world stopped when others went on, with its gradient ``kept``
         while k <= iterations and wp.any_lane(running):
+            open = (live, listed, bond_kind, bond_dim, (equal, sliding, limited))  # bonds of worlds that are not done
+            before = running
             if k > 0 or not ready:
-                cost, changed, pieces, curved = evaluate(w, bonds, elliptic, soft, weights, state, jar, force)
+                cost, changed, pieces, curved = evaluate(w, open, elliptic, soft, weights, state, jar, force)
             for c in range(x.shape[1]):
                 grad[w, c] = Mx[w, c]
-            add_bt(w, real(-1.0), bonds, jacobian, force, grad)
+            add_bt(w, real(-1.0), open, jacobian, force, grad)
             rest = wp.sqrt(dot(w, grad, grad))
             most = wp.sqrt(dot(w, Mx, Mx))
             renewed, fresh = fresh, k % REBUILD == 0
@@ -212,19 +222,31 @@ def descending(real: Any, by_newton: bool) -> wp.Function:
             if scale * rest < tolerance:
                 running = False
             if k < iterations and wp.any_lane(running):
+                if narrows:
+                    if wp.any_lane(running != before):
+                        for c in range(x.shape[1]):
+                            kept[w, c] = wp.where(before and not running, grad[w, c], kept[w, c])
+                        early = early or before != running
+                        live, equal, sliding, limited = narrow(w, running, open, soft[0])
+                        open = (live, listed, bond_kind, bond_dim, (equal, sliding, limited))
                 if by_newton:
+                    if k == 0:
+                        arrange(w, open, joins, tree)
                     newton(
-                        w, fresh, numbers, bonds, jacobian, columns, tree, mass, weights, grad, p, Z, H, L, diag
+                        w, fresh, numbers, open, jacobian, columns, tree, mass, weights, grad, p, Z, H, L, diag
                     )  # fmt: skip
                 else:
                     size = conjugate(w, size, mass, qLD, qLDiagInv, grad, Mgrad, last, p)
                 a, slope, exact = descend(
-                    w, running, k + 1 == iterations, rows, line_iterations, flat, pieces, elliptic, bonds, jacobian,
+                    w, running, k + 1 == iterations, rows, line_iterations, flat, pieces, elliptic, open, jacobian,
                     mass, soft, x, Mx, grad, jar, p, Mp, jv, shapes,
                 )  # fmt: skip
                 if running:
                     count = count + 1
             k = k + 1
+        if narrows:
+            for c in range(x.shape[1]):
+                grad[w, c] = wp.where(early, kept[w, c], grad[w, c])
         return count, running and rest > real(rough) * most
 
     return minimise

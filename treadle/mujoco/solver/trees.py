@@ -12,6 +12,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
+from treadle.mujoco.constraint.live import entry
 
 ints2 = wp.array2d(dtype=int)
 
@@ -53,7 +54,7 @@ def trees() -> SimpleNamespace:
         for k in range(nv):
             up[w, k] = parent[k]
         for i in range(live):
-            t = index(wp.same_lane(listed[w, i]))
+            t = entry(w, i, listed[0])
             if bond_couples[t] != 0:
                 for m in range(index(bond_adr[t]) + 1, bond_adr[t] + bond_num[t]):
                     join(w, bond_dof[m - 1], bond_dof[m], up)

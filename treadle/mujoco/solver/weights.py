@@ -11,6 +11,7 @@ from typing import Any
 
 import treadle as wp
 from treadle.mujoco.algebra import index
+from treadle.mujoco.constraint.live import entry
 from treadle.mujoco.solver.cost import BOTTOM, MIDDLE, TOP, costs
 
 ints = wp.array(dtype=int)
@@ -30,10 +31,10 @@ def weighing(real: Any) -> wp.Function:
         C[w, e] = value
 
     @wp.func(inline=True)
-    def moved(w: int, i: int, piece: int, state: ints2):
+    def moved(w: int, r: int, piece: int, state: ints2):
         """Note in which piece a bond is: 1 if it was in another one."""
-        new = wp.where(state[w, i] != piece, 1, 0)
-        state[w, i] = piece
+        new = wp.where(state[w, r] != piece, 1, 0)
+        state[w, r] = piece
         return new
 
     @wp.func(inline=True)
@@ -114,23 +115,20 @@ def weighing(real: Any) -> wp.Function:
         """Forces, weights and their changes at ``jar``; the cost, how many states of bonds have changed, a number that
         tells in which pieces all bonds are, and whether some piece is no parabola (as `line` has them)."""
         live, listed, bond_kind, bond_dim, parts = bonds
-        equalities, sliding, limited, first = parts
-        (D, mu), (bond_weights, C, dC) = soft, weights
+        equalities, sliding, limited = parts
+        bond, row, number, weight = listed
+        (D, mu), (_, C, dC) = soft, weights
         cost, changed, pieces, curved = real(0.0), int(0), int(0), False
-        r, c, i = int(0), int(0), int(0)
-        while r < equalities:
-            t = index(wp.same_lane(listed[w, i]))
-            dim = index(bond_dim[t])
+        for i in range(equalities):
+            r, c, dim = entry(w, i, row), entry(w, i, weight), index(bond_dim[entry(w, i, bond)])
             for s in range(dim):
                 d, x = D[w, r + s], jar[w, r + s]
                 force[w, r + s] = -d * x
                 cost = cost + real(0.5) * d * x * x
                 renew(w, c + s * (s + 3) // 2, d, C, dC)
-            changed = changed + moved(w, i, 1, state)
-            r = r + dim
-            c = c + index(bond_weights[t])
-            i = i + 1
-        for r in range(equalities, sliding):
+            changed = changed + moved(w, r, 1, state)
+        for i in range(equalities, sliding):
+            r, c = entry(w, i, row), entry(w, i, weight)
             d, x, bound = D[w, r], jar[w, r], mu[w, r]
             f, piece = dry(d, x, bound)
             sticks = piece == 1
@@ -138,24 +136,19 @@ def weighing(real: Any) -> wp.Function:
             cost = cost + wp.where(sticks, real(0.5) * d * x * x, bound * beyond)
             force[w, r] = f
             renew(w, c, wp.where(sticks, d, real(0.0)), C, dC)
-            changed = changed + moved(w, i, piece, state)
+            changed = changed + moved(w, r, piece, state)
             pieces = noted(pieces, d, piece)
-            c = c + 1
-            i = i + 1
-        for r in range(sliding, limited):
+        for i in range(sliding, limited):
+            r, c = entry(w, i, row), entry(w, i, weight)
             d, x = D[w, r], jar[w, r]
             f, piece = pushing(d, x)
             cost = cost - real(0.5) * f * x
             force[w, r] = f
             renew(w, c, wp.where(piece == 1, d, real(0.0)), C, dC)
-            changed = changed + moved(w, i, piece, state)
+            changed = changed + moved(w, r, piece, state)
             pieces = noted(pieces, d, piece)
-            c = c + 1
-            i = i + 1
-        r = limited
-        for i in range(first, live):
-            t = index(wp.same_lane(listed[w, i]))
-            dim = index(bond_dim[t])
+        for i in range(limited, live):
+            r, c, dim = entry(w, i, row), entry(w, i, weight), index(bond_dim[entry(w, i, bond)])
             value, code = real(0.0), int(0)
             if dim == 1:
                 d, x = D[w, r], jar[w, r]
@@ -169,10 +162,8 @@ def weighing(real: Any) -> wp.Function:
             else:
                 value, code = pyramid(w, r, c, dim, D, mu, jar, force, C, dC)
             cost = cost + value
-            changed = changed + moved(w, i, code, state)
+            changed = changed + moved(w, r, code, state)
             pieces = noted(pieces, D[w, r], code)
-            r = r + dim
-            c = c + index(bond_weights[t])
         return cost, changed, pieces, curved
 
     return evaluate
