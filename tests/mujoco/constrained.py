@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import mujoco
 import numpy as np
 
@@ -9,6 +11,7 @@ import treadle as wp
 import treadle.mujoco as mjw
 from treadle.mujoco import check, stages, worlds
 from treadle.mujoco.collision.pairs import MOST
+from treadle.mujoco.contents import contents
 
 # Constraints of every kind, some of them active and some not: contacts of all dimensions, softness in all its forms,
 # limits within their margin on both sides, connects and welds of bodies and sites, coupled joints and tendons.
@@ -183,9 +186,9 @@ def put(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype=wp.float64, **si
     m = mjw.put_model(mjm, dtype=dtype)
     d = mjw.make_data(m, len(states), **sizes)
     for name in check.STATE:
-        for world, mjd in enumerate(states):
-            values = getattr(d, name).numpy()[world, ...]
-            values[...] = np.reshape(getattr(mjd, name), values.shape)
+        with contents(getattr(d, name)) as values:
+            for world, mjd in enumerate(states):
+                values[world, ...] = np.reshape(getattr(mjd, name), values.shape[1:])
     for mjd in states:
         mujoco.mj_forward(mjm, mjd)
     put_contacts(m, mjm, d, states)
@@ -195,27 +198,30 @@ def put(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype=wp.float64, **si
 def put_contacts(m: mjw.Model, mjm: mujoco.MjModel, d: mjw.Data, states: list[mujoco.MjData]) -> None:
     """Set the contacts of ``d`` to those of MuJoCo's data."""
     pairs = {frozenset(ends): p for p, ends in enumerate(zip(m.collision.pairs.geom1, m.collision.pairs.geom2))}
-    slots, count = m.collision.pairs_slot.numpy(), d.field("slot_count").numpy()
-    for world, mjd in enumerate(states):
-        count[world] = 0
-        for contact in mjd.contact:
-            p = pairs[frozenset(contact.geom)]
-            assert count[world, p] < MOST[m.collision.pairs.methods[p]]
-            slot = slots[p] + count[world, p]
-            count[world, p] += 1
-            d.field("slot_dist").numpy()[world, slot] = contact.dist
-            d.field("slot_pos").numpy()[world, slot] = contact.pos
-            d.field("slot_normal").numpy()[world, slot] = contact.frame[:3]
-            d.field("slot_tangent").numpy()[world, slot] = contact.frame[3:6]
+    slots = m.collision.pairs_slot.numpy()
+    with ExitStack() as held:
+        fields = ("count", "dist", "pos", "normal", "tangent")
+        count, *slot_fields = [held.enter_context(contents(d.field(f"slot_{name}"))) for name in fields]
+        for world, mjd in enumerate(states):
+            count[world] = 0
+            for contact in mjd.contact:
+                p = pairs[frozenset(contact.geom)]
+                assert count[world, p] < MOST[m.collision.pairs.methods[p]]
+                slot = slots[p] + count[world, p]
+                count[world, p] += 1
+                for field, values in zip(
+                    slot_fields, (contact.dist, contact.pos, contact.frame[:3], contact.frame[3:6])
+                ):
+                    field[world, slot] = values
     for row in mjw.Data.rows():
-        if row.stage == "collision" and (values := worlds.value_of(mjm, states[0], row.name)) is not None:
-            target = d.field(row.name).numpy()
-            for world, mjd in enumerate(states):
-                values = np.asarray(worlds.value_of(mjm, mjd, row.name))
-                if row.name == "ncon":
-                    target[world] = mjd.ncon
-                else:
-                    target[world, : mjd.ncon] = values.reshape(mjd.ncon, *target.shape[2:])
+        if row.stage == "collision" and worlds.value_of(mjm, states[0], row.name) is not None:
+            with contents(d.field(row.name)) as target:
+                for world, mjd in enumerate(states):
+                    values = np.asarray(worlds.value_of(mjm, mjd, row.name))
+                    if row.name == "ncon":
+                        target[world] = mjd.ncon
+                    else:
+                        target[world, : mjd.ncon] = values.reshape(mjd.ncon, *target.shape[2:])
 
 
 def forward(m: mjw.Model, d: mjw.Data) -> None:

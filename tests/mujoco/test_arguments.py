@@ -152,6 +152,7 @@ def test_options_that_mean_nothing_are_refused(made, name, value, kind):
         array.fill_(value)
         with pytest.raises(ValueError, match=f"option {name} is {kind}"):
             mjw.step(m, d)
+            d.check()  # which looks at memory of a GPU too
         array.fill_(before)
         mjw.step(m, d)
 

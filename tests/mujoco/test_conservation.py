@@ -7,6 +7,7 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models
+from treadle.mujoco.contents import contents
 
 BODIES = """
 <mujoco>
@@ -32,7 +33,8 @@ def floating(integrator="RK4", g=0.0, h=0.001):
     mjm = mujoco.MjModel.from_xml_string(BODIES.format(g=g, integrator=integrator, h=h))
     m = mjw.put_model(mjm, dtype=wp.float64)
     d = mjw.make_data(m, 2)
-    d.qvel.numpy()[...] = np.random.default_rng(1).uniform(-2, 2, (2, mjm.nv))
+    with contents(d.qvel) as held:
+        held[...] = np.random.default_rng(1).uniform(-2, 2, (2, mjm.nv))
     return mjm, m, d
 
 

@@ -8,6 +8,7 @@ import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import constrained, scenes
 from treadle.mujoco import check, stages
+from treadle.mujoco.contents import contents
 
 ROWS = ("make_constraint", "reference_constraint")
 REAL = ("so101_pick", "humanoid", "humanoid_mjw", "ant", "half_cheetah", "shadow_hand", "cmu_humanoid", "constraints")
@@ -53,10 +54,14 @@ def test_worlds_switch_equalities_off_and_have_parameters_of_their_own():
         mjd.eq_active[:] = rng.integers(0, 2, mjm.neq)
     m, d = constrained.put(mjm, states)
     m.expand(3, "eq_solref", "dof_frictionloss", "jnt_range", "opt.impratio")
-    m.eq_solref.numpy()[...] *= rng.uniform(1, 2, (3, mjm.neq, 1))
-    m.dof_frictionloss.numpy()[1] = 0.2
-    m.jnt_range.numpy()[2] *= 0.5
-    m.opt.impratio.numpy()[...] = [1, 2, 4]
+    with contents(m.eq_solref) as held:
+        held[...] *= rng.uniform(1, 2, (3, mjm.neq, 1))
+    with contents(m.dof_frictionloss) as held:
+        held[1] = 0.2
+    with contents(m.jnt_range) as held:
+        held[2] *= 0.5
+    with contents(m.opt.impratio) as held:
+        held[...] = [1, 2, 4]
     constrained.forward(m, d)
     for world, mjd in enumerate(states):
         mjm.eq_solref[:] = m.eq_solref.numpy()[world]

@@ -9,6 +9,7 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models, scenes
+from treadle.mujoco.contents import contents
 from treadle.mujoco.worlds import fields_of, value_of
 
 
@@ -64,7 +65,8 @@ def test_what_does_not_come_back_is_known():
     mjd, back = mujoco.MjData(mjm), mujoco.MjData(mjm)
     mujoco.mj_step(mjm, mjd, nstep=3)
     d = mjw.put_data(mjm, mjd, dtype=wp.float64)
-    d.warned.numpy()[0] = [4, 3, 2, 1, 5]
+    with contents(d.warned) as held:
+        held[0] = [4, 3, 2, 1, 5]
     mjw.get_data_into(back, mjm, d)
     numbers = [name for name in dir(mjd) if isinstance(getattr(mjd, name), int | float | np.ndarray)]
     left = {name for name in numbers if not np.allclose(getattr(mjd, name), getattr(back, name), rtol=0, atol=1e-14)}
@@ -77,7 +79,8 @@ def test_what_does_not_come_back_is_known():
 def test_one_world_of_many_is_taken():
     mjm = models.pair()
     m, d = mjw.put_model(mjm, dtype=wp.float64), mjw.make_data(mjm, 5, dtype=wp.float64)
-    d.qvel.numpy()[...] = np.arange(5.0)[:, None]
+    with contents(d.qvel) as held:
+        held[...] = np.arange(5.0)[:, None]
     mjw.step(m, d)
     result = mujoco.MjData(mjm)
     mjw.get_data_into(result, mjm, d, world_id=2)

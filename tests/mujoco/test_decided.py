@@ -7,6 +7,7 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from treadle.mujoco import check, decided
+from treadle.mujoco.contents import contents
 
 OVERLAP = """
 <mujoco>
@@ -49,7 +50,8 @@ def test_a_contact_of_ours_that_is_not_where_depth_is_least_is_left_to_the_compa
     n = frame[0] + [0, 2e-6, 1e-6]
     frame[0] = n / np.linalg.norm(n)
     assert decided.decide(m, d, mjm, [mjd]) == [0]
-    d.contact_dist.numpy()[0, 0] = dist - 1e-6
+    with contents(d.contact_dist) as held:
+        held[0, 0] = dist - 1e-6
     assert decided.decide(m, d, mjm, [mjd]) == [0]
     pos += 1e-6
     assert decided.decide(m, d, mjm, [mjd]) == [0]

@@ -8,6 +8,7 @@ import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models, scenes
 from treadle.mujoco import check
+from treadle.mujoco.contents import contents
 
 NO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
 
@@ -17,7 +18,8 @@ def lost(mjm, name, value):
     states = check.random_states(mjm, 3)
     m = mjw.put_model(mjm, dtype=wp.float64)
     d = check.put_states(m, states)
-    getattr(d, name).numpy()[1, 0] = value
+    with contents(getattr(d, name)) as held:
+        held[1, 0] = value
     mjw.step(m, d)
     return m, d, states
 

@@ -6,6 +6,7 @@ import pytest
 
 import treadle as wp
 import treadle.mujoco as mjw
+from treadle.mujoco.contents import contents
 
 DELAYS = """
 <mujoco>
@@ -49,7 +50,8 @@ def test_delays_and_pauses(integrator, dtype, limit):
     rng = np.random.default_rng(0)
     for k in range(60):
         ctrl = rng.uniform(-1, 1, (3, mjm.nu)).astype(np.float32)
-        d.ctrl.numpy()[...] = ctrl
+        with contents(d.ctrl) as held:
+            held[...] = ctrl
         mjw.step(m, d)
         for world, mjd in enumerate(theirs):
             mjd.ctrl[:] = ctrl[world]
@@ -72,7 +74,8 @@ def test_a_world_that_begins_anew_has_no_history():
     d = mjw.make_data(m, 2)
     d.ctrl.fill_(0.3)
     mjw.step(m, d, nstep=5)
-    d.qvel.numpy()[1, 0] = np.nan
+    with contents(d.qvel) as held:
+        held[1, 0] = np.nan
     mjw.step(m, d)
     np.testing.assert_allclose(d.history.numpy()[1], mujoco.MjData(mjm).history, atol=1e-15)
     assert not np.allclose(d.history.numpy()[0], d.history.numpy()[1])

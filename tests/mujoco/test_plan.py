@@ -10,6 +10,7 @@ from tests.mujoco import constrained, models, scenes
 from treadle.mujoco import plan as plans
 from treadle.mujoco.advance import INTEGRATORS
 from treadle.mujoco.check import STATE
+from treadle.mujoco.contents import contents
 from treadle.mujoco.stages import run_stage
 from treadle.runtime import chains
 
@@ -133,8 +134,10 @@ def test_arrays_of_the_users_take_part():
             plan = d._plan if k else None
         else:
             d.ctrl = planes
-            planes.numpy()[...] = values
-        other.ctrl.numpy()[...] = values
+            with contents(planes) as held:
+                held[...] = values
+        with contents(other.ctrl) as held:
+            held[...] = values
         mjw.step(m, d)
         stepped_by_stages(m, other)
         assert k not in (1, 2) or d._plan is plan, "a new array of the same layout needs no new plan"

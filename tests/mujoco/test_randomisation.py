@@ -8,6 +8,7 @@ import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models, scenes
 from treadle.mujoco import check
+from treadle.mujoco.contents import contents
 
 NWORLD = 5
 
@@ -20,8 +21,8 @@ def randomised(mjm, m, names, seed=1):
     m.expand(NWORLD, *names)
     for name, factor in factors.items():
         array = getattr(m.opt if name.startswith("opt.") else m, name.removeprefix("opt."))
-        values = array.numpy()
-        values *= factor.reshape((NWORLD,) + (1,) * (values.ndim - 1))
+        with contents(array) as values:
+            values *= factor.reshape((NWORLD,) + (1,) * (values.ndim - 1))
     for world in range(NWORLD):
         changed = mujoco.MjModel.from_xml_string(scenes.JOINTS) if mjm is None else mjm.__copy__()
         for name, factor in factors.items():
@@ -94,7 +95,8 @@ def test_a_shared_field_is_loaded_once_for_all_lanes():
     for shared in (True, False):
         if not shared:
             m.expand(NWORLD, "body_mass")
-            m.body_mass.numpy()[:, 0] = np.arange(NWORLD)
+            with contents(m.body_mass) as held:
+                held[:, 0] = np.arange(NWORLD)
         out = wp.zeros((NWORLD, 1), dtype=float)
         wp.launch(take, NWORLD, [m.body_mass, out])
         expected = m.body_mass.numpy()[:, 0]

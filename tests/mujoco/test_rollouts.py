@@ -9,6 +9,7 @@ import pytest
 import treadle.mujoco as mjw
 from treadle.mujoco.__main__ import main
 from treadle.mujoco.bench import Race, bench
+from treadle.mujoco.contents import contents
 
 SCENE = """
 <mujoco>
@@ -119,7 +120,8 @@ def test_both_engines_of_a_bench_do_the_same(scene):
     controls = np.stack([race.controls() for _ in range(4)], axis=1)
     race.restore()
     for k in range(4):
-        race.d.ctrl.numpy()[...] = controls[:, k]
+        with contents(race.d.ctrl) as held:
+            held[...] = controls[:, k]
         mjw.step(race.m, race.d)
     ends = race.theirs(controls)[1]
     assert np.abs(race.d.qpos.numpy() - ends[:, -1, 1 : 1 + scene.nq]).max() < 1e-4

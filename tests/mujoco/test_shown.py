@@ -19,7 +19,7 @@ class Far:
 
 
 def test_an_array_that_moves_between_memories_is_looked_at_where_it_is():
-    shown, near, far = Shown(), wp.array([1, 2], dtype=int), Far([1, 2])
+    shown, near, far = Shown(), wp.array([1, 2], dtype=int, device="cpu"), Far([1, 2])
     shown.note("table", near)
     assert shown.some and not shown.changed(far=True)
     near.numpy()[0] = 3

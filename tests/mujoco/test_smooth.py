@@ -8,6 +8,7 @@ import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import scenes
 from treadle.mujoco import check
+from treadle.mujoco.contents import contents
 
 NAMES = [name for name in (*scenes.OWN, *scenes.FILES) if name != "so101"]  # straight-line code has its own tests
 SINGLE = [*scenes.OWN, "shadow_hand", "mjx_sensor", "humanoid", "pendula", "ant", "cmu_humanoid", "muscle",
@@ -68,7 +69,8 @@ def test_inverse_dynamics_are_mujocos(name):
     m = mjw.put_model(mjm, dtype=wp.float64)
     d = check.put_states(m, states)
     accelerations = np.random.default_rng(3).uniform(-2, 2, (2, mjm.nv))
-    d.qacc.numpy()[...] = accelerations
+    with contents(d.qacc) as held:
+        held[...] = accelerations
     mjw.inverse(m, d)
     for world, mjd in enumerate(states):
         mjd.qacc[:] = accelerations[world]
@@ -94,7 +96,8 @@ def test_inverse_dynamics_of_steps_are_mujocos(name):
             mujoco.mj_step(mjm, mjd)
             step = (mjd.qvel - start) / mjm.opt.timestep
             mjd.qpos[:], mjd.qvel[:], mjd.qacc[:] = position, start, step
-            d.qacc.numpy()[world] = step
+            with contents(d.qacc) as held:
+                held[world] = step
         mjw.inverse(m, d)
         for world, mjd in enumerate(states):
             mujoco.mj_inverse(mjm, mjd)
@@ -162,7 +165,8 @@ def test_fields_that_were_zero_count_once_they_are_set():
     mujoco.mj_step(mjm, mjd)
     mjm.dof_dampingpoly[:, 0] = 0.5
     mjm.opt.viscosity = 0.3
-    m.dof_dampingpoly.numpy()[..., 0] = 0.5
+    with contents(m.dof_dampingpoly) as held:
+        held[..., 0] = 0.5
     m.opt.viscosity.fill_(0.3)
     mjw.step(m, d, nstep=5)
     mujoco.mj_step(mjm, mjd, nstep=5)

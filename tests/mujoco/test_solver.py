@@ -9,6 +9,7 @@ from tests.mujoco import constrained, scenes
 from treadle.lang.directions import Directions
 from treadle.mujoco import check, stages
 from treadle.mujoco.constraint.kinds import EQUALITY, FRICTION_DOF, FRICTIONLESS, LIMIT_JOINT
+from treadle.mujoco.contents import contents
 from treadle.mujoco.solver.disc import disc
 from treadle.mujoco.solver.optimum import responses
 from treadle.mujoco.solver.weights import weighing
@@ -102,7 +103,8 @@ def test_a_solver_that_begins_at_the_solution_has_nothing_to_do():
     m, d = constrained.put(mjm, constrained.near(mjm, 12))
     constrained.forward(m, d)
     assert d.solver_niter.numpy().max() > 3
-    d.qacc_warmstart.numpy()[...] = d.qacc.numpy()
+    with contents(d.qacc_warmstart) as held:
+        held[...] = d.qacc.numpy()
     stages.run_stage("solve", m, d)
     assert d.solver_niter.numpy().max() <= 1
 
@@ -116,12 +118,14 @@ def test_worlds_do_not_depend_on_their_neighbours():
     order = np.random.default_rng(0).permutation(11)
     broken = [states[k] for k in order]
     m, d = constrained.put(mjm, broken)
-    d.qvel.numpy()[3] = np.nan  # a world that has gone astray
+    with contents(d.qvel) as held:
+        held[3] = np.nan  # a world that has gone astray
     constrained.forward(m, d)
     others = np.arange(11) != 3
     np.testing.assert_array_equal(d.qacc.numpy()[others], alone[order][others])
     for name in ("qvel", "qacc_warmstart"):  # it comes back, and nothing is left of it
-        getattr(d, name).numpy()[3] = getattr(broken[3], name)
+        with contents(getattr(d, name)) as held:
+            held[3] = getattr(broken[3], name)
     constrained.forward(m, d)
     np.testing.assert_array_equal(d.qacc.numpy(), alone[order])
 
@@ -188,15 +192,15 @@ def test_gradients_are_those_of_the_optimum():
         np.testing.assert_allclose(a.grad.numpy(), gradient, rtol=1e-9, atol=1e-12 * np.abs(gradient).max())
     tape.reset()
     for a, gradient in zip(arrays, found, strict=True):
-        values = a.numpy()
-        was, way = values.copy(), rng.normal(size=values.shape) * np.abs(values)  # what is 0 is not there
+        was = a.numpy().copy()
+        way = rng.normal(size=was.shape) * np.abs(was)  # what is 0 is not there
         slope = (gradient * way).sum()
         h = min(0.05 / abs(slope), 0.02)  # steps by which the total changes in its sixth digit, so ten are left
         ends = {}
         for steps in (-2, -1, 1, 2):
-            values[...] = was + steps * h * way
+            a.assign(was + steps * h * way)
             ends[steps] = judge()
-        values[...] = was
+        a.assign(was)
         assert slope == pytest.approx((8 * (ends[1] - ends[-1]) - (ends[2] - ends[-2])) / (12 * h), rel=1e-6)
 
 

@@ -8,6 +8,7 @@ import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models
 from treadle.mujoco import check
+from treadle.mujoco.contents import contents
 
 DERIVED = [row.name for row in mjw.Data.rows() if row.role == "derived"]
 
@@ -18,7 +19,8 @@ def put(mjm, nworld, dtype, seed=0):
     m = mjw.put_model(mjm, dtype=dtype)
     d = mjw.make_data(m, nworld)
     for name, values in state.items():
-        getattr(d, name).numpy()[...] = values
+        with contents(getattr(d, name)) as held:
+            held[...] = values
     return m, d, state
 
 
@@ -50,7 +52,8 @@ def test_forces_on_bodies_push_them(straight, monkeypatch):
     m, d, state = put(mjm, 2, wp.float64)
     mjw.step(m, d)  # nobody is pushed yet
     pushes = np.random.default_rng(5).uniform(-1, 1, (2, mjm.nbody, 6))
-    d.xfrc_applied.numpy()[...] = pushes
+    with contents(d.xfrc_applied) as held:
+        held[...] = pushes
     mjw.step(m, d, nstep=5)
     mjw.step(m, d)
     d.xfrc_applied.zero_()

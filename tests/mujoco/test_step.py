@@ -7,6 +7,7 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco import models
+from treadle.mujoco.contents import contents
 
 PRECISIONS = [(wp.float32, 1e-4), (wp.float64, 1e-9)]
 
@@ -18,11 +19,13 @@ def run_both(mjm, nworld, nstep, dtype, watched):
     m = mjw.put_model(mjm, dtype=dtype)
     d = mjw.make_data(m, nworld)
     for name, values in state.items():
-        getattr(d, name).numpy()[...] = values
+        with contents(getattr(d, name)) as held:
+            held[...] = values
     theirs = [models.reference(mjm, state, world) for world in watched]
     for _ in range(nstep):
         ctrl = rng.uniform(-2, 2, (nworld, mjm.nu))
-        d.ctrl.numpy()[...] = ctrl
+        with contents(d.ctrl) as held:
+            held[...] = ctrl
         mjw.step(m, d)
         for mjd, world in zip(theirs, watched):
             mjd.ctrl[:] = ctrl[world]
@@ -70,7 +73,8 @@ def test_several_steps_in_one_launch_equal_single_steps():
     m = mjw.put_model(mjm)
     single, many = mjw.make_data(m, 5), mjw.make_data(m, 5)
     for d in (single, many):
-        d.qvel.numpy()[...] = np.linspace(-1, 1, 5)[:, None]
+        with contents(d.qvel) as held:
+            held[...] = np.linspace(-1, 1, 5)[:, None]
         d.ctrl.fill_(0.3)
     for _ in range(20):
         mjw.step(m, single)
@@ -89,7 +93,8 @@ def test_gang_width_and_workers_do_not_show():
         m = mjw.put_model(mjm)
         d = mjw.make_data(m, nworld)
         for name, values in state.items():
-            getattr(d, name).numpy()[...] = values
+            with contents(getattr(d, name)) as held:
+                held[...] = values
         mjw.step(m, d, nstep=10)
         return np.concatenate([d.qpos.numpy(), d.qvel.numpy(), d.qacc.numpy()], axis=1)
 
@@ -111,9 +116,12 @@ def test_numbers_of_the_model_may_change_between_steps():
     mjm.dof_damping[:] *= 3
     mjm.actuator_gainprm[:, 0] *= 0.5
     mjm.opt.gravity[2] = -3
-    m.dof_damping.numpy()[...] = mjm.dof_damping
-    m.actuator_gainprm.numpy()[...] = mjm.actuator_gainprm
-    m.opt.gravity.numpy()[...] = mjm.opt.gravity
+    with contents(m.dof_damping) as held:
+        held[...] = mjm.dof_damping
+    with contents(m.actuator_gainprm) as held:
+        held[...] = mjm.actuator_gainprm
+    with contents(m.opt.gravity) as held:
+        held[...] = mjm.opt.gravity
     for _ in range(10):
         mjw.step(m, d)
         mujoco.mj_step(mjm, mjd)
@@ -130,8 +138,10 @@ def test_anchors_and_axes_may_move_too():
     mujoco.mj_step(mjm, mjd)
     mjm.jnt_pos[1] = [0.02, 0.01, -0.05]
     mjm.jnt_axis[2] = [0.6, 0.0, 0.8]
-    m.jnt_pos.numpy()[...] = mjm.jnt_pos
-    m.jnt_axis.numpy()[...] = mjm.jnt_axis
+    with contents(m.jnt_pos) as held:
+        held[...] = mjm.jnt_pos
+    with contents(m.jnt_axis) as held:
+        held[...] = mjm.jnt_axis
     for _ in range(20):
         mjw.step(m, d)
         mujoco.mj_step(mjm, mjd)

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 import treadle.mujoco as mjw
+from treadle.mujoco.contents import contents
 from treadle.mujoco.stages import run_stage
 
 SIZES = {
@@ -91,8 +92,10 @@ def put(mjm: mujoco.MjModel, states: list[mujoco.MjData], dtype: object) -> tupl
     """Worlds whose geoms are where those of ``states`` are, and their contacts."""
     m = mjw.put_model(mjm, dtype=dtype)
     d = mjw.make_data(m, nworld=len(states))
-    d.field("geom_xpos").numpy()[...] = [mjd.geom_xpos for mjd in states]
-    d.field("geom_xmat").numpy()[...] = [mjd.geom_xmat.reshape(-1, 3, 3) for mjd in states]
+    with contents(d.field("geom_xpos")) as held:
+        held[...] = [mjd.geom_xpos for mjd in states]
+    with contents(d.field("geom_xmat")) as held:
+        held[...] = [mjd.geom_xmat.reshape(-1, 3, 3) for mjd in states]
     run_stage("collision", m, d)
     return m, d
 

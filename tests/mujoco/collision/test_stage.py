@@ -10,6 +10,7 @@ import pytest
 import treadle as wp
 import treadle.mujoco as mjw
 from tests.mujoco.collision import poses
+from treadle.mujoco.contents import contents
 
 MODELS = {
     "humanoid_mjw": ("mujoco_warp", "test_data/humanoid/humanoid.xml"),
@@ -123,8 +124,10 @@ def test_parameters_may_differ_between_worlds():
     mjm = mujoco.MjModel.from_xml_string(MIXED.format(override="disable"))
     m = mjw.put_model(mjm, dtype=wp.float64)
     m.expand(2, "geom_friction", "geom_margin")
-    m.geom_friction.numpy()[1] *= 2.0
-    m.geom_margin.numpy()[1] += 0.5
+    with contents(m.geom_friction) as held:
+        held[1] *= 2.0
+    with contents(m.geom_margin) as held:
+        held[1] += 0.5
     d = mjw.make_data(m, nworld=2)
     mjw.kinematics(m, d)
     mjw.collision(m, d)
@@ -141,8 +144,10 @@ def test_lists_grow_where_there_are_more_contacts_than_room():
     states = settled(mjm, 3)
     m = mjw.put_model(mjm)
     d = mjw.make_data(m, nworld=3, nconmax=8)
-    d.field("geom_xpos").numpy()[...] = [mjd.geom_xpos for mjd in states]
-    d.field("geom_xmat").numpy()[...] = [mjd.geom_xmat.reshape(-1, 3, 3) for mjd in states]
+    with contents(d.field("geom_xpos")) as held:
+        held[...] = [mjd.geom_xpos for mjd in states]
+    with contents(d.field("geom_xmat")) as held:
+        held[...] = [mjd.geom_xmat.reshape(-1, 3, 3) for mjd in states]
     mjw.collision(m, d)
     assert d.sizes["nconmax"] >= max(mjd.ncon for mjd in states) > 8
     assert list(d.ncon.numpy()) == [mjd.ncon for mjd in states]
@@ -154,8 +159,10 @@ def test_in_a_capture_the_rest_is_left_out_and_counted():
     states = settled(mjm, 2)
     m = mjw.put_model(mjm)
     d = mjw.make_data(m, nworld=2, nconmax=8)
-    d.field("geom_xpos").numpy()[...] = [mjd.geom_xpos for mjd in states]
-    d.field("geom_xmat").numpy()[...] = [mjd.geom_xmat.reshape(-1, 3, 3) for mjd in states]
+    with contents(d.field("geom_xpos")) as held:
+        held[...] = [mjd.geom_xpos for mjd in states]
+    with contents(d.field("geom_xmat")) as held:
+        held[...] = [mjd.geom_xmat.reshape(-1, 3, 3) for mjd in states]
     with wp.ScopedCapture() as capture:
         mjw.collision(m, d)
     wp.capture_launch(capture.graph)
