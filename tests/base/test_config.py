@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from treadle.base.config import Config
@@ -16,14 +18,29 @@ def test_a_setting_that_does_not_exist_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("gang_width", 3), ("gang_width", "8"), ("workers", 0), ("workers", 1.5), ("mode", "fast")]
-)
+    ("name", "value"),
+    [("gang_width", 3), ("gang_width", "8"), ("workers", 0), ("workers", 1.5), ("mode", "fast"),
+     ("check_races", "a"), ("verify_fp", "yes"), ("quiet", 3), ("verbose", None), ("enable_backward", 0.5),
+     ("max_unroll", -1), ("max_unroll", True), ("max_unroll", None), ("kernel_cache_dir", 3), ("log_level", "debug"),
+     ("compile_workers", 0), ("version", 1.19)],
+)  # fmt: skip
 def test_a_value_that_a_setting_does_not_take_is_refused(name, value):
     config = Config()
     before = getattr(config, name)
     with pytest.raises(ValueError, match=name):
         setattr(config, name, value)
     assert getattr(config, name) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("verify_fp", 1), ("quiet", 0), ("quiet", np.True_), ("kernel_cache_dir", Path("kept")), ("max_unroll", 0),
+     ("kernel_cache_dir", None), ("log_level", 10), ("compile_workers", None), ("optimization_level", None)],
+)  # fmt: skip
+def test_a_value_as_programs_write_it_is_taken(name, value):
+    config = Config()
+    setattr(config, name, value)
+    assert getattr(config, name) == value
 
 
 def test_compiled_kernels_are_kept_where_programs_keep_such_things(monkeypatch, tmp_path):

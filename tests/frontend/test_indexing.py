@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.frontend.language import error, outputs, program, run, struct, wp
-from treadle.base.errors import KernelAssertionError, KernelAttributeError
+from treadle.base.errors import KernelAssertionError, KernelAttributeError, KernelIndexError
 from treadle.ir.walk import ops_of
 from treadle.types.core import Struct, f32, i32, matrix, quaternion, transformation, vector, view
 
@@ -346,6 +346,58 @@ def test_mistakes():
     assert "2 indices are needed to store an element" in str(error(whole_row, [view(f32, 2)]))
     assert "index 2 is outside of 2 parts" in str(error(matrix_index, [mat]))
     assert "only variables, array elements" in str(error(call_result, []))
+
+
+PAIR = (1.0, 2.0)
+
+
+def test_known_indices_outside_of_what_they_count_are_index_errors():
+    def component(a):
+        a[0] = wp.vec3(1.0, 2.0, 3.0)[-4]
+
+    def of_matrix(a):
+        a[0] = wp.mat22(1.0, 2.0, 3.0, 4.0)[2, 0]
+
+    def item(a):
+        pair = (1.0, 2.0)
+        a[0] = pair[2]
+
+    def outer_item(a):
+        a[0] = PAIR[2]
+
+    def length(a):
+        a[0] = float(a.shape[-2])
+
+    def unrolled(a):
+        v = wp.vec3()
+        for k in range(4):
+            v[k] += 1.0
+
+    def own(a):
+        mine = wp.zeros(shape=(4, 2), dtype=float)
+        mine[3, 2] = a[0]
+
+    def own_row(a):
+        mine = wp.zeros(shape=(4, 2), dtype=float)
+        a[0] = mine[3][-3]
+
+    for kernel in (component, of_matrix, item, outer_item, length, unrolled, own, own_row):
+        wrong = error(kernel, [view(f32, 1)])
+        assert isinstance(wrong, KernelIndexError) and isinstance(wrong, IndexError), kernel.__name__
+        assert wrong.span.line > kernel.__code__.co_firstlineno
+
+
+def test_known_indices_behind_a_known_condition_may_be_anything():
+    def kernel(a):
+        mine = wp.zeros(shape=(4,), dtype=float)
+        for k in range(5):
+            if k + 1 < 4:
+                mine[k + 1] = float(k)
+        a[0] = mine[-1] + mine[-3]
+
+    a = np.zeros(1, np.float32)
+    run(kernel, [a])
+    assert a[0] == 2.0
 
 
 def test_structs_take_arrays_of_any_layout():

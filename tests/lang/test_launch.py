@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 from typing import Any
@@ -160,6 +161,40 @@ def test_values_are_not_bent_in_silence(at, value, message):
     given[at] = value
     with pytest.raises(ValueError if at == 3 and value is None else wp.LaunchTypeError, match=message):
         wp.launch(flagged, dim=1, inputs=given)
+
+
+@pytest.mark.parametrize("taped", [False, True])
+def test_lists_of_arguments_are_lists(taped):
+    a = wp.zeros(4, dtype=float)
+    with wp.Tape() if taped else contextlib.nullcontext():
+        for given, name in (({"inputs": a}, "inputs"), ({"inputs": [a, 1.0], "outputs": True}, "outputs"),
+                            ({"inputs": None}, "inputs")):  # fmt: skip
+            for _ in range(2):  # the native launcher knows the kernel the second time
+                with pytest.raises(wp.LaunchTypeError, match=rf"kernel scale: {name} of .*\n.*{name}=\[x\]"):
+                    wp.launch(scale, dim=4, **given)
+                wp.launch(scale, dim=4, inputs=(a, 1.0))
+
+
+@wp.kernel
+def anything(x: Any):
+    wp.tid()
+
+
+def test_numbers_too_large_for_a_parameter_name_it():
+    given = [wp.zeros(1, dtype=float), 10**400]
+    with pytest.raises(wp.LaunchTypeError, match="kernel scale: argument 's' must be float32; an int of 1329 bits"):
+        wp.launch(scale, dim=1, inputs=given)
+    with pytest.raises(wp.LaunchTypeError, match="kernel anything: argument 'x': an int of 1329 bits does not fit"):
+        wp.launch(anything, dim=1, inputs=[10**400])
+    with pytest.raises(wp.LaunchTypeError, match="kernel flagged: argument 'v' must be vec3f: .* too large"):
+        wp.launch(flagged, dim=1, inputs=[wp.zeros(1, dtype=float), True, 1, (10**400, 0, 0)])
+
+
+def test_a_block_of_fewer_than_no_threads_is_refused():
+    given = [wp.zeros(4, dtype=float), 1.0]
+    with pytest.raises(wp.GridError, match="block_dim must not be negative, but is -3"):
+        wp.launch(scale, dim=4, inputs=given, block_dim=-3)
+    wp.launch(scale, dim=4, inputs=given, block_dim=0)
 
 
 def test_whole_numbers_give_their_bits():

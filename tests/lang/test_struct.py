@@ -55,6 +55,8 @@ def test_wrong_fields_are_named():
         s.values = 3.0
     with pytest.raises(wp.LaunchTypeError, match="not a whole number"):
         s.count = 1.5
+    with pytest.raises(wp.LaunchTypeError, match="Struct field 'count': 4294967296 does not fit int32"):
+        s.count = 2**32
     with pytest.raises(TypeError, match="4 fields, 5 values"):
         Outer(1, Inner(), None, True, 5)
 

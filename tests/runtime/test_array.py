@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from treadle.base.errors import ArrayError
 from treadle.runtime.array import array
 from treadle.runtime.construct import empty, full, zeros, zeros_like
 from treadle.runtime.dimensions import array1d, array2d
@@ -24,11 +25,13 @@ from treadle.types.core import (
     transformation,
     u8,
     u16,
+    u32,
     vector,
     view,
 )
 from treadle.types.values import class_of, register_class, vector_class
 
+vec3i = class_of(vector(3, i32))
 vec3, mat22, mat33 = class_of(vector(3, f32)), class_of(matrix(2, 2, f32)), class_of(matrix(3, 3, f32))
 quat, transform = class_of(quaternion(f32)), class_of(transformation(f32))
 
@@ -212,6 +215,17 @@ def test_view_reads_the_same_bytes():
             wrong.view(quat)
 
 
+def test_what_no_view_or_shape_can_be_says_why():
+    with pytest.raises(ArrayError, match=r"into shape \(4, -1\): 6 elements are not divisible by 4"):
+        zeros(6).reshape((4, -1))
+    with pytest.raises(TypeError, match=r"shape \(6,\) .* vec3f: its last dimension must be 3, the components"):
+        zeros(6).view(vec3)
+    with pytest.raises(TypeError, match=r"shape \(6,\) .* mat22f: its last 2 dimensions must be \(2, 2\)"):
+        zeros(6).view(mat22)
+    with pytest.raises(TypeError, match="its last dimension must lie without gaps"):
+        zeros((3, 5)).transpose().view(vec3)
+
+
 def test_layout_classes_are_few():
     e, a, v = f32, zeros((4, 5)), zeros((3, 4, 5), dtype=vec3)
     assert a.type is view(e, 2, (None, 4)) and a[:, 1:3].type is a.type and a[::2].type is a.type
@@ -386,8 +400,41 @@ def test_assign():
         a.zero_()
         a.assign(source)
         assert (a.numpy() == 1).all()
-    with pytest.raises(ValueError):
-        a.assign([1, 2, 3, 4])
+    for many, given in (([1, 2, 3, 4], r"\(4,\)"), (np.zeros(7), r"\(7,\)"), (zeros((2, 4)), r"\(2, 4\)")):
+        with pytest.raises(ArrayError, match=rf"shape {given} cannot be assigned to an array of shape \(2, 3\)"):
+            a.assign(many)
+    with pytest.raises(ArrayError, match=r"data of shape \(5,\) cannot"):
+        zeros(3, dtype=vec3).assign(np.zeros((5, 3)))
+
+
+def test_integers_are_filled_with_integers():
+    a, v = zeros(2, dtype=i32), zeros(2, dtype=vec3i)
+    for wrong, why in ((2.7, "not a whole number"), (np.float32(2.5), "not a whole number"), (np.nan, "not a"),
+                       (1e20, "does not fit"), (2**32, "does not fit"), (class_of(f32)(0.5), "not a")):  # fmt: skip
+        with pytest.raises(ArrayError, match=f"of int32 cannot be filled with .*{why}"):
+            a.fill_(wrong)
+    with pytest.raises(ArrayError, match="cannot be filled with 1.5"):
+        v.fill_([1.5, 2, 3])
+    assert a.list() == [0, 0]
+    a.fill_(3.0)
+    v.fill_(vec3i(1, 2, 3))
+    assert a.list() == [3, 3] and v.list() == [vec3i(1, 2, 3)] * 2
+    v.fill_(2)
+    assert v.list() == [vec3i(2, 2, 2)] * 2 and full(2, -1, dtype=class_of(u32)).list() == [2**32 - 1] * 2
+    with pytest.raises(ArrayError, match="filled with 300: it does not fit"):
+        full(2, 300, dtype=class_of(u8))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_of_numpy_are_cast_as_numpy_does(monkeypatch):
+    monkeypatch.setattr("treadle.base.logs._said", set())
+    floats = np.array([3.7, np.nan, -2.5])
+    with pytest.warns(UserWarning, match="floats that int32 has no number for") as said:
+        a = array(floats, dtype=int)
+    assert a.list()[::2] == [3, -2] and said[0].filename == __file__
+    assert array(np.array([300, -1]), dtype=u8).list() == [44, 255]
+    with pytest.raises(ArrayError, match="300"):
+        array([300, -1], dtype=u8)
 
 
 def test_list_gives_host_values():

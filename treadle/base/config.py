@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Callable
 from enum import IntEnum
+from types import NoneType
 from typing import Any
 
 VERSION = "0.1.0"  # the only place where it stands
@@ -198,8 +199,41 @@ def _is_a(kind: type[IntEnum]) -> Callable[[Any], None]:
     return check
 
 
+def _one_of(name: str, *kinds: type, word: str, least: int | None = None) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        good = isinstance(value, kinds) and not isinstance(value, bool)
+        if not good or (least is not None and isinstance(value, int) and value < least):
+            raise ValueError(f"{name} must be {word}, not {value!r}")
+
+    return check
+
+
+def _is_switch(name: str) -> Callable[[Any], None]:
+    """Whether a value turns something on or off: a bool, of NumPy too, or 0 or 1, as programs write it."""
+
+    def check(value: Any) -> None:
+        if not (isinstance(value, bool | int) or type(value).__name__ in ("bool", "bool_")) or value not in (0, 1):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
+
+    return check
+
+
+def _usual_check(name: str, default: Any) -> Callable[[Any], None]:
+    """The check of a setting that needs none of its own, by its default."""
+    if isinstance(default, bool):
+        return _is_switch(name)
+    if isinstance(default, str):
+        return _one_of(name, str, word="a string")
+    return _one_of(name, int, NoneType, word="None or an int from 0 on", least=0)
+
+
 _CHECKS: dict[str, Callable[[Any], None]] = {
+    **{name: _usual_check(name, default) for name, default in SETTINGS.items()},
     "gang_width": _check_gang_width, "workers": _check_workers, "mode": _check_mode,
+    "log_level": _one_of("log_level", int, word="an int, such as wp.LOG_DEBUG"),
+    "max_unroll": _one_of("max_unroll", int, word="an int from 0 on", least=0),
+    "compile_workers": _one_of("compile_workers", int, NoneType, word="None or a positive int", least=1),
+    "kernel_cache_dir": _one_of("kernel_cache_dir", str, os.PathLike, NoneType, word="a path"),
     "launch_array_access_mode": _is_a(LaunchArrayAccessMode), "deterministic": _is_a(DeterministicMode),
 }  # fmt: skip
 

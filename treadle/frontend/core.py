@@ -63,6 +63,7 @@ class Core:
         self.lent: list[tuple] = []  # variables that lie in memory while a call has their addresses, see ``calls``
         self.outer: dict[str, Constant] = {}  # what names from outside stand for, and dotted ones
         self.opposites: dict[Value, Value] = {}  # of which value each negation is the negation
+        self.sizes: dict[Value, tuple[int, ...]] = {}  # the shapes of arrays of a thread's own
         self.ndim: int | None = None  # the grid rank asked for
         self.ruled = False  # whether functions with gradient or replay functions of the user work on arrays
         self.differentiated: dict[str, Value] | None = None  # in gradient functions, the arguments of the function

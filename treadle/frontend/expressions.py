@@ -327,6 +327,9 @@ class Expressions(Control):
             made = match.emit(self.here(node), values)
         except TreadleError as error:
             raise self.placed(error, node) from None
+        last = self.builder.ops[-1] if self.builder.ops else None
+        if last is not None and last.name == "local" and last.results == (made,):
+            self.sizes[made] = last.attrs["type"].shape
         return self._updated(match, made, nodes) if match.updates else made
 
     def _updated(self, match: Match, made: Operand, nodes: list[ast.AST]) -> Operand | None:

@@ -10,7 +10,7 @@ import ast
 from enum import Enum
 from typing import Any
 
-from ..base.errors import KernelAttributeError, TreadleError
+from ..base.errors import KernelAttributeError, KernelIndexError, KernelTypeError, TreadleError
 from ..ir.indexed import extent, extents, located
 from ..ir.node import Value
 from ..types.core import (
@@ -300,7 +300,7 @@ class Indexing(Tiling):
         if not isinstance(k.value, int) or isinstance(k.value, bool):
             self.fail(node, f"an index must be an integer, not {describe(k)}")
         if not -n <= k.value < n:
-            self.fail(node, f"index {k.value} is outside of {n} parts")
+            self.fail(node, f"index {k.value} is outside of {n} part{'s' * (n != 1)}", kind=KernelIndexError)
         return k.value % n
 
     def _item(self, x: tuple[Operand, ...], items: list[ast.expr], node: ast.Subscript) -> Operand:
@@ -333,7 +333,8 @@ class Indexing(Tiling):
         try:
             return constant_of(owner[key])
         except (LookupError, TypeError) as error:
-            self.fail(node, f"{type(error).__name__}: {error}")
+            kind = KernelIndexError if isinstance(error, IndexError) else KernelTypeError
+            self.fail(node, f"{type(error).__name__}: {error}", kind=kind)
 
     def element(self, v: Value, indices: tuple[Value, ...]) -> Reference:
         """What ``v[indices]`` refers to."""

@@ -18,6 +18,8 @@ class Slicing(Expressions):
     def index(self, item: ast.expr, v: Value | None, axis: int) -> Value:
         """A run-time index; a known negative one counts from the end of ``axis`` of ``v``."""
         k = self.operand(item)
+        if isinstance(k, Constant) and v in self.sizes:
+            self._static_index(k, self.sizes[v][axis], item)
         if isinstance(k, Constant) and v is not None and isinstance(k.value, int) and k.value < 0:
             b = self.here(item)
             return b.one("add", (extent(b, v, axis), b.i32(k.value)), i32)

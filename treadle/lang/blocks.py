@@ -22,11 +22,13 @@ def effective(block_dim: int | None) -> int:
     """The threads that blocks have in a launch that asks for ``block_dim`` of them.
 
     Raises:
-        GridError: that is more than a block can have.
+        GridError: that is more than a block can have, or fewer than none.
     """
     asked = 1 if block_dim is None else operator.index(block_dim)
     if asked > MOST:
         raise GridError(f"a block of threads has at most {MOST} on CPU, not {asked}")
+    if asked < 0:
+        raise GridError(f"block_dim must not be negative, but is {asked}")
     return asked if asked > 1 and config.enable_cpu_blocks else 1
 
 

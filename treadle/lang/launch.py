@@ -14,6 +14,7 @@ from ..runtime.array import array
 from ..runtime.device import Device, apart, get_device
 from ..runtime.foreign import shared
 from ..runtime.launch import Program, normal_dims
+from ..runtime.shaped import Shaped
 from . import ahead
 from .blocks import in_blocks
 from .kernel import EXTERNAL, KERNELS, Kernel
@@ -50,7 +51,8 @@ def launch(
         device: where to run; the arrays' device. ``stream``: the GPU's stream to run in; a CPU has one.
         record_tape: whether a tape that records notes the launch.
         record_cmd: instead of running return a :class:`wp.Launch` that can be run many times.
-        block_dim: threads in a block, at most 1024; one on a CPU unless ``wp.config.enable_cpu_blocks`` is set.
+        block_dim: threads in a block, at most 1024, 0 for the usual number; one on a CPU unless
+            ``wp.config.enable_cpu_blocks`` is set.
         max_blocks: blocks of threads that run at a time on a GPU, at most; each then does the work of several. 0: as
             many as keep it busy. Kernels whose sums depend on the grid keep theirs. A CPU has no blocks.
         checked: check every index and assertion in this launch (beyond Warp); None leaves it to ``wp.config.mode``.
@@ -73,7 +75,7 @@ def launch(
     >>> a.list()
     [0, 1, 4, 9]
     """
-    if block_dim is not None and block_dim > 1 and isinstance(kernel, Kernel):
+    if block_dim is not None and not 0 <= block_dim <= 1 and isinstance(kernel, Kernel):
         kernel = in_blocks(kernel, block_dim, device)
     try:
         quick = kernel.fast
@@ -89,11 +91,14 @@ def launch(
         and (device is _usual or device == "cpu" or (device is None and devices.here))
     ):
         if _watchers:
+            _demand_lists(kernel, inputs=inputs, outputs=outputs)
             done = watch.launch(kernel, quick, dim, inputs, outputs, record_tape)
         else:
             done = quick(dim, inputs, outputs)
-            if done is NotImplemented and (own := _adopted(kernel, inputs, outputs)) is not None:
-                done = quick(dim, own, ())
+            if done is NotImplemented:
+                _demand_lists(kernel, inputs=inputs, outputs=outputs)
+                own = _adopted(kernel, inputs, outputs)
+                done = NotImplemented if own is None else quick(dim, own, ())
         if done is None:
             return None
         if done is not NotImplemented:
@@ -102,6 +107,7 @@ def launch(
         far = None if capture.active else kernel.far.get(get_device(device))
         if far is not None and far(dim, inputs, outputs) is None:
             return None
+    _demand_lists(kernel, inputs=inputs, outputs=outputs, adj_inputs=adj_inputs, adj_outputs=adj_outputs)
     try:
         if stream is not None and stream.device.queue is not None:
             with apart(stream.device, stream):
@@ -128,6 +134,16 @@ def launch(
     kernel.forget_failed()
     del kernel
     raise wrong
+
+
+def _demand_lists(kernel: Kernel, **given: Any) -> None:
+    """Raise a LaunchTypeError where one of the lists of arguments is none."""
+    for name, each in given.items():
+        if type(each) is list or type(each) is tuple:
+            continue
+        if isinstance(each, Shaped | str | bytes) or not hasattr(each, "__iter__"):
+            what = f"kernel {kernel.key}: {name} of a launch is a list of arguments, not {type(each).__name__}"
+            raise LaunchTypeError(what, hint=f"write {name}=[x] for one argument x")
 
 
 def bound(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import KernelAttributeError, KernelTypeError, LaunchTypeError, LaunchValueError, TreadleError
 from ..base.logs import log_warning
-from ..runtime.packing import packer
+from ..runtime.packing import packer, shown
 from ..types.annotations import type_of
 from ..types.core import (
     Array,
@@ -29,6 +29,7 @@ from ..types.core import (
     indexed,
     view,
 )
+from ..types.promotion import in_bits
 from ..types.spelling import FAMILIES, spell
 from ..types.values import class_of, numpy_dtype
 from .module import Module, module_of
@@ -152,11 +153,7 @@ def convert(value: Any, t: Type, what: str, place: str = "") -> Any:
             raise LaunchTypeError(f"{what} must be {_word(t)}, not {type(value).__name__}")
         if t.kind == "b":
             return bool(number)
-        if t.is_float:
-            return float(number)
-        if isinstance(number, float | np.floating) and not float(number).is_integer():
-            raise LaunchTypeError(f"{what} must be {_word(t)}; {number!r} is not a whole number")
-        return int(number)
+        return _float(number, t, what) if t.is_float else _whole(number, t, what)
     if isinstance(t, View | Indexed):
         if value is None:
             return None
@@ -185,8 +182,24 @@ def convert(value: Any, t: Type, what: str, place: str = "") -> Any:
         raise LaunchTypeError(f"{what} expects {cls.__name__} but got a single value, {value!r}")
     try:
         return cls(*value) if isinstance(t, Vector) else cls(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise LaunchTypeError(f"{what} must be {cls.__name__}: {error}") from None
+
+
+def _float(number: Any, t: Scalar, what: str) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise LaunchTypeError(f"{what} must be {_word(t)}; {shown(number)} is too large") from None
+
+
+def _whole(number: Any, t: Scalar, what: str) -> int:
+    if isinstance(number, float | np.floating) and not float(number).is_integer():
+        raise LaunchTypeError(f"{what} must be {_word(t)}; {number!r} is not a whole number")
+    found = int(number)
+    if in_bits(found, t) is None:
+        raise LaunchTypeError(f"{what}: {shown(found)} does not fit {_word(t)}")
+    return found
 
 
 def _word(t: Scalar) -> str:

@@ -21,7 +21,7 @@ from ..types.records import READ_ONLY
 from . import array_views as views
 from . import capture, watch
 from .allocators import MemoryKind
-from .conversion import from_data, to_host, value_rows
+from .conversion import fill_rows, from_data, to_host
 from .device import Device, get_device
 from .elements import Element, element
 from .foreign import lies_far, shared
@@ -454,7 +454,7 @@ class array(Shaped):
         """Set every element to ``value``: a number (for every component), a vector or matrix, or a struct instance."""
         if self._desc[0] & READ_ONLY:
             self._refuse_writes()
-        rows = value_rows([value], self._element, broadcast=True)[0]
+        rows = fill_rows(value, self._element)
         if watch.watchers:
             watch.write(self, put_rows, (np.array(rows),), None)
         else:

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArrayError
-from ..types.core import Struct
+from ..base.logs import log_warning
+from ..types.core import Scalar, Struct
 from ..types.numbers import bf16_bits, bf16_values, bits_of
+from ..types.promotion import in_bits
+from ..types.spelling import spell
 from .array_views import product
 from .elements import Element, element_of_numpy
 from .packing import note_fixed, packer, pointers_of, unpacker
@@ -45,10 +48,52 @@ def _numbers(data: Any, e: Element) -> np.ndarray:
     if e.halves:
         raw = bits_of(np.asarray(data))
         return raw if raw.dtype == np.uint16 else bf16_bits(raw)
+    if isinstance(data, np.ndarray) and data.dtype.kind == "f" and e.dtype.kind in "iu":
+        return _cut(data, e)
     try:
         return np.asarray(data, dtype=e.dtype)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"data cannot become an array of {e.dtype}: {error}") from None
+    except TypeError as error:
+        raise TypeError(f"data cannot become an array of {e.dtype}: {error}") from None
+    except (ValueError, OverflowError) as error:
+        raise ArrayError(f"data cannot become an array of {e.dtype}: {error}") from None
+
+
+def _cut(data: np.ndarray, e: Element) -> np.ndarray:
+    """Floats of NumPy as integers, as NumPy casts them; what no integer says is told once, to the caller."""
+    try:
+        with np.errstate(invalid="raise"):
+            return data.astype(e.dtype)
+    except FloatingPointError:
+        log_warning(f"floats that {e.dtype} has no number for become what NumPy's cast makes of them", once=True)
+        with np.errstate(invalid="ignore"):
+            return data.astype(e.dtype)
+
+
+def fill_rows(value: Any, e: Element) -> np.ndarray:
+    """``value`` as every element of an array is set to it: a number for every component, or an element.
+
+    Raises:
+        ArrayError: an integer that does not fit the elements, or a float for them that is none.
+    """
+    if e.dtype.kind in "iu" and not e.halves and not isinstance(e.type, Struct):
+        value = _integers(value, e)
+    return value_rows([value], e, broadcast=True)[0]
+
+
+def _integers(value: Any, e: Element) -> Any:
+    """``value`` for elements of integers: whole numbers within their range, or of as many bits."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "fiu" or given.dtype == e.dtype:
+        return value
+    t = e.type if isinstance(e.type, Scalar) else e.type.elem
+    found = []
+    for x in given.reshape(-1).tolist():
+        if isinstance(x, float) and not x.is_integer():
+            raise ArrayError(f"an array of {spell(t)} cannot be filled with {x!r}: it is not a whole number")
+        found.append(in_bits(int(x), t))
+        if found[-1] is None:
+            raise ArrayError(f"an array of {spell(t)} cannot be filled with {x!r}: it does not fit")
+    return np.array(found, e.dtype).reshape(given.shape)[()]
 
 
 def _group(rows: np.ndarray, e: Element) -> np.ndarray:

@@ -91,8 +91,14 @@ def number(value: Any, t: Scalar) -> Any:
         raise TypeError(f"expected {spell(t)}, got the float {plain!r}")
     found = in_bits(int(plain), t)
     if found is None:
-        raise OverflowError(f"{plain} does not fit {spell(t)}")
+        raise OverflowError(f"{shown(plain)} does not fit {spell(t)}")
     return found
+
+
+def shown(value: int) -> str:
+    """``value`` for a message, in one line."""
+    bits = value.bit_length()
+    return str(value) if bits <= 128 else f"an int of {bits} bits"
 
 
 def _finite(value: float, t: Scalar) -> float:

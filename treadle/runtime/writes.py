@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.errors import ArrayError
 from . import array_views as views
 from . import capture, deferred
 from .conversion import value_rows
@@ -33,7 +34,7 @@ def put_value(a: array, value: Any) -> None:
     """Store a sequence or another array in all elements of ``a``.
 
     Raises:
-        ArrayError: ``a`` must not be changed.
+        ArrayError: ``a`` must not be changed, or has another shape.
     """
     if a.read_only:
         a._refuse_writes()
@@ -53,7 +54,12 @@ def put_value(a: array, value: Any) -> None:
     target = a._rows()
     if rows.size == target.size and rows.shape != target.shape:
         rows = rows.reshape(target.shape)
-    target[...] = rows
+    try:
+        target[...] = rows
+    except ValueError:
+        inner = rows.ndim - len(e.inner)
+        given = rows.shape[:inner] if rows.shape[inner:] == e.inner else rows.shape
+        raise ArrayError(f"data of shape {given} cannot be assigned to an array of shape {a.shape}") from None
 
 
 def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any) -> None:
