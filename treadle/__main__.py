@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
@@ -59,13 +60,37 @@ def _run(given: argparse.Namespace) -> int:
     install_as_warp()
     for_children(os.pathsep.join([standin, os.path.dirname(package)]))
     sys.argv = [given.script, *given.arguments]
+    home = os.getcwd() if given.module else os.path.dirname(os.path.abspath(given.script))
+    sys.path[0:0] = [home, standin]  # the first as Python does
+    missing = _no_module(given.script) if given.module else _no_file(given.script)
+    if missing:
+        print(f"python -m treadle run: {missing}", file=sys.stderr)
+        return 2
     if given.module:
-        sys.path[0:0] = [os.getcwd(), standin]
         runpy.run_module(given.script, run_name="__main__", alter_sys=True)
     else:
-        sys.path[0:0] = [os.path.dirname(os.path.abspath(given.script)), standin]  # the first as Python does
         runpy.run_path(given.script, run_name="__main__")
     return 0
+
+
+def _no_file(path: str) -> str:
+    """Why there is no script at ``path``, if there is none."""
+    if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
+        return f"{path!r} is a folder without a __main__.py"
+    return "" if os.path.exists(path) else f"there is no file {path!r}"
+
+
+def _no_module(name: str) -> str:
+    """Why no module of a name can be run, if none can."""
+    try:
+        found = importlib.util.find_spec(name)
+        if found is not None and found.submodule_search_locations is not None:  # a package
+            found = importlib.util.find_spec(f"{name}.__main__")
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # what a package around it imports is missing
+        found = None
+    return "" if found else f"there is no module {name!r} that can be run"
 
 
 if __name__ == "__main__":

@@ -46,6 +46,14 @@ def test_a_script_runs_as_it_is(way, tmp_path):
     assert done.stdout == "__main__ ['a', '--b'] True\n" and done.returncode == 7, done.stderr
 
 
+@pytest.mark.parametrize("way", [["nofile.py"], ["."], ["-m", "nomodule"], ["-m", "no.module"], ["-m", "package"]])
+def test_a_script_that_is_not_there_is_told_in_a_line(way, tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("", encoding="utf-8")
+    done = run("-m", "treadle", "run", *way, cwd=tmp_path)
+    assert done.returncode == 2 and repr(way[-1]) in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 CHILDREN = """
 import multiprocessing, subprocess, sys
 import warp as wp

@@ -44,6 +44,8 @@ def test_options_that_mean_nothing_are_kept_with_a_warning():
     module = Module("options")
     with pytest.warns(UserWarning, match="no module option 'fuse'"):
         module.set_options({"fuse": False})
+    with pytest.warns(UserWarning, match=r"no module option 'enable_backwards' \(did you mean 'enable_backward'\?\)"):
+        module.set_options({"enable_backwards": False})
     module.set_options({"max_unroll": 4, "strip_hash": True})
     assert module.options["max_unroll"] == 4 and module.options["strip_hash"] and not module.options["fuse"]
 

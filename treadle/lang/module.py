@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..base.config import DeterministicMode, config
@@ -90,7 +91,9 @@ class Module:
         """Merge ``options`` into this module's. A warning tells of names that mean nothing here."""
         for name in options:
             if name not in self.options:
-                log_warning(f"treadle has no module option {name!r}; it is kept, and changes nothing", once=True)
+                near = get_close_matches(str(name), self.options, 1)
+                meant = f" (did you mean {near[0]!r}?)" if near else ""
+                log_warning(f"treadle has no module option {name!r}{meant}; it is kept, and changes nothing", once=True)
         self.options.update(options)
         for kernel in self.kernels.values():
             kernel.forget()

@@ -152,6 +152,9 @@ def reshape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
         raise ArrayError(f"a shape can have one unknown extent (-1), not {len(unknown)}")
     if unknown:
         rest = product([extent for extent in wanted if extent != -1])
+        if rest > 0 and size % rest:
+            given = f"cannot reshape array of shape {old} (size {size}) into shape {tuple(wanted)}"
+            raise ArrayError(f"{given}: {size} elements are not divisible by {rest}")
         wanted[unknown[0]] = size // rest if rest else 0
     found = normal_shape(wanted)
     if product(found) != size:
@@ -177,6 +180,13 @@ def reinterpreted(
     if e.inner and own.size == e.component and shape[outer:] == e.inner and outer >= 0:
         if strides[outer:] == e.inner_strides:
             return shape[:outer] or (1,), strides[:outer] or (e.size,), e.component
+    if e.inner and own.size == e.component:
+        inner = e.inner if len(e.inner) > 1 else e.inner[0]
+        places = f"{len(e.inner)} dimensions" if len(e.inner) > 1 else "dimension"
+        what = f"an array of shape {shape} cannot be viewed as {spell(e.type)}: "
+        if shape[max(outer, 0) :] == e.inner:
+            raise TypeError(f"{what}its last {places} must lie without gaps in row-major order")
+        raise TypeError(f"{what}its last {places} must be {inner}, the components of an element")
     source, target, own_size, size = "source dtype", "target dtype", own.size, e.size
     if own.inner and not e.inner:
         source, own_size = f"source scalar dtype {spell(own.type.elem)}", own.component
