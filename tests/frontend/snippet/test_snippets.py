@@ -54,6 +54,14 @@ FLOATS = [
     ("switch (i % 5) { case 0: return x; case 1: case 2: { x += 1; break; } default: x = 7; break; case 3: x = -x; }"
      "return x;",
      lambda x, i: {0: x, 1: x + f32(1), 2: x + f32(1), 3: -x, 4: 7}[i % 5]),
+    ("int s = 0; switch (i % 8) { case 4: s += 100; case 6: s += 7; break; default: s -= 1; } return s;",
+     lambda x, i: {4: 107, 6: 7}.get(i % 8, -1)),
+    ("int s = 0; switch (i % 6) { default: s += 1; case 0: case 1: s += 10; case 2: { int t = 5; s += t; } "
+     "case 3: { int t = 1000; s += t; break; } case 4: int u = 3; s = u; case 5: s += 2; } return s;",
+     lambda x, i: {0: 1015, 1: 1015, 2: 1005, 3: 1000, 4: 5, 5: 2}[i % 6]),
+    ("int s = 0; switch (i % 4) { case 0: s = 1; case 1: s += 2; default: s += 4; case 2: if (s > 5) return s; "
+     "case 3: for (int k = 0; k < 3; k++) { if (k == 2) break; s += 8; } } return s;",
+     lambda x, i: {0: 7, 1: 6, 2: 16, 3: 16}[i % 4]),
     ("#define TWICE 2\nreturn TWICE * x;", lambda x, i: 2 * x),
     ("#if defined(__CUDA_ARCH__) && 1\n__syncthreads();\n#elif !defined(X)\nreturn x; // a comment\n#else\n#endif",
      lambda x, i: x),
@@ -241,7 +249,7 @@ WRONG = [
     ("return 1 +;", 1, "not the C that snippets can have"),
     ("int k = 0;\nreturn a[k++];", 2, "name 'a' is not known|inside of an expression"),
     ("float* p;\nreturn 0;", 1, "a pointer without a value"),
-    ("switch (1) {\ncase 1: x = 2;\ncase 2: break; }\nreturn 0;", 2, "goes on into the next one"),
+    ("switch (1) {\ncase 1: if (x > 0) break; x = 2;\ncase 2: break; }\nreturn 0;", 2, "'break' in the middle of a"),
     ("goto end;\nend: return 0;", 1, "'goto'"),
     ("static int n = 0;\nreturn n;", 1, "a static variable"),
     ("\nreturn foo(x);", 2, "'foo' is not known"),

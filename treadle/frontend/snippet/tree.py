@@ -99,36 +99,50 @@ class _Statements(Expressions):
         self.emit(ast.If(test, yes or [ast.Pass()], no), node)
 
     def _switch(self, node: Any) -> None:
-        """Branches one after the other: each case has to end with ``break``, ``return`` or ``continue``."""
+        """Branches, one for each group of labels. What a case goes on into stands in its branch too."""
         value = self._fresh("switched")
         self.emit(ast.Assign([ast.Name(value, ast.Store())], self.expression(node.cond)), node)
-        cases: list[tuple[list[ast.expr] | None, Any, list[ast.stmt]]] = []  # labels; None for default
+        cases: list[tuple[list[ast.expr] | None, Any]] = []  # labels, None with default; where the statements begin
+        pieces: list[_Piece] = []
         labels: list[ast.expr] | None = []
         items = _items(node.stmt)
-        for k, item in enumerate(items if isinstance(items, list) else [items]):
+        for item in items if isinstance(items, list) else [items]:
             if type(item).__name__ not in ("Case", "Default"):
                 self.refuse(item, "a statement in front of the first case")
             is_case = type(item).__name__ == "Case"
             labels = [*labels, self.expression(item.expr)] if is_case and labels is not None else None
-            if not item.stmts:
-                continue  # it goes on with the next one
-            inside = _items(item.stmts[0]) if len(item.stmts) == 1 else item.stmts
-            inside = inside if isinstance(inside, list) else [inside]
-            end = type(inside[-1]).__name__
-            if end not in ("Break", "Return", "Continue") and k + 1 < len(items):
-                self.refuse(item, "a case that goes on into the next one", "end it with break")
-            inside = inside[:-1] if end == "Break" else inside
-            if any(_breaks(s) for s in inside):
-                self.refuse(item, "'break' in the middle of a case")
-            cases.append((labels, item, self.block(inside) or [ast.Pass()]))
-            labels = []
-        default = next((body for labels, _, body in cases if labels is None), [])
-        for labels, item, body in reversed([c for c in cases if c[0] is not None]):
+            if item.stmts:  # else it goes on with the next one
+                cases.append((labels, item))
+                pieces.append(_Piece(item))
+                labels = []
+                if any(_breaks(s) for s in pieces[-1].inside):
+                    self.refuse(item, "'break' in the middle of a case")
+        bodies = [self._case(pieces[k:]) for k in range(len(pieces))]
+        default = next((body for (labels, _), body in zip(cases, bodies, strict=True) if labels is None), [])
+        for (labels, item), body in reversed([*zip(cases, bodies, strict=True)]):
+            if labels is None:
+                continue
             tests = [ast.Compare(name(value), [ast.Eq()], [label]) for label in labels]
             test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests)
             line = self.line(item)
             default = [placed(ast.If(test, body, default), line, max(1, len(Span(self.file, line).text().rstrip())))]
         self.out.extend(default)
+
+    def _case(self, pieces: list[_Piece]) -> list[ast.stmt]:
+        """The first of ``pieces``, and those after it until one ends."""
+        outer, self.out = self.out, []
+        self.scopes.append({})
+        for piece in pieces:
+            if piece.braced:
+                self.out.extend(self.block(piece.inside))
+            else:
+                for each in piece.inside:
+                    self.statement(each)
+            if piece.ends:
+                break
+        self.scopes.pop()
+        made, self.out = self.out, outer
+        return made or [ast.Pass()]
 
     def _break(self, node: Any) -> None:
         self.emit(ast.Break(), node)
@@ -367,6 +381,17 @@ def _walk(node: Any) -> Iterator[Any]:
         yield node
         for _, inner in node.children():
             yield from _walk(inner)
+
+
+class _Piece:
+    """The statements of one case of a ``switch``, without the ``break`` at their end."""
+
+    def __init__(self, item: Any):
+        self.braced = len(item.stmts) == 1 and type(item.stmts[0]).__name__ == "Compound"
+        inside = (item.stmts[0].block_items or []) if self.braced else item.stmts
+        end = type(inside[-1]).__name__ if inside else ""
+        self.ends = end in ("Break", "Return", "Continue")
+        self.inside = inside[:-1] if end == "Break" else inside
 
 
 def _breaks(node: Any) -> bool:
