@@ -449,3 +449,15 @@ def test_tangents():
     assert np.allclose(dy.data.numpy()[OTHER], dy.numpy()) and dy.data.numpy()[[1, 4]].tolist() == [0, 0]
     with pytest.raises(wp.LaunchTypeError, match="an indexed array is due, not array"):
         wp.jvp(squares, 4, inputs=[x[ints(LIST)], w, y[ints(OTHER)]], tangents=[dx])
+
+
+def test_assignments_of_another_size_and_fills_with_fractions_are_refused():
+    a, whole = wp.zeros(3, dtype=float), wp.zeros(3, dtype=int)
+    few = wp.indexedarray(a, [wp.array([0, 2], dtype=int)])
+    with pytest.raises(wp.ArrayError, match=r"data of shape \(5,\) cannot be assigned to an array of shape \(2,\)"):
+        few.assign(np.zeros(5))
+    with pytest.raises(wp.ArrayError, match=r"data of shape \(5,\) .* shape \(3,\)"), wp.ScopedCapture():
+        a.assign(np.zeros(5))
+    with pytest.raises(wp.ArrayError, match="an array of int32 cannot be filled with 2.5"):
+        wp.indexedarray(whole, [wp.array([0, 2], dtype=int)]).fill_(2.5)
+    assert not whole.numpy().any()

@@ -79,6 +79,13 @@ def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def misfit(rows: tuple[int, ...], e: Element, shape: tuple[int, ...]) -> ArrayError:
+    """What is wrong where NumPy's ``rows`` are to be stored in an array of ``shape``, and do not fit."""
+    outer = len(rows) - len(e.inner)
+    given = rows[:outer] if rows[max(outer, 0) :] == e.inner else rows
+    return ArrayError(f"data of shape {given} cannot be assigned to an array of shape {shape}")
+
+
 def is_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
     """Whether the array is row-major without gaps. Dimensions of extent 1 have no say; empty arrays are dense."""
     step = itemsize

@@ -82,10 +82,12 @@ def fill_rows(value: Any, e: Element) -> np.ndarray:
 
 def _integers(value: Any, e: Element) -> Any:
     """``value`` for elements of integers: whole numbers within their range, or of as many bits."""
+    t = e.type if isinstance(e.type, Scalar) else e.type.elem
+    if type(value) is int and in_bits(value, t) == value:
+        return value
     given = np.asarray(value)
     if given.dtype.kind not in "fiu" or given.dtype == e.dtype:
         return value
-    t = e.type if isinstance(e.type, Scalar) else e.type.elem
     found = []
     for x in given.reshape(-1).tolist():
         if isinstance(x, float) and not x.is_integer():

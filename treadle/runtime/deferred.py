@@ -10,6 +10,7 @@ import numpy as np
 from ..base.errors import CaptureError
 from ..types.records import MAX_AXES, SPREAD
 from .capture import Capture
+from .array_views import misfit
 from .conversion import value_rows
 from .memory import span
 
@@ -38,6 +39,10 @@ def put_value(now: Capture, a: array, value: Any) -> None:
         source = value._rows() if hasattr(value, "_address") else value_rows(value, a._element)
     if source.size == target.size and source.shape != target.shape:
         source = reshaped(source, target.shape) if held else source.reshape(target.shape)
+    try:
+        np.broadcast_to(source, target.shape)
+    except ValueError:
+        raise misfit(source.shape, a._element, a.shape) from None
     store(now, a, target, source, not held)
 
 

@@ -17,7 +17,7 @@ from ..types.core import Indexed, bf16, i32, indexed
 from . import array_views as views
 from . import capture, hooks, watch
 from .array import allocate, array
-from .conversion import value_rows
+from .conversion import fill_rows, value_rows
 from .device import Device, get_device
 from .elements import Element, element
 from .shaped import Shaped
@@ -193,7 +193,7 @@ class indexedarray(Shaped):
 
     def fill_(self, value: Any) -> None:
         """Set every element to ``value``: a number (for every component), a vector or matrix, or a struct instance."""
-        self._put(np.array(value_rows([value], self._element, broadcast=True)[0]))
+        self._put(np.array(fill_rows(value, self._element)))
 
     def assign(self, src: Any) -> None:
         """Copy ``src``, an array or anything an array can be made from, into the elements. The sizes must agree."""

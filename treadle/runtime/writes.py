@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import ArrayError
 from . import array_views as views
 from . import capture, deferred
 from .conversion import value_rows
@@ -57,9 +56,7 @@ def put_value(a: array, value: Any) -> None:
     try:
         target[...] = rows
     except ValueError:
-        inner = rows.ndim - len(e.inner)
-        given = rows.shape[:inner] if rows.shape[inner:] == e.inner else rows.shape
-        raise ArrayError(f"data of shape {given} cannot be assigned to an array of shape {a.shape}") from None
+        raise views.misfit(rows.shape, e, a.shape) from None
 
 
 def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any) -> None:
@@ -76,7 +73,10 @@ def put_selected(a: array, values: Any, shape: tuple[int, ...], to: Any, at: Any
     if rows.shape != shape and rows.size == views.product(shape):
         rows = rows.reshape(shape)
     target = a._rows()
-    target[to] = rows.copy() if np.may_share_memory(rows, target) else rows
+    try:
+        target[to] = rows.copy() if np.may_share_memory(rows, target) else rows
+    except ValueError:
+        raise views.misfit(rows.shape, a._element, shape[: len(shape) - len(a._element.inner)]) from None
 
 
 def put_rows(a: array, rows: np.ndarray) -> None:
