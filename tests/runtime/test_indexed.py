@@ -171,7 +171,7 @@ def test_copies():
         (lambda a, i: indexedarray(a, i, dtype=int), "asked to have another dtype"),
         (lambda a, i: indexedarray(a, i, ndim=2), "of 2 dimensions was given 1-dimensional data"),
         (lambda a, i: indexedarray2d(a, i), "of 2 dimensions was given 1-dimensional data"),
-        (lambda a, i: a[i].assign(zeros(4)), "could not be broadcast"),
+        (lambda a, i: a[i].assign(zeros(4)), r"data of shape .* cannot be assigned to an array of shape"),
     ],
 )
 def test_what_does_not_fit_is_told(wrong, error):

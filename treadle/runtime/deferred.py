@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.errors import CaptureError
 from ..types.records import MAX_AXES, SPREAD
-from .capture import Capture
 from .array_views import misfit
+from .capture import Capture
 from .conversion import value_rows
 from .memory import span
 
