@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.harness import Entry, KernelBuilder, agrees_with_oracle, same_on_all_widths
+from tests.targets import MACHINES
 from treadle.codegen import cpu
 from treadle.codegen.emit.atomics import plan
 from treadle.codegen.emit.module import write
@@ -234,3 +235,13 @@ def test_a_chunk_may_begin_within_a_row():
     inside = (ran >= 64) & (ran < 128)
     assert (found[~inside] == -1).all()
     assert np.array_equal(found[inside], (np.arange(6)[:, None] * 10 + np.arange(37))[inside])
+
+
+@pytest.mark.parametrize("small", [u8, f16])
+def test_small_items_are_not_left_to_gathers_that_no_processor_has(small):
+    k = KernelBuilder((view(i32, 1), view(small, 1), view(small, 1)))
+    index, x, y = k.params
+    j = k.load(index, k.tid())
+    k.if_(k.op("gt", j, k.const(3, i32)), lambda: [k.store(y, (j,), k.load(x, j))][:0])
+    text = cpu.draft(k.func(), MACHINES["avx512"]).text
+    assert "masked.gather" not in text and "masked.scatter" not in text

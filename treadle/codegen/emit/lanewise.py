@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .emitter import Emitter
 
 
+HARDWARE = 4  # bytes of the smallest item that instructions gather; LLVM makes a branch a lane of smaller ones
+
+
 class Item(NamedTuple):
     """One scalar of an element: its byte offset, its type, and in planar arrays the number of its plane."""
 
@@ -230,7 +233,7 @@ def gather(e: Emitter, pointers: Pointers, items: list[Item]) -> list[X]:
     names: dict[int, str] = {}
     each: list[str] | None = None
     for row in rows:
-        if len(row) == 1 and e.unit.target.gathers:
+        if len(row) == 1 and e.unit.target.gathers and items[row[0]].size >= HARDWARE:
             names[row[0]] = _hardware_gather(e, pointers.vector(), items[row[0]])
             continue
         each = each or pointers.each(max(i.offset + i.size for i in items))
@@ -269,7 +272,7 @@ def scatter(e: Emitter, pointers: Pointers, items: list[Item], xs: list[X]) -> N
     each: list[str] | None = None
     for row in rows:
         item, value = items[row[0]], values[row[0]]
-        if len(row) == 1 and e.unit.target.scatters:
+        if len(row) == 1 and e.unit.target.scatters and item.size >= HARDWARE:
             _hardware_scatter(e, pointers.vector(), item, value)
             continue
         each = each or pointers.each(max(i.offset + i.size for i in items))
