@@ -14,7 +14,7 @@ class Tensor:
 
     __module__ = "torch"
     is_cpu, is_cuda, is_leaf, requires_grad, grad = False, True, True, False, None
-    device = torch.device("cuda", 0)
+    device, layout = torch.device("cuda", 0), torch.strided
 
     def __init__(self, a):
         self.a, self.shape, self.dtype = a, torch.Size(a.shape), wp.dtype_to_torch(a.dtype)
@@ -43,5 +43,5 @@ def install(monkeypatch, stream):
         ExternalStream=lambda handle, device=None: SimpleNamespace(cuda_stream=handle, device=device),
     )  # fmt: skip
     names = SimpleNamespace(**{name: getattr(torch, name) for name in dir(torch) if not name.startswith("_")})
-    names.cuda = cuda
+    names.cuda, names.Tensor = cuda, (torch.Tensor, Tensor)  # as what `isinstance` takes
     monkeypatch.setattr(torch_arrays, "torch", lambda: names)
