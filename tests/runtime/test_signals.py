@@ -85,3 +85,14 @@ except KeyboardInterrupt:
 def test_a_long_launch_ends_between_chunks():
     done = subprocess.run([sys.executable, "-c", LONG], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "True\n", done.stderr
+
+
+LASTING = ("single", "single32", "varying", "loaded", "nested", "many", "total", "counted", "replayed")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a console signal cannot be sent to one child")
+@pytest.mark.parametrize("which", LASTING)
+def test_loops_that_are_counted_and_large_grids_end(which):
+    command = [sys.executable, "-m", "tests.runtime.lasting", which]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "begun\nended True\n", done.stderr

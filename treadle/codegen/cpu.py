@@ -13,8 +13,8 @@ from ..ir.walk import ops_of
 from ..passes.lanes import Lanes
 from ..types.layout import pack
 from .emit.atomics import Part, plan
-from .emit.faults import func_polls
 from .emit.kernel import written_twice
+from .emit.lasting import func_polls, places
 from .emit.module import counting_symbols, write
 from .emit.streams import wanted
 from .emit.unit import Machine, Options
@@ -122,6 +122,7 @@ def draft(func: Func, target: Target, options: Options | None = None, symbol: st
         "sites": unit.sites,
         "prints": unit.prints,
         "bounded": not func_polls(func),
+        "counts": places(func),
         "atomics": planned.items,
         "counting": counting_symbols(symbol, len(parts)),
         "apart": planned.apart,

@@ -21,6 +21,7 @@ from ..runtime import native, prints
 from ..runtime.array_views import product
 from ..runtime.launch import WORTH_WORKERS, Program, table
 from ..types.records import (
+    BRIEF,
     FAULT,
     GATE,
     LAUNCH,
@@ -202,8 +203,9 @@ class Target(Told):
         inner = Memory(PROGRAM)
         inner["entry"], inner["order"] = self.library.addresses["treadle_batch"], ordered
         inner["bounded"], inner["grain"], inner["work"] = self.program is not None, 1, 1000
+        inner["piece"] = 64
         if self.program is not None:
-            inner["bounded"] = self.program.record["bounded"]
+            inner["bounded"] = int(self.program.record["bounded"] == BRIEF)
         inner["pool_size"] = max(int(WORTH_WORKERS / max(weight, 1.0)), 1)
         return inner
 

@@ -337,6 +337,7 @@ class Table:
         if not program.entry.address:  # the null device
             return
         self.work += size * max(meta.get("weight", 1.0), 1e-3)
+        self.loops = self.loops or program.lasts(entry.packed)
         plain = not meta.get("atomics") and record["bounded"] and size < record["pool_size"]
         direct = plain and not meta.get("prints") and not meta.get("races")
         row = self._row("run", entry, code=program.entry.address) if direct else self._row(
@@ -364,7 +365,9 @@ class Table:
     def _add_links(self, chain: Chain) -> None:
         dims, size = chain.members[0].dims, product(chain.members[0].dims)
         self.chains += 1
-        self.loops = self.loops or not all(m.program.record["bounded"] for m in chain.members)
+        self.loops = self.loops or any(
+            not m.program.record["bounded"] or m.program.lasts(m.packed) for m in chain.members
+        )
         row = self._row("chain", chain.members[0], size=size, target=len(chain.members), chunk=chain.chunk)
         row.update({f"dim{k}": n for k, n in enumerate((*dims, 1, 1, 1)[:4])})
         row.update(shared=int(chain.work >= WORTH_WORKERS), checked=int(chain.members[0].program.checked))

@@ -20,12 +20,16 @@ from ..types.core import SCALARS, Type, View
 from ..types.layout import leaves, pack
 from ..types.records import (
     ATOMIC_KINDS,
+    BRIEF,
+    COUNTED,
     FAULT,
+    LASTS,
     LAUNCH,
     LOG,
     MAX_DIMS,
     MAX_EXTENT,
     MAX_THREADS,
+    POLLS,
     PROGRAM,
     SIMPLE,
     STOPPED,
@@ -41,7 +45,9 @@ from .memory import span
 from .packing import packer, pointers_of
 
 WORTH_WORKERS = 20_000  # ns of work from which on the workers help
+PIECE = 64  # times the work that is worth workers: after that a chunk looks whether it shall end
 WORTH_A_CHUNK = 2_000  # ns of work that a chunk has at least, if 64 threads have it
+MANY = 1 << 14  # rounds of a loop that are worth listening to Ctrl-C
 LINEAR, CONSTANT = -1, -2
 _Fault, _Log = ctypes.c_int64 * len(FAULT.at), ctypes.c_int64 * len(LOG.at)
 _LAUNCH = struct.Struct(f"<{len(LAUNCH.at)}q")
@@ -82,6 +88,14 @@ def grain(meta: dict[str, Any], weight: float) -> int:
     return found
 
 
+def kind_of(meta: dict[str, Any]) -> int:
+    """How long a kernel may run: POLLS, BRIEF, COUNTED or LASTS."""
+    if not meta.get("bounded", True):
+        return POLLS
+    counts = meta.get("counts", ())
+    return LASTS if counts is None else COUNTED if counts else BRIEF
+
+
 class Program:
     """A loaded kernel and its argument types.
 
@@ -118,9 +132,10 @@ class Program:
         weight = max(meta.get("weight", 1.0), 1e-3)
         record["entry"] = entry.address
         record["order"] = 0 if meta.get("order", "free") == "free" else 1
-        record["bounded"] = meta.get("bounded", True)
+        record["bounded"] = kind_of(meta)
         record["pool_size"] = max(int(WORTH_WORKERS / weight), 1)
         record["grain"] = grain(meta, weight)
+        record["piece"] = SUMS * (1 + int(PIECE * WORTH_WORKERS / max(meta.get("work", 1.0), 1e-3) / SUMS))
         record["work"] = int(min(max(1e3 * meta.get("work", 1.0), 1), 1e8))
         record["checked"], record["args_size"], record["rank"] = checked, self.args_size, rank
         record["last_min"], record["last_max"], record["nparams"] = last_min, last_max, len(signature)
@@ -134,10 +149,12 @@ class Program:
         updated += [_extent_row(leaf, "beside") for leaf in self.beside]
         passes = [entry.library.addresses[name] for name in meta.get("counting", ()) if entry.address]
         apart = [_extent_row(self.leaf(path)) for pair in meta.get("apart", ()) for path in pair]
+        counts = [row for row in self._counts() if record["bounded"] == COUNTED]
         tables = (table(atomics), table([row for row, _ in self.own]), table(updated), words("Q", passes or [0]),
-                  table(apart))  # fmt: skip
+                  table(apart), table(counts))  # fmt: skip
         self._keep = tables
         record["counting"], record["rounds"] = tables[3].buffer_info()[0], len(passes)
+        record["counts"], record["ncounts"] = tables[5].buffer_info()[0], len(counts)
         record["apart"], record["napart"] = tables[4].buffer_info()[0], len(apart) // 2
         record["draws"] = meta.get("draws", False)
         record["simple"] = 0 < len(atomics) <= SIMPLE and all(item["kind"] == "count" for item in meta["atomics"])
@@ -155,6 +172,19 @@ class Program:
                 offset + at for t, offset in zip(self.signature, self.offsets, strict=True) for at in pointers_of(t)
             ])  # fmt: skip
         return self._pointers
+
+    def _counts(self) -> list[tuple[int, int]]:
+        """Rows of COUNT: two at least, of a long number one for each half."""
+        found = []
+        for at, size in self.entry.meta.get("counts") or ():
+            found += [(at, MANY)] if size == 4 else [(at, MANY), (at + 4, 1)]
+        return found if len(found) != 1 else 2 * found
+
+    def lasts(self, packed: bytes | bytearray) -> bool:
+        """Whether loops of the kernel may last with these arguments."""
+        kind = self.record["bounded"]
+        counts = self._counts() if kind == COUNTED else []
+        return kind == LASTS or any(int.from_bytes(packed[at : at + 4], "little") >= least for at, least in counts)
 
     def leaf(self, path: Sequence[int | str]) -> Leaf:
         """The array that ``path`` (parameter, field…) leads to, or its gradient where "grad" is last."""

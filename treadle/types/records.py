@@ -93,6 +93,7 @@ SHADOW = words("address stored stored_site used used_site")
 # workers, and where the `napart` pairs of arrays at `apart` do not lie over each other. Where they do, kernels that
 # tally by gang (`draws`) run thread by thread. Where all private targets are counters, up to SIMPLE of them (`simple`),
 # small launches need no chunks.
+# `piece`: threads of a chunk that run between two looks at the stop flag.
 # `grain`: what chunks are multiples of, a power of two.
 # `pool_size`: threads from which on the workers help; `rank`, `last_min`, `last_max`: the grids it was compiled for
 # (rank 0 takes any), whose last extent has none of the bits `last_bits`. `next`: the program that a native launcher
@@ -101,8 +102,12 @@ SHADOW = words("address stored stored_site used used_site")
 PROGRAM = words(
     "entry order bounded pool_size checked atomics natomics own nown updated nupdated args_size params nparams rank "
     "last_min last_max next shared key rounds counting counting_workers apart napart draws simple work grain "
-    "last_bits"
+    "last_bits counts ncounts piece"
 )
+# What `bounded` says: a kernel asks for the stop flag in rounds of its loops, it is over before long, it is unless one
+# of the words at `counts` in the arguments is at least `least` (negative numbers are), or it may last.
+POLLS, BRIEF, COUNTED, LASTS = 0, 1, 2, 3
+COUNT: Record = words("offset least")
 
 # One private target of atomics: a sum (0), a copy (1), counters of a round (2) or slots (3). `view` is the offset of
 # its view in the arguments, `data` that of the pointer to its data or its gradient, `ndim` its rank, `elements` the

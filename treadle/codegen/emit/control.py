@@ -9,6 +9,7 @@ from ...ir.node import Block, Op, Value
 from ...ir.ops import info
 from ...types.core import b1
 from . import faults, tape
+from .lasting import BLOCK
 from .merge import Thing, blend, keeps, merge_all, part_steps, phi_text
 from .scalar import Lower
 from .text import MASK, vector
@@ -316,6 +317,9 @@ class _Loop:
         if self.counted:
             self.bounds = [e.number(a) for a in op.args[:3]]
             self.scalar = all(e.lanes.steps[a] == 0 for a in op.args[:3])
+        self.left = (
+            e.t.name() if op in e.unit.lasting else ""
+        )  # rounds until a loop that may last asks for the stop flag
 
     def write(self) -> None:
         e = self.e
@@ -334,6 +338,8 @@ class _Loop:
         e.t.start(self.body, outside)
         self.header()
         faults.poll(e, self.op)
+        if self.left:
+            self.count_down()
         e.exits.append(self.exit)
         e.block(self.region)
         e.exits.pop()
@@ -402,6 +408,18 @@ class _Loop:
             x.home = home
         return x
 
+    def count_down(self) -> None:
+        """Ask for the stop flag if this round is the last of its block."""
+        e, here, asks, go = self.e, self.e.t.block, self.e.t.label("ask"), self.e.t.label("go")
+        less = e.t.ins(f"add i32 {self.left}, -1")
+        known = e.t.known
+        e.t.declare(f'!1 = !{{!"branch_weights", i32 1, i32 {BLOCK}}}')
+        e.t.do(f"br i1 {e.t.ins(f'icmp eq i32 {less}, 0')}, label %{asks}, label %{go}, !prof !1")
+        e.t.start(asks, known)
+        faults.ask(e, go)
+        e.t.start(go, known)
+        self.less = e.t.ins(f"phi i32 [ {less}, %{here} ], [ {BLOCK}, %{asks} ]")
+
     def latch(self, before: str) -> None:
         """End of a round: who stays, what the next round finds, what those who leave take along."""
         e, region = self.e, self.region
@@ -432,6 +450,8 @@ class _Loop:
             self.exit.edges.append((last, outs))
         else:
             e.t.jump(self.body)
+        if self.left:
+            self.phis.append(f"  {self.left} = phi i32 [ {BLOCK}, %{before} ], [ {self.less}, %{last} ]")
         if self.counted:
             self.fill(self.region.params[0], self.counter, before, self.bounds[0], last, following)
         for j, p in enumerate(self.carried):
@@ -497,10 +517,11 @@ class _Loop:
 
     def fill_number(self, face: X, before: str, first: X, last: str, following: X) -> None:
         face = self.arriving.get(face, face)
+        edges = [(before, first), (last, following)]
         if face.text is None:
-            self.phis.append(f"  {face.wide} = {phi_text(self.e, None, [(before, first), (last, following)])}")
+            self.phis.append(f"  {face.wide} = {phi_text(self.e, None, edges)}")
         else:
-            self.phis.append(f"  {face.text} = {phi_text(self.e, 0, [(before, first), (last, following)])}")
+            self.phis.append(f"  {face.text} = {phi_text(self.e, 0, edges)}")
 
     def results(self) -> None:
         e, edges = self.e, self.exit.edges

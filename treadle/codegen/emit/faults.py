@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.node import Func, Op
-from ...ir.walk import ops_of
 from ...types.core import Scalar, b1, f64, i64
 from ...types.records import LAUNCH
-from . import buffer, views
+from . import buffer, lasting, views
 from .scalar import Lower
 from .text import register, vector
 from .values import ViewX, X
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from .unit import Unit
 
 _SHOWN = 8  # values a fault record holds
-_LOOPS = ("for", "while")
 
 _FAULT = """
 define internal void @treadle_fault(ptr %launch, i64 %thread, i64 %site, ptr %values) noinline cold {
@@ -96,7 +94,7 @@ def func_fails(unit: Unit, func: Func) -> bool:
 def func_stops(unit: Unit, func: Func) -> bool:
     """Whether ``func`` may end early: at a check, for want of memory, or because it polls the stop flag."""
     ends = any(_contains_check(unit, op) for op in func.body.ops) or unit.tapes(func)
-    return ends or (unit.target.kind == "cpu" and func_polls(func))
+    return ends or (unit.target.kind == "cpu" and (lasting.func_polls(func) or lasting.func_lasts(func)))
 
 
 def refresh(e: Emitter, op: Op) -> None:
@@ -115,33 +113,19 @@ def drop_dead(e: Emitter) -> None:
 # --- stop ---------------------------------------------------------------------------------------------------------
 
 
-def polls(op: Op) -> bool:
-    """Whether ``op`` is a loop that asks for the stop flag in each round: one without a known end, or one with loops
-    inside, for the rounds of nested loops multiply."""
-    if op.name == "while" and not op.attrs.get("bounded"):
-        return True
-    return op.name in _LOOPS and any(_loops(inner) for region in op.regions for inner in ops_of(region))
-
-
-def _loops(op: Op) -> bool:
-    """Whether ``op`` is a loop or calls a function with one."""
-    return op.name in _LOOPS or (op.name == "call" and any(_loops(inner) for inner in ops_of(op.attrs["func"].body)))
-
-
-def func_polls(func: Func) -> bool:
-    """Whether ``func``, or what it calls, polls the stop flag."""
-    return any(polls(op) or (op.name == "call" and func_polls(op.attrs["func"])) for op in ops_of(func.body))
-
-
 def poll(e: Emitter, op: Op) -> None:
     """End the kernel if the host asks for it."""
-    if e.unit.target.kind != "cpu" or not polls(op):
-        return
+    if e.unit.target.kind == "cpu" and lasting.polls(op):
+        go = e.t.label("go")
+        ask(e, go)
+        e.t.start(go, e.t.known)
+
+
+def ask(e: Emitter, go: str) -> None:
+    """End the kernel if the host asks for it, else go on at ``go``."""
     pointer = e.launch_field(LAUNCH["stop"])
     flag = e.t.ins(f"load atomic i32, ptr {pointer} monotonic, align 4")
-    go = e.t.label("go")
     e.t.branch(e.t.ins(f"icmp eq i32 {flag}, 0"), go, e.abort())
-    e.t.start(go, e.t.known)
 
 
 # --- checks -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from ...ir.node import Func, Op
 from ...ir.walk import callees, ops_of
 from ...passes.lanes import Lanes
 from ...types.core import Scalar
+from . import lasting
 from .gangs import Form, Gangs
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Unit:
     stem: str = "f"  # what the names of its functions begin with
     drawing: tuple[Func, ...] = ()  # the passes in which a gang tallies, before it runs
     tallying: int | None = None  # the number of the one that is being written
+    lasting: frozenset[Op] = frozenset()  # the loops that ask for the stop flag after each block of rounds
 
     @property
     def width(self) -> int:
@@ -126,6 +128,7 @@ class Unit:
     def analyse(self) -> None:
         """Find the lane facts of the kernel and the forms of every function that it calls."""
         full = self.width == 1 or self.options.full
+        self.lasting = lasting.loops(self)
         self.gangs = Gangs((self.kernel, *self.drawing), self.options.rows, self.width, full)
 
     def lanes(self, func: Func) -> Lanes:

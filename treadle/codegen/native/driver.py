@@ -6,8 +6,20 @@ private sums and copies, and the order in which they are merged. That is why res
 
 from __future__ import annotations
 
-from ...types.records import ATOMIC, ENV, FAULT, LAUNCH, POOL, PROGRAM, SIMPLE, STOPPED
-from .job import JOB
+from ...types.records import (
+    ATOMIC,
+    BRIEF,
+    COUNT,
+    COUNTED,
+    ENV,
+    FAULT,
+    LAUNCH,
+    POOL,
+    PROGRAM,
+    SIMPLE,
+    STOPPED,
+)
+from .job import JOB, job_field
 from .private import private
 from .text import Code, Var
 
@@ -21,7 +33,7 @@ def driver() -> str:
     It returns 0, 1 where a kernel reported a fault, or 2 where Ctrl-C ended the launch. ``gil`` is 1 if the caller
     holds Python's lock; it is then given up while other work than a few microseconds is done.
     """
-    return _task() + private() + _serial() + _count_up() + _work() + _drive()
+    return _task() + private() + _serial() + _count_up() + _work() + _brief() + _drive()
 
 
 def _task() -> str:
@@ -45,8 +57,25 @@ def _task() -> str:
             with c.if_(c.op("icmp ne", "i32", status, 0)):
                 c.ret(status)
         c.ret(0)
-    c.ret(c.call("i32", entry, ("ptr", args), ("ptr", launch), ("i64", begin), ("i64", end), ("ptr", area)))
+    _in_pieces(c, entry, args, launch, begin, end, area)
     return c.text()
+
+
+def _in_pieces(c: Code, entry: str, args: str, launch: str, begin: str, end: str, area: str) -> None:
+    """Call the kernel for the threads of a chunk: a piece after the other, as long as nobody asks for an end. How long
+    a piece is follows from the kernel alone, and is the same for all widths of gangs."""
+    piece, stop = job_field(c, "piece"), c.load("ptr", launch, LAUNCH["stop"])
+    with c.for_(end, begin, piece) as first:
+        full = c.op("add", "i64", first, piece)
+        last = c.select(c.op("icmp slt", "i64", full, end), "i64", full, end)
+        part = ("ptr", args), ("ptr", launch), ("i64", first), ("i64", last), ("ptr", area)
+        status = c.call("i32", entry, *part)
+        with c.if_(c.op("icmp ne", "i32", status, 0)):
+            c.ret(status)
+        asked = c.op("icmp ne", "i32", c.atomic_load("i32", stop, 0, "monotonic"), 0)
+        with c.if_(c.op("and", "i1", asked, c.op("icmp slt", "i64", last, end))):
+            c.ret(STOPPED)
+    c.ret(0)
 
 
 def _serial() -> str:
@@ -131,6 +160,7 @@ def _work() -> str:
     up = c.op("add", "i64", even, c.op("sub", "i64", grain, 1))
     chunk = c.op("and", "i64", up, c.op("sub", "i64", 0, grain))
     c.store("i64", chunk, job, JOB["chunk"])
+    c.store("i64", c.load("i64", "%program", PROGRAM["piece"]), job, JOB["piece"])
     status = c.var("i32", 0)
     with c.if_(plain):
         together = c.op("and", "i1", held.get(), free)
@@ -213,6 +243,28 @@ def _share_out(c: Code, job: str, pool: str, together: str, n: str) -> str:
     return status.get()
 
 
+def _brief() -> str:
+    """``@brief(program, args)``: whether the kernel is over before long, with these arguments."""
+    c = Code("brief", "i1", [("ptr", "program"), ("ptr", "args")], "internal")
+    kind = c.load("i64", "%program", PROGRAM["bounded"])
+    with c.if_(c.op("icmp ne", "i64", kind, COUNTED)):
+        c.ret(c.op("icmp eq", "i64", kind, BRIEF))
+    rows = c.load("ptr", "%program", PROGRAM["counts"])
+    first, second = (_is_many(c, c.at(rows, k * COUNT.size)) for k in range(2))  # there are two rows at least
+    with c.if_(c.op("or", "i1", first, second)):
+        c.ret("false")
+    with c.for_(c.load("i64", "%program", PROGRAM["ncounts"]), 2) as k:
+        with c.if_(_is_many(c, c.at(rows, c.op("mul", "i64", k, COUNT.size)))):
+            c.ret("false")
+    c.ret("true")
+    return c.text()
+
+
+def _is_many(c: Code, row: str) -> str:
+    number = c.load("i32", c.at("%args", c.load("i64", row, COUNT["offset"])))
+    return c.op("icmp uge", "i64", c.cast("zext", "i32", number, "i64"), c.load("i64", row, COUNT["least"]))
+
+
 def _drive() -> str:
     """``@treadle_drive``: what surrounds the work: Python's lock and Ctrl-C."""
     params = [("ptr", "env"), ("ptr", "program"), ("ptr", "args"), ("ptr", "launch"), ("i32", "gil")]
@@ -222,7 +274,10 @@ def _drive() -> str:
         c.ret(0)
     worth = c.load("i64", "%program", PROGRAM["pool_size"])
     big = c.op("icmp sge", "i64", size, worth)
-    bounded = c.op("icmp ne", "i64", c.load("i64", "%program", PROGRAM["bounded"]), 0)
+    brief = c.op("icmp eq", "i64", c.load("i64", "%program", PROGRAM["bounded"]), BRIEF)
+    with c.if_(c.op("and", "i1", brief, c.op("xor", "i1", big, "true"))):
+        c.ret(c.call("i32", "@work", *_work_args(size, "false")))
+    bounded = c.call("i1", "@brief", ("ptr", "%program"), ("ptr", "%args"))
     with c.if_(c.op("and", "i1", bounded, c.op("xor", "i1", big, "true"))):
         c.ret(c.call("i32", "@work", *_work_args(size, "false")))
     # Anything longer: listen to Ctrl-C where it may last, and let other Python threads run.

@@ -7,8 +7,10 @@ from .text import Code
 
 # What the tasks of one launch share; lies on the launcher's stack. `counted`: whether counters are copies; `pass`: the
 # round that is being counted, or `rounds` in the real run; `single`: whether threads run one by one; `slotted`: whether
-# slots take the place of copies.
-JOB: Record = words("entry args launch chunk size program private stride copies counted pass rounds single slotted")
+# slots take the place of copies; `piece`: threads of a chunk that run between two looks at the stop flag.
+JOB: Record = words(
+    "entry args launch chunk size program private stride copies counted pass rounds single slotted piece"
+)
 
 
 def job_field(c: Code, name: str, t: str = "i64") -> str:

@@ -18,7 +18,7 @@ from ..cpu import LARGE, TYPICAL_WIDTH, Draft, optimise, weight
 from ..emit import unit as emit_unit
 from ..emit.calls import write_functions
 from ..emit.emitter import HANDLERS
-from ..emit.faults import func_polls
+from ..emit.lasting import func_polls
 from ..emit.module import assemble
 from ..emit.unit import Machine
 from ..llvm import emitted, parse, target_machine
