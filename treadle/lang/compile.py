@@ -128,7 +128,7 @@ class Translation(NamedTuple):
         made.meta["own"], made.meta["key"] = own_places(func, found), self.key
         if options.active is not None:
             made.meta.update((name, places_of(func, func.facts[name])) for name in ("winners", "seen", "kept"))
-            made.meta.update((name, func.facts[name]) for name in ("rereads", "nameless"))
+            made.meta.update((name, name in func.facts) for name in ("rereads", "nameless"))
         if options.tangents is not None:
             made.meta["tangents"] = list(func.facts["tangents"])
         return made

@@ -58,8 +58,9 @@ def reverse(func: Func, active: tuple[str, ...], aliased: tuple[str, ...] = (), 
         walk.reverse_block(func.body, outer=True)
         body = walk.b.block()
     roots = {name: tuple(sorted(getattr(walk, name))) for name in ("winners", "seen", "kept")}
-    marks = {**func.facts, "adjoint": True, "replays": not aliased and not walk.kept, **roots,
-             "rereads": UNKNOWN in facts.moving, "nameless": facts.nameless}  # fmt: skip
+    marks = {**func.facts, "adjoint": True, "replays": not aliased and not walk.kept, **roots}
+    nameless = {"rereads": UNKNOWN in facts.moving, "nameless": facts.nameless}
+    marks.update((name, True) for name, holds in nameless.items() if holds)
     made = replace(func, body=body, facts=marks)
     return made if again else drop_rules(made)
 
