@@ -224,6 +224,45 @@ def test_forward_mode_asks_the_rule():
     assert moved.list() == [2.5, 5.0]
 
 
+@wp.func
+def counted_up(x: float):
+    s = float(0.0)
+    for k in range(100):
+        s += x * float(k)
+    return s
+
+
+@wp.func_grad(counted_up)
+def adj_counted_up(x: float, a: float):
+    wp.adjoint[x] += 4950.0 * a
+
+
+@wp.func
+def at_thread(x: float):
+    return x * float(wp.tid() + 1)
+
+
+@wp.func_grad(at_thread)
+def adj_at_thread(x: float, a: float):
+    wp.adjoint[x] += float(wp.tid() + 1) * a
+
+
+def test_functions_of_constants_that_are_no_constants_stay_calls():
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        for j in range(3):
+            if x[i] > float(j):
+                y[i] += counted_up(2.0) * x[i] + at_thread(3.0)
+
+    x, y = floats([1.0, 5.0]), results(2)
+    backward(k, 2, [x], [y])
+    assert y.list() == [9903.0, 3.0 * (5.0 * 9900.0 + 6.0)] and x.grad.list() == [9900.0, 29700.0]
+    values = results(2)
+    (moved,) = wp.jvp(k, 2, [x], [values], tangents=[[1.0, 1.0]])
+    assert values.list() == y.list() and moved.list() == x.grad.list()
+
+
 # ---- replay
 
 

@@ -228,7 +228,10 @@ def _call(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
     callee = normalised(op.attrs["func"])
     body = copied(callee.body, dict(zip(callee.params, op.args)))
     made = rw.block(body)
-    return rw.splice(made) if all([each.name == "const" for each in made.ops]) else None
+    if all([each.name == "const" for each in made.ops]):
+        return rw.splice(made)
+    rw.op = op  # the walk has left another one there
+    return None
 
 
 # ---- loops
