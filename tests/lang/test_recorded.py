@@ -162,6 +162,17 @@ def test_values_of_ctypes_that_do_not_fit_are_refused():
         command.set_param_by_name_from_ctype("w", ctypes.c_int(1))
 
 
+def test_numbers_of_arguments_that_a_kernel_does_not_have_are_told():
+    given = [wp.zeros(2, dtype=float), 0.0, wp.vec3(), Push()]
+    command = wp.launch(pushed, dim=2, inputs=given, record_cmd=True)
+    for change in (command.set_param_at_index, command.set_param_at_index_from_ctype):
+        for value in (1.0, (ctypes.c_float * 3)()):
+            with pytest.raises(wp.LaunchError, match="kernel pushed takes 4 arguments, there is no number 4"):
+                change(4, value)
+    with pytest.raises(wp.LaunchError, match="takes 4 arguments .*, 5 were given"):
+        command.set_params_from_ctypes([*given, ctypes.c_int(1)])
+
+
 @wp.kernel
 def says():
     print("said")

@@ -146,7 +146,12 @@ class Launch:
             self._prepare(dims, self._values)
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
-        """Change argument number ``index``, or the gradient used for it."""
+        """Change argument number ``index``, or the gradient used for it.
+
+        Raises:
+            LaunchError: the kernel has no such argument.
+        """
+        self._demand(index)
         if adjoint:
             self._adjoints[index] = value
             return
@@ -165,6 +170,7 @@ class Launch:
         memory as the kernel's vector, matrix or struct does. Arrays, and Python's numbers, are taken as they are.
 
         Raises:
+            LaunchError: the kernel has no such argument.
             LaunchTypeError: it is of another size, or none that the argument takes.
         """
         self.set_param_at_index(index, value if adjoint else self._read(index, value), adjoint)
@@ -175,7 +181,13 @@ class Launch:
 
     def set_params_from_ctypes(self, values: Sequence[Any]) -> None:
         """The same for all arguments."""
-        self.set_params([self._read(k, value) for k, value in enumerate(values)])
+        many = len(self._values)  # what is more than the kernel takes is counted with the rest
+        self.set_params([*[self._read(k, value) for k, value in enumerate(values[:many])], *values[many:]])
+
+    def _demand(self, index: int) -> None:
+        many = len(self._values)
+        if not -many <= index < many:
+            raise LaunchError(f"kernel {self.kernel.key} takes {many} arguments, there is no number {index}")
 
     def _index(self, name: str) -> int:
         names = [p.name for p in self.kernel.parameters]
@@ -185,6 +197,7 @@ class Launch:
 
     def _read(self, index: int, value: Any) -> Any:
         """What a value of :mod:`ctypes` means for argument number ``index``."""
+        self._demand(index)
         if not isinstance(value, (ctypes.Array, ctypes.Structure, ctypes.Union)):
             return getattr(value, "value", value) if isinstance(value, ctypes._SimpleCData) else value
         t, size = self._types[index] if self._types else self.kernel.declared[index], ctypes.sizeof(value)
