@@ -415,6 +415,8 @@ def test_integers_are_filled_with_integers():
             a.fill_(wrong)
     with pytest.raises(ArrayError, match="cannot be filled with 1.5"):
         v.fill_([1.5, 2, 3])
+    with pytest.raises(ArrayError, match=r"data of shape \(2,\) cannot fill elements of type vec3i"):
+        v.fill_([1, 2])
     assert a.list() == [0, 0]
     a.fill_(3.0)
     v.fill_(vec3i(1, 2, 3))

@@ -73,11 +73,17 @@ def fill_rows(value: Any, e: Element) -> np.ndarray:
     """``value`` as every element of an array is set to it: a number for every component, or an element.
 
     Raises:
-        ArrayError: an integer that does not fit the elements, or a float for them that is none.
+        ArrayError: an integer that does not fit the elements, a float for them that is none, or of other components.
     """
     if e.dtype.kind in "iu" and not e.halves and not isinstance(e.type, Struct):
         value = _integers(value, e)
-    return value_rows([value], e, broadcast=True)[0]
+    row = value_rows([value], e, broadcast=True)[0]
+    try:
+        if e.inner and row.ndim:
+            np.broadcast_to(row, e.inner)
+    except ValueError:
+        raise ArrayError(f"data of shape {row.shape} cannot fill elements of type {spell(e.type)}") from None
+    return row
 
 
 def _integers(value: Any, e: Element) -> Any:
