@@ -49,6 +49,47 @@ def test_a_vec3_array_is_read_by_wide_loads():
     assert "load <24 x float>" in text and "gather" not in text
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("elem", [vector(2, f32), V3, vector(3, f64), vector(4, i32), vector(3, u8)])
+def test_a_component_is_read_and_written_as_part_of_its_element(elem, masked):
+    """Gathers and scatters would take several times as long, and wait for the stores before them."""
+    k = KernelBuilder((view(elem, 1), view(elem, 1)))
+    x, y = k.params
+    i, last = k.tid(), elem.n - 1
+    part = lambda v, at: k.b.op("field", (v,), (view(elem.elem, 1, (elem.size,)),), index=at)[0]
+
+    def change():
+        k.store(y, (i,), *k.load(x, i))
+        k.store(part(y, last), (i,), k.op("add", k.load(part(y, last), i), k.load(part(x, 0), i)))
+        return []
+
+    if masked:
+        k.if_(k.op("ne", k.op("mod", i, k.const(3, i32)), k.const(1, i32)), change)
+    else:
+        change()
+    kind = np.dtype({"u8": "uint8", "i32": "int32", "f64": "float64", "f32": "float32"}[elem.elem.name])
+    numbers = np.random.default_rng(0).integers(0, 100, (N, elem.n)).astype(kind)
+    out = same_on_all_widths(k.func(), N, lambda: (numbers.copy(), np.full((N, elem.n), 7, kind)))[1]
+    want = numbers.copy()
+    want[:, last] += want[:, 0]
+    runs = (np.arange(N) % 3 != 1)[:, None] | (not masked)
+    assert np.array_equal(out, np.where(runs, want, 7))
+    target = MACHINES["avx512"]._replace(width=16)
+    text = cpu.draft(k.func(), target).text
+    assert "gather" not in text and "scatter" not in text and "insertelement" not in text.split("gang")[1]
+
+
+def test_a_component_of_elements_that_do_not_follow_each_other_is_gathered():
+    """What lies between them may not be memory at all."""
+    k = KernelBuilder((view(V3, 1, (36,)), view(f32, 1)))
+    x, y = k.params
+    part = k.b.op("field", (x,), (view(f32, 1, (36,)),), index=1)[0]
+    k.store(y, (k.tid(),), k.load(part, k.tid()))
+    make = lambda: (rand(N, 3, 3)[:, 0], np.zeros(N, np.float32))
+    out = same_on_all_widths(k.func(), N, make)[1]
+    assert np.array_equal(out, rand(N, 3, 3)[:, 0, 1])
+
+
 def test_masked_elements_of_several_scalars():
     k = KernelBuilder((view(V3, 1), view(V3, 1)))
     x, y = k.params

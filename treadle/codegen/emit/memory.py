@@ -1,15 +1,15 @@
 """Loads, stores and a thread's own arrays.
 
 The shape of an access decides its code. All lanes at one address: a scalar access. Lane after lane without gaps: one
-wide access. Lane after lane with a known step, elements of several scalars: wide accesses to the whole window and
-shuffles (eight times faster than gathers). Everything else: gathers and scatters, by hardware where it is good at it,
-else lane by lane; lanes that do not run then access a dummy, which costs less than a branch each.
+wide access. Lane after lane with a known step, elements of several scalars or parts of such: wide accesses to the whole
+window and shuffles (eight times faster than gathers). Everything else: gathers and scatters, by hardware where it is
+good at it, else lane by lane; lanes that do not run then access a dummy, which costs less than a branch each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...ir.node import Op
 from ...types.core import Fixed, Scalar, View, i64
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 # The widest element, in scalars, that is accessed as a window: shuffles across many registers cost more than rows (see
 # ``lanewise``). Shuffles of two registers by an index vector, which come with mask registers, reach further.
 WINDOW, WINDOW_WIDE = 3, 4
+
+
+class Window(NamedTuple):
+    """What lies in one piece: ``each`` scalars a lane, of the last one ``reach``; ``before`` of them before the first
+    item."""
+
+    each: int
+    reach: int
+    before: int = 0
 
 
 def items_of(t: View) -> list[Item]:
@@ -65,18 +74,26 @@ class Access:
         else:
             self.shape = "lanes"
 
-    def window(self) -> tuple[int, int] | None:
-        """Scalars a lane and scalars to its last item, if the items lie in a window worth reading whole."""
-        size, widest = self.items[0].size, WINDOW_WIDE if self.e.unit.target.mask_registers else WINDOW
+    def window(self) -> Window | None:
+        """Where the items lie, if that is a window worth reading whole."""
+        registers = self.e.unit.target.mask_registers
+        size, widest = self.items[0].size, WINDOW_WIDE if registers else WINDOW
         step, low = self.at.step, self.items[0].offset
-        if self.kind.planar or step <= 0 or step % size or step // size > widest or 2 * len(self.items) * size < step:
+        if self.kind.planar or step <= 0 or step % size or step // size > widest:
             return None
         if any(i.size != size or (i.offset - low) % size or i.offset < low for i in self.items) or any(
             i.type is PTR for i in self.items
         ):
             return None
         last = max(i.offset for i in self.items) - low
-        return (step // size, last // size + 1) if last < step else None
+        if last >= step:
+            return None
+        # A part of elements that follow each other is read with what surrounds it, as the elements were written, and
+        # stores leave the rest out by a mask. Gathers from what was just stored would wait for the stores.
+        outer, whole = self.view.inside or (0, self.kind.elem.size)
+        if registers and whole == step and (outer + low) % size == 0:
+            return Window(step // size, step // size, (outer + low) // size)
+        return Window(step // size, last // size + 1) if 2 * len(self.items) * size >= step else None
 
     def item_address(self, item: Item) -> Address:
         at = self.at.copy()
@@ -122,17 +139,17 @@ class Access:
 
     def load_window(self) -> list[X]:
         e, w = self.e, self.e.width
-        per_lane, reach = self.window()
+        per_lane, reach, before = self.window()
         size = self.items[0].size
         total = (w - 1) * per_lane + reach
-        pointer = self.item_address(self.items[0]).start(self.view.data)
+        pointer = self.window_start(before)
         kind = memory(self.items[0].type)
         mask = None if e.mask is None else stretched(e, e.mask, per_lane, total)
         whole = wide_load(e, kind, total, pointer, mask, size)
         many = vector(kind, total)
         out = []
         for item in self.items:
-            first = (item.offset - self.items[0].offset) // size
+            first = before + (item.offset - self.items[0].offset) // size
             picks = indices(first + per_lane * lane for lane in range(w))
             name = e.t.ins(f"shufflevector {many} {whole}, {many} poison, {picks}")
             own = memory(item.type)
@@ -143,6 +160,11 @@ class Access:
                 x.made = Part(whole, first, per_lane)
             out.append(x)
         return out
+
+    def window_start(self, before: int) -> str:
+        """The pointer to the first scalar of a window."""
+        first = self.items[0]
+        return self.item_address(first._replace(offset=first.offset - before * first.size)).start(self.view.data)
 
     def load_lanes(self) -> list[X]:
         e = self.e
@@ -189,9 +211,10 @@ class Access:
 
     def store(self, xs: list[X]) -> None:
         """Write one number an item."""
-        if self.shape == "window" and self.window() != (len(self.items), len(self.items)):
-            self.shape = "lanes"  # a wide store would overwrite what lies between
         e = self.e
+        if self.shape == "window" and self.window() != (len(self.items), len(self.items), 0):
+            # A wide store would overwrite what lies between.
+            self.shape = "part" if e.unit.target.mask_registers else "lanes"
         if self.shape in ("wide", "window") and e.mask is not None and not e.unit.target.mask_registers:
             for x in xs:
                 e.wide(x)  # before the branch
@@ -253,6 +276,29 @@ class Access:
         mask = None if e.mask is None else stretched(e, e.mask, n, n * w)
         wide_store(e, kind, n * w, value, pointer, mask, self.items[0].size)
 
+    def store_part(self, xs: list[X]) -> None:
+        """A window of which some scalars stay as they are."""
+        e, w = self.e, self.e.width
+        per_lane, reach, before = self.window()
+        kind, first = memory(self.items[0].type), self.items[0]
+        total = (w - 1) * per_lane + reach
+        columns: dict[int, str] = {}
+        for item, x in zip(self.items, xs, strict=True):
+            text, own = to_memory(e, x, False), memory(item.type)
+            same = own == kind
+            at = before + (item.offset - first.offset) // first.size
+            columns[at] = text if same else e.t.ins(f"bitcast {vector(own, w)} {text} to {vector(kind, w)}")
+        some = next(iter(columns.values()))
+        value = interleaved(e, kind, [columns.get(k, some) for k in range(per_lane)])
+        if total < w * per_lane:
+            many = vector(kind, w * per_lane)
+            value = e.t.ins(f"shufflevector {many} {value}, {many} poison, {indices(range(total))}")
+        bits = vector("i1", total)
+        mask = f"<{', '.join(['i1 true' if k % per_lane in columns else 'i1 false' for k in range(total)])}>"
+        if e.mask is not None:
+            mask = e.t.ins(f"and {bits} {stretched(e, e.mask, per_lane, total)}, {mask}")
+        wide_store(e, kind, total, value, self.window_start(before), mask, first.size)
+
     def store_lanes(self, xs: list[X]) -> None:
         e = self.e
         if self.kind.planar:
@@ -287,8 +333,8 @@ _LOADS = {
 }  # fmt: skip
 _STORES = {
     "uniform": Access.store_uniform, "wide": Access.store_wide, "window": Access.store_window,
-    "lanes": Access.store_lanes, "own": Access.store_own, "own lanes": Access.store_own_lanes,
-    "own scalar": Access.store_own_scalar,
+    "part": Access.store_part, "lanes": Access.store_lanes, "own": Access.store_own,
+    "own lanes": Access.store_own_lanes, "own scalar": Access.store_own_scalar,
 }  # fmt: skip
 
 

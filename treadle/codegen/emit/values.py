@@ -39,6 +39,7 @@ class ViewX:
     stride of a planar view. ``base``: the memory of a thread's own array, else None. ``path``: where the view came
     from, for those who ask which array was meant. ``owed``: in checked code, the indices that led here, each with the
     extent that it must lie below: an access checks them along with its own. Views that meet in a branch owe nothing.
+    ``inside``: of a view of a part of each element, where that begins and how many bytes the whole element has.
     """
 
     type: View
@@ -51,6 +52,7 @@ class ViewX:
     path: str = ""
     kept: tuple[X | ViewX, int] | None = None
     owed: tuple[tuple[X, X], ...] = ()
+    inside: tuple[int, int] | None = None
 
     def parts(self) -> list[X]:
         """All numbers in the order they have in memory."""

@@ -71,7 +71,8 @@ def moved(e: Emitter, view: ViewX, t: View, at: Address, dropped: int) -> ViewX:
     if grad.text != "null":
         grad = at.pointer(view.grad)
     strides = [e.fixed(i64, s) if s is not None else x for s, x in zip(t.strides, view.strides[dropped:], strict=True)]
-    return ViewX(t, data, grad, view.shape[dropped:], strides, view.component, view.base, view.path, owed=view.owed)
+    return ViewX(t, data, grad, view.shape[dropped:], strides, view.component, view.base, view.path, owed=view.owed,
+                 inside=view.inside)  # fmt: skip
 
 
 def _subview(e: Emitter, op: Op) -> None:
@@ -132,13 +133,17 @@ def product(e: Emitter, a: X, b: X) -> X:
 def _field(e: Emitter, op: Op) -> None:
     view, index, t = e.get(op.args[0]), op.attrs["index"], op.results[0].type
     assert isinstance(view, ViewX) and isinstance(t, View)
-    at = Address(e)
+    at, inside = Address(e), None
     if view.type.planar:
         first = next(k for k, leaf in enumerate(leaves(view.type.elem)) if leaf.path[0] == index)
         at.add_number(product(e, view.component, e.fixed(i64, first)))
     else:
-        at.add_constant(offsets(view.type.elem)[index])
-    e.env[op.results[0]] = moved(e, view, t, at, 0)
+        offset, (outer, size) = offsets(view.type.elem)[index], view.inside or (0, view.type.elem.size)
+        at.add_constant(offset)
+        inside = (outer + offset, size)
+    made = moved(e, view, t, at, 0)
+    made.inside = inside
+    e.env[op.results[0]] = made
 
 
 def _parts(e: Emitter, op: Op) -> None:
