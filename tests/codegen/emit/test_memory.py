@@ -1,5 +1,9 @@
 """Memory: every shape of access, in gangs of every width."""
 
+import ctypes
+import mmap
+import sys
+
 import numpy as np
 import pytest
 
@@ -88,6 +92,31 @@ def test_a_component_of_elements_that_do_not_follow_each_other_is_gathered():
     make = lambda: (rand(N, 3, 3)[:, 0], np.zeros(N, np.float32))
     out = same_on_all_widths(k.func(), N, make)[1]
     assert np.array_equal(out, rand(N, 3, 3)[:, 0, 1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are closed by Linux's own means")
+@pytest.mark.parametrize("at_end", [False, True])
+def test_gathers_of_vec3_touch_nothing_around_an_array(at_end):
+    """Rows are loaded in pairs, by loads that are wider than the rows."""
+    page, count = mmap.PAGESIZE, 64
+    pages = mmap.mmap(-1, 3 * page)
+    start = 2 * page - 12 * count if at_end else page
+    x = np.frombuffer(pages, np.float32, 3 * count, start).reshape(count, 3)
+    x[:] = rand(count, 3)
+    first = np.frombuffer(pages, np.uint8).ctypes.data
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    for at in (first, first + 2 * page):
+        assert protect(ctypes.c_void_p(at), ctypes.c_size_t(page), 0) == 0
+    k = KernelBuilder((view(V3, 1), view(i32, 1), view(V3, 1)))
+    source, where, y = k.params
+    k.store(y, (k.tid(),), *k.load(source, k.load(where, k.tid())))
+    places = np.random.default_rng(0).choice([0, 1, count - 1], N).astype(np.int32)
+    for width in (1, 4, 8, 16):
+        out = np.zeros((N, 3), np.float32)
+        Entry(k.func(), width)((N,), x, places, out)
+        assert np.array_equal(out, x[places]), width
+    target = MACHINES["avx512"]._replace(width=16)
+    assert "call <8 x float> @llvm.masked.load" in cpu.draft(k.func(), target).text
 
 
 def test_masked_elements_of_several_scalars():

@@ -174,13 +174,13 @@ def turned(e: Emitter, kind: str, four: list[str]) -> list[str]:
 def _load_row(e: Emitter, pointers: list[str], items: list[Item]) -> list[str]:
     """One vector for each of two to four items side by side."""
     kind, n, offset = _bits(items[0]), len(items), items[0].offset
+    if n == 3 and items[0].size == 4 and e.unit.target.mask_registers and e.width >= 8:
+        return turned(e, kind, [_load_pairs(e, kind, pointers[i::4], offset) for i in range(4)])[:n]
     rows = []
     for pointer in pointers:
         at = pointer if not offset else e.t.ins(f"getelementptr i8, ptr {pointer}, i64 {offset}")
         if n == 3 and items[0].size == 4 and e.unit.target.masked_loads:  # else two loads, put together
-            name, three = f"@llvm.masked.load.v4{short(kind)}.p0", "<4 x i1> <i1 true, i1 true, i1 true, i1 false>"
-            e.t.declare(f"declare <4 x {kind}> {name}(ptr, i32, <4 x i1>, <4 x {kind}>)")
-            rows.append(e.t.ins(f"call <4 x {kind}> {name}(ptr {at}, i32 4, {three}, <4 x {kind}> zeroinitializer)"))
+            rows.append(_masked_row(e, kind, at, "1110"))
             continue
         row = e.t.ins(f"load {vector(kind, n)}, ptr {at}, align {items[0].size}")
         if n < 4:
@@ -190,8 +190,30 @@ def _load_row(e: Emitter, pointers: list[str], items: list[Item]) -> list[str]:
     return turned(e, kind, [_side_by_side(e, kind, rows[i::4]) for i in range(4)])[:n]
 
 
-def _side_by_side(e: Emitter, kind: str, parts: list[str]) -> str:
-    size = 4
+def _masked_row(e: Emitter, kind: str, at: str, mask: str, others: str = "zeroinitializer") -> str:
+    """Scalars of 4 bytes at ``at`` where ``mask`` has a 1, and ``others``."""
+    n = len(mask)
+    many, name = vector(kind, n), f"@llvm.masked.load.v{n}{short(kind)}.p0"
+    bits = f"{vector('i1', n)} <{', '.join([f'i1 {bit}' for bit in mask])}>"
+    e.t.declare(f"declare {many} {name}(ptr, i32, {vector('i1', n)}, {many})")
+    return e.t.ins(f"call {many} {name}(ptr {at}, i32 4, {bits}, {many} {others})")
+
+
+def _load_pairs(e: Emitter, kind: str, pointers: list[str], offset: int) -> str:
+    """Rows of three scalars of 4 bytes at ``offset``, each followed by one that means nothing, side by side. The second
+    row of a pair is loaded into its place beside the first: a mask keeps the load from what lies around it, which may
+    not be memory."""
+    four, pairs = vector(kind, 4), []
+    for low, high in zip(pointers[::2], pointers[1::2], strict=True):
+        at = e.t.ins(f"getelementptr i8, ptr {low}, i64 {offset}") if offset else low
+        first = _masked_row(e, kind, at, "1110")
+        wide = e.t.ins(f"shufflevector {four} {first}, {four} zeroinitializer, {indices(range(8))}")
+        before = e.t.ins(f"getelementptr i8, ptr {high}, i64 {offset - 16}")
+        pairs.append(_masked_row(e, kind, before, "00001110", wide))
+    return _side_by_side(e, kind, pairs, 8)
+
+
+def _side_by_side(e: Emitter, kind: str, parts: list[str], size: int = 4) -> str:
     while len(parts) > 1:
         many = vector(kind, size)
         parts = [
