@@ -200,3 +200,20 @@ def test_what_keeps_a_value_outside_of_many_lanes_is_blended_with_it_for_fewer()
 
     out, (x, n, _) = check(body), arrays()
     assert (out == np.where((x > 0) & (n < 5), x, 0)).all()
+
+
+def test_a_gang_of_several_registers_goes_on_for_one_lane_of_any():
+    k = KernelBuilder((view(i32, 1), view(i32, 1)))
+    much, out = k.params
+    i = k.tid()
+    n = k.load(much, i)
+    below = lambda a, b: k.op("bitand", k.op("lt", a, n), k.op("lt", b, k.const(90, i32)))
+    rise = lambda a, b: [k.op("add", a, k.const(1, i32)), k.op("add", b, k.const(2, i32))]
+    zero = k.const(0, i32)
+    a, b = k.while_([zero, zero], lambda a, b: [below(a, b), *k.if_(below(a, b), lambda: rise(a, b), lambda: [a, b])])
+    k.store(out, (i,), k.op("add", a, b))
+    alone = np.zeros(64 * 64, np.int32)
+    alone[np.arange(64) * 65] = np.arange(64)  # lane i of gang i
+    make = lambda: (alone.copy(), np.zeros(64 * 64, np.int32))
+    found = same_on_all_widths(k.func(), 64 * 64, make, widths=(1, 32, 64))[1]
+    assert np.array_equal(found, 3 * np.minimum(alone, 45))
