@@ -199,7 +199,6 @@ def test_a_tape_does_not_follow_fields_of_numbers_that_are_gone():
         assert d.qfrc_bias.numpy() == 0.0
 
 
-@pytest.mark.host  # whose memory each step looks at; elsewhere whoever asks for an array says so that it may change
 def test_arrays_that_are_first_seen_in_a_capture_are_known():
     mjm = mujoco.MjModel.from_xml_string(XML)
     m, mjd = mjw.put_model(mjm, dtype=wp.float64), mujoco.MjData(mjm)

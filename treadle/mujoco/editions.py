@@ -2,8 +2,9 @@
 
 Users write to a model's arrays in whatever way they like: by assignment, through NumPy, in kernels. So each step notes
 the *edition* with which it sets out: the model's attributes and arrays as they are, with copies of what those hold that
-somebody has seen, as nobody can have written to others. A field that is late is computed with the edition of its step,
-which is the model itself as long as nothing has changed. Editions that no data needs any more are gone.
+somebody has seen, as nobody can have written to others. Copies of arrays on a GPU lie there, and are looked at when a
+field is computed. A field that is late is computed with the edition of its step, which is the model itself as long as
+nothing has changed. Editions that no data needs any more are gone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 import treadle as wp
 from treadle.mujoco.contents import contents, outside_of_captures
+from treadle.runtime.copies import put_value
 
 if TYPE_CHECKING:
     from treadle.mujoco.model import Model
@@ -25,8 +27,21 @@ class Edition:
 
     __slots__ = ("__weakref__", "held", "model")
 
-    def __init__(self, model: Model, held: dict[int, bytes]):
+    def __init__(self, model: Model, held: dict[int, bytes | wp.array]):
         self.model, self.held = model, held
+
+    def stands(self, m: Model) -> bool:
+        """Whether ``m`` still holds all that it held then, wherever its arrays are."""
+        return (m.version, m.opt.version) == (self.model.version, self.model.opt.version) and not any(
+            self._differs(array) for table in (self.model, self.model.opt) for array in table._arrays.values()
+        )
+
+    def _differs(self, array: wp.array) -> bool:
+        """Whether an array has been written to since, as far as that is watched."""
+        then = self.held.get(id(array))
+        if isinstance(then, wp.array):
+            return then.numpy().tobytes() != array.numpy().tobytes()
+        return then is not None and then != memory_of(array.numpy()).tobytes()
 
     def restored(self, before: tuple[Edition, Model] | None) -> Model:
         """The model that holds what it held then: arrays that were written to since have others in their places.
@@ -40,15 +55,19 @@ class Edition:
             past = self.model.copied()
         for table, then in ((past, self.model), (past.opt, self.model.opt)):
             for name, array in then._arrays.items():
-                content, own = self.held.get(id(array)), table._arrays[name]
-                if own is array and content in (None, memory_of(array.numpy()).tobytes()):
-                    continue
+                own = table._arrays[name]
                 if own is array:
+                    if not self._differs(array):
+                        continue
                     own = table._arrays[name] = table.allocate(getattr(type(table), name))
                     table.version += 1
-                values = array.numpy()  # of memory that nobody watches, as it is far from here, what it holds now
+                content, values = self.held.get(id(array)), array.numpy()
+                if isinstance(content, wp.array):
+                    values = content.numpy()
+                elif content is not None:
+                    values = as_values(content, values)
                 with contents(own) as target:
-                    target[...] = values if content is None else as_values(content, values)
+                    target[...] = values
         return past
 
     def _resembles(self, other: Edition) -> bool:
@@ -75,11 +94,20 @@ def as_values(content: bytes, values: np.ndarray) -> np.ndarray:
     return np.ndarray(values.shape, values.dtype, content, strides=strides)
 
 
+def copy_of(array: wp.array) -> wp.array:
+    """What ``array`` holds, copied where it lies; tapes and captures do not hear of it."""
+    with outside_of_captures():
+        made = wp.empty(array.shape, dtype=array.dtype, device=array.device)
+        put_value(made, array)
+    return made
+
+
 class Editions:
     """The editions of one model that data still need, and the one that the next step sets out with."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[wp.array, np.ndarray, bytes]] = {}  # in memory of the host, with their content
+        self._far: dict[int, wp.array] = {}  # in other memory
         self._living: WeakSet[Edition] = WeakSet()
         self._now: Edition | None = None
         self._versions: Any = None
@@ -87,10 +115,10 @@ class Editions:
     def note(self, array: wp.array) -> None:
         """Somebody sees ``array`` from now on, and may write to it.
 
-        In memory of the host each step looks whether that has happened. Other memory is too far for that: there whoever
-        asks for an array again may write to it again.
+        In memory of the host each step looks whether that has happened. Other memory is too far for that: there each
+        step keeps a copy.
         """
-        if id(array) in self._seen or not array.size:
+        if id(array) in self._seen or id(array) in self._far or not array.size:
             return
         with outside_of_captures():
             values = memory_of(array.numpy())
@@ -100,17 +128,25 @@ class Editions:
         if values.ctypes.data == array.ptr:
             self._seen[id(array)] = array, values, content
         else:
-            self._now = None
+            self._far[id(array)] = array
 
     def now(self, m: Model) -> Edition:
         """The edition of ``m`` with which a step sets out now."""
-        if self._now is None or self._versions != (m.version, m.opt.version) or (self._seen and self._written()):
+        versions = m.version, m.opt.version
+        if self._now is None or self._versions != versions or self._far or (self._seen and self._written()):
             here = {id(array) for table in (m, m.opt) for array in table._arrays.values()}
             self._seen = {k: (a, values, values.tobytes()) for k, (a, values, _) in self._seen.items() if k in here}
-            self._now = Edition(m.copied(), {k: content for k, (*_, content) in self._seen.items()})
+            self._far = {k: a for k, a in self._far.items() if k in here}
+            held: dict[int, bytes | wp.array] = {k: content for k, (*_, content) in self._seen.items()}
+            held.update({k: copy_of(a) for k, a in self._far.items()})
+            self._now = Edition(m.copied(), held)
             self._living.add(self._now)
-            self._versions = m.version, m.opt.version
+            self._versions = versions
         return self._now
+
+    def hold(self, edition: Edition, m: Model) -> bool:
+        """Whether ``m`` is what it was in ``edition``."""
+        return edition.stands(m) if self._far else edition is self.now(m)
 
     def _written(self) -> bool:
         for _, values, content in self._seen.values():  # each step asks: a generator would take longer

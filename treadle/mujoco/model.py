@@ -494,7 +494,7 @@ class Model(Fields):
     def as_of(self, edition: Edition, before: tuple[Edition, Model] | None) -> Model:
         """The model as it was in ``edition``: this one, if nothing has changed since. ``before``: see
         `Edition.restored`."""
-        return self if edition is self.edition() else edition.restored(before)
+        return self if self._editions.hold(edition, self) else edition.restored(before)
 
     def copied(self) -> Model:
         """A model of its own, with the same arrays."""

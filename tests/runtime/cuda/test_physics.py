@@ -97,3 +97,36 @@ def test_controls_may_lie_on_the_gpu(gpu):
     controls = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4, 1)
     far = mjw.rollout(m, d, Far(controls, "cuda:0"), fields=("ctrl",))["ctrl"]
     np.testing.assert_array_equal(far, controls)
+
+
+@wp.kernel
+def double(values: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    values[i, j] = 2.0 * values[i, j]
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_fields_do_not_follow_arrays_that_were_kept_from_before_the_step(gpu, alike):
+    mjm, m, d = worlds()
+    mjd = mujoco.MjData(mjm)
+    if not alike:
+        m.expand(3, "body_mass")
+    mass = m.body_mass
+    for _ in range(3):
+        mujoco.mj_step(mjm, mjd)
+        mjw.step(m, d)
+        wp.launch(double, mass.shape, [mass])
+        mjm.body_mass[:] *= 2
+        np.testing.assert_allclose(d.qfrc_bias.numpy(), np.tile(mjd.qfrc_bias, (3, 1)), rtol=1e-5)
+        np.testing.assert_allclose(d.qpos.numpy(), np.tile(mjd.qpos, (3, 1)), rtol=1e-5)
+
+
+def test_fields_of_arrays_that_nobody_wrote_to_are_on_tapes(gpu):
+    _, m, d = worlds()
+    m.body_mass.requires_grad = True
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        mjw.step(m, d)
+        wp.utils.array_sum(d.qfrc_bias.flatten(), out=loss)
+    tape.backward(loss)
+    assert m.body_mass.grad.numpy()[0, 1] == pytest.approx(-3 * 9.81 * 0.2)
