@@ -1,5 +1,7 @@
 """What ``print`` shows of values that have parts."""
 
+import pytest
+
 import treadle as wp
 
 
@@ -26,3 +28,13 @@ def test_structs_show_their_fields_and_arrays_what_they_are(capsys):
         "100 % | array(dtype=Ball, ndim=2) | indexedarray(dtype=float32)\n"
         "0 0 0 1 0\n0 1\n"
     )
+
+
+@wp.kernel
+def components(v: wp.vec3):
+    wp.printf("%f\n", v)
+
+
+def test_printf_takes_no_vectors():
+    with pytest.raises(wp.KernelTypeError, match="printf shows numbers and strings, not a vec3"):
+        wp.launch(components, dim=1, inputs=[wp.vec3()])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from treadle.base.errors import ArrayError
 from treadle.runtime.array import array
 from treadle.runtime.construct import (
     dtype_from_numpy,
@@ -97,3 +98,9 @@ def test_dtypes_and_numpys():
 def test_an_array_beyond_all_addresses_finds_no_memory():
     with pytest.raises(MemoryError, match="no memory for an array of"):
         zeros(2**62)
+
+
+def test_elements_at_no_address_cannot_be_read():
+    with pytest.raises(ArrayError, match="the array has 4 elements, and its pointer is null"):
+        array(ptr=0, shape=4, dtype=class_of(f32)).numpy()
+    assert array(ptr=0, shape=0, dtype=class_of(f32)).numpy().shape == (0,)

@@ -82,3 +82,8 @@ def test_time_between_events():
     for a, b in ((streams.Event(enable_timing=True), first), (streams.record_event(), first)):
         with pytest.raises(RuntimeError):
             streams.get_event_elapsed_time(a, b)
+
+
+def test_only_a_stream_can_be_current():
+    with pytest.raises(TypeError, match="current stream is a Stream, not NoneType"):
+        streams.set_stream(None)

@@ -195,3 +195,17 @@ def needs_array(a: wp.array(dtype=float)):
 @wp.kernel
 def cut(a: wp.fabricarray(dtype=float)):
     b = a[1:2]
+
+
+@pytest.mark.parametrize(
+    ("facts", "error"),
+    [
+        ({"counts": [5]}, "1 counts, 2 pointers: a bucket has one of each"),
+        ({"pointers": [0, 0]}, "whose pointer is null"),
+    ],
+)
+def test_buckets_that_do_not_fit_are_told(facts, error):
+    data = interface([wp.zeros(3, dtype=float), wp.zeros(2, dtype=float)])
+    data["attribs"]["x"].update(facts)
+    with pytest.raises(wp.ArrayError, match=error):
+        wp.fabricarray(data, "x")

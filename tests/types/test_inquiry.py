@@ -49,6 +49,7 @@ def test_values_are_asked_for_their_type():
 def test_sizes_equality_and_names():
     types = wp.types
     assert [types.type_size(t) for t in (float, wp.vec3, wp.mat33, wp.transform)] == [1, 3, 9, 7]
+    assert [types.type_length(x) for x in (wp.transform, wp.vec3(), (1, 2), wp.zeros(4), float)] == [7, 3, 2, 4, 1]
     assert [types.type_size_in_bytes(t) for t in (bool, int, wp.vec3h, wp.mat33d)] == [1, 4, 6, 72]
     assert types.types_equal(float, wp.float32) and not types.types_equal(wp.float32, wp.float64)
     assert [types.type_repr(t) for t in (float, wp.vec3, str)] == ["float", "vec3f", "builtins.str"]

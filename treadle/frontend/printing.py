@@ -79,6 +79,9 @@ class Printing(Binding):
         if kwargs or not args or not isinstance(args[0], Constant) or not isinstance(args[0].value, str):
             self.fail(node, "wp.printf takes a constant format first")
         values = [self.value(x, place) for x, place in zip(args[1:], places[1:], strict=True)]
+        for v, place in zip(values, places[1:], strict=True):
+            if not isinstance(v.type, Scalar) and v.type is not STR:
+                self.fail(place, f"printf shows numbers and strings, not a {spell(v.type)}", "pass its parts")
         wanted = conversions(args[0].value)
         for code in wanted:
             if not code or code not in KNOWN:

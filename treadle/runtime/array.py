@@ -211,6 +211,8 @@ class array(Shaped):
         """The elements as :meth:`numpy` has them, in NumPy's words for the memory: a bfloat16 as its bits."""
         if capture.active:
             capture.refuse(what, device=self.device)
+        if not self._address and self.size:
+            raise ArrayError(f"{what}: the array has {self.size} elements, and its pointer is null")
         queue = self.device.queue
         return self._raw() if queue is None else queue.downloaded(self)
 

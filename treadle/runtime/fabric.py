@@ -110,6 +110,7 @@ class fabricarray(Shaped):
         if ndim not in (None, 1 + depth):
             raise ArrayError(f"Fabric attribute {attrib!r} has {1 + depth} dimension(s), not {ndim}")
         parts = [facts["counts"], facts["pointers"], *([facts["array_lengths"]] if depth else [])]
+        _check_buckets(facts, attrib, parts)
         made = object.__new__(cls)
         made._kept, made.access = data, facts.get("access", 2)
         return _fill(made, bucketed(t, 1 + depth), e, where, list(zip(*parts, strict=True)))
@@ -364,6 +365,17 @@ def _attribute(data: Any, attrib: str | None) -> tuple[Mapping[str, Any], Device
     if facts is None:
         raise ArrayError(f"there is no Fabric attribute {attrib!r}; there are {', '.join(face['attribs'])}")
     return facts, get_device(face["device"])
+
+
+def _check_buckets(facts: Mapping[str, Any], attrib: str | None, parts: list[Any]) -> None:
+    """Raise if an attribute does not say the same number of buckets everywhere, or has elements at no address."""
+    sizes = [len(part) for part in parts]
+    if len({*sizes}) > 1:
+        said = ", ".join(f"{n} {what}" for n, what in zip(sizes, ("counts", "pointers", "array_lengths"), strict=False))
+        raise ArrayError(f"Fabric attribute {attrib!r} has {said}: a bucket has one of each")
+    for k, (count, pointer) in enumerate(zip(facts["counts"], facts["pointers"], strict=True)):
+        if count and not pointer:
+            raise ArrayError(f"Fabric attribute {attrib!r} has {count} elements in bucket {k}, whose pointer is null")
 
 
 def _element_type(facts: Mapping[str, Any], attrib: str | None) -> tuple[Type, int]:

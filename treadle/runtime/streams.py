@@ -101,6 +101,8 @@ def known(device: Device) -> bool:
 
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
     """Make ``stream`` the current one of its device. ``sync``: it waits for the one that was current."""
+    if not isinstance(stream, Stream):
+        raise TypeError(f"a device's current stream is a Stream, not {type(stream).__name__}")
     where = get_device(device) if device is not None else stream.device
     mine = own.get(threading.get_ident())
     streams = _streams if mine is None else mine.streams

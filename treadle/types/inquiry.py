@@ -109,6 +109,15 @@ def type_size(dtype: Any) -> int:
     return t.n if isinstance(t, Vector | Matrix) else 1
 
 
+def type_length(value: Any) -> int:
+    """How many scalars a value of a type has, as :func:`type_size`, or how long a sequence is.
+
+    >>> type_length((1.0, 2.0))
+    2
+    """
+    return type_size(value) if isinstance(value, type) or not hasattr(value, "__len__") else len(value)
+
+
 def type_scalar_type(dtype: Any) -> type:
     """The class of the scalars that a value of ``dtype`` is made of.
 
@@ -184,7 +193,7 @@ def type_repr(t: Any) -> str:
 
 
 FUNCTIONS: dict[str, Callable] = {
-    **QUESTIONS, "type_size": type_size, "type_size_in_bytes": type_size_in_bytes,
+    **QUESTIONS, "type_length": type_length, "type_size": type_size, "type_size_in_bytes": type_size_in_bytes,
     "type_scalar_type": type_scalar_type, "types_equal": types_equal,
     "type_ctype": type_ctype, "type_repr": type_repr,
 }  # fmt: skip
