@@ -289,13 +289,14 @@ class Calls(Gradients):
 
     def instance(
         self, target: Any, arguments: Arguments, node: ast.expr, gradient: int
-    ) -> tuple[Func, tuple[Value, ...], dict[str, Func]]:
+    ) -> tuple[Func, tuple[Value, ...], dict[str, Any]]:
         """The program of the user's function ``target`` for ``arguments``, and the values to call it with.
 
         ``target.treadle_parameters`` are its parameters (:class:`Parameter`). ``target.treadle_function(types,
         constants, gradient)`` gives its program for these argument types, where ``constants[i]`` is the
         :class:`Constant` given there, or None. Where it is to be differentiated ``target.treadle_rules(types,
-        constants, gradient)`` gives what the user wrote for that: the attributes "adjoint" and "replay" of a call.
+        constants, gradient)`` gives what the user wrote for that: the attributes "adjoint" and "replay" of a call;
+        where it is not, "apart", if there are such.
         """
         given = self.bound(target, arguments, node)
         for which in getattr(target, "treadle_references", ())[::2]:
@@ -315,7 +316,7 @@ class Calls(Gradients):
                 types.append(t)
         try:
             func: Func = target.treadle_function(tuple(types), tuple(constants), gradient)
-            rules = target.treadle_rules(tuple(types), tuple(constants), gradient) if gradient else {}
+            rules = target.treadle_rules(tuple(types), tuple(constants), gradient)
         except RecursionError:
             raise KernelSyntaxError(f"{called(node)} calls itself without end", self.span(node)) from None
         except TreadleError as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 from ..builtins.registry import Record, as_written
 from ..ir.node import Block, Func, Op
-from ..ir.walk import with_body, with_ops, with_regions
+from ..ir.walk import UNDECIDED, with_body, with_ops, with_regions
 from ..types.core import Type
 from ..types.layout import has_floats
 
@@ -33,16 +34,18 @@ class Context:
             func = self._made[key] = unfused(func) if as_written(body) else func
         return func
 
-    def call(self, record: Record, types: Sequence[Type]) -> dict[str, Func]:
+    def call(self, record: Record, types: Sequence[Type]) -> dict[str, Any]:
         """The attributes of a call of ``record`` for arguments of ``types``: the function, and where the program will
-        be differentiated what the record says of its derivative."""
+        be differentiated what the record says of its derivative; elsewhere that it is "apart", if there is such."""
         body = record.part("body")
         if not record.has("adjoint"):
             return {"func": self.instantiate(body, types)}
-        found = {"func": rounded(context_of(0).instantiate(body, types))}  # who differentiates it does not look inside
+        found = {"func": context_of(0).instantiate(body, types)}  # who differentiates it does not look inside
         results = [y.type for y in found["func"].body.yields]
         floats = {"tangent": [t for t in types if has_floats(t)], "adjoint": [t for t in results if has_floats(t)]}
-        if self.gradient and all(floats.values()):
+        if not self.gradient and all(floats.values()):
+            found["apart"] = UNDECIDED
+        elif self.gradient and all(floats.values()):
             rules = context_of(self.gradient - 1)
             for name in filter(record.has, floats):
                 found[name] = rules.instantiate(record.part(name), (*types, *results, *floats[name]))
@@ -69,19 +72,6 @@ def unfused(func: Func) -> Func:
         return with_ops(block, tuple(ops))
 
     return with_body(func, mark(func.body))
-
-
-@cache
-def rounded(func: Func) -> Func:
-    """``func`` with results that are rounded: products that it gives back do not fuse with sums of the caller. So its
-    body in place of a call computes the very bits of the call, which stays one in programs that are differentiated."""
-    given, ops = set(func.body.yields), []
-    for op in reversed(func.body.ops):
-        back = not given.isdisjoint(op.results)
-        if back and op.name == "make":
-            given.update(op.args)
-        ops.append(exact(op) if back and op.name == "mul" else op)
-    return with_body(func, with_ops(func.body, tuple(reversed(ops))))
 
 
 def exact(op: Op) -> Op:

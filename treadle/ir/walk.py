@@ -108,6 +108,9 @@ def names_of(func: Func) -> frozenset[str]:
 # Attributes of a call that are functions: what stands for its derivative or its second run, and the callee.
 RULES = ("adjoint", "tangent", "replay")
 FUNCTIONS = ("func", *RULES)
+# The attribute "apart": the callee has rules, though this program asks for none of them, so that its products must not
+# fuse with the caller's. It says what becomes of the call once products have fused.
+UNDECIDED, JOINED, CALLED = "undecided", "joined", "called"
 
 
 def functions_of(op: Op) -> list[Func]:

@@ -120,12 +120,16 @@ class Function:
 
     def treadle_rules(
         self, types: Sequence[Type | None], constants: Sequence[Constant | None], gradient: int
-    ) -> dict[str, Func]:
-        """What the user wrote for the gradient of a call: its gradient function as "adjoint", its "replay" function."""
+    ) -> dict[str, Any]:
+        """What the user wrote for the gradient of a call: its gradient function as "adjoint", its "replay" function. If
+        no gradient is asked for, that the call is "apart" where there are such."""
+        from ..ir.walk import UNDECIDED
         from .rules import programs
 
         chosen, wanted, known = self.chosen(types, constants)
-        return programs(chosen, wanted, known, gradient) if chosen.adjoint or chosen.replay else {}
+        if not (chosen.adjoint or chosen.replay):
+            return {}
+        return programs(chosen, wanted, known, gradient) if gradient else {"apart": UNDECIDED}
 
     def _parsed(self, types: tuple[Type | None, ...], known: Sequence[Constant | None], gradient: int) -> Func:
         from dataclasses import replace

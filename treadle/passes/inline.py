@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from ..ir.node import Block, Func, Op, Value
-from ..ir.walk import RULES, once, ops_of, with_body, with_functions, with_ops, with_regions
-from .rewrite import Rewriter, rewrite_all
+from ..ir.walk import CALLED, JOINED, RULES, UNDECIDED, once, ops_of, with_body, with_functions, with_ops, with_regions
+from .rewrite import Rewriter, rewrite, rewrite_all
 
-__all__ = ["copied", "drop_rules", "inline_small", "size"]
+__all__ = ["copied", "drop_rules", "inline_small", "join_apart", "size"]
 
 # A call in gang code costs a mask, spills and the loss of what is known of the arguments: about this many ops.
 SMALL = 60
@@ -21,7 +22,8 @@ def inline_small(func: Func) -> Func:
 
     Callees are normalised first, each once. A function that stays a call stays one everywhere with equal arguments. The
     fact "inline" of a function decides, where there is one; one that is "rare" stays a call. So does a call that brings
-    a rule for its derivative along, until ``drop_rules`` has taken that off.
+    a rule for its derivative along, until ``drop_rules`` has taken that off, and one that is "apart", until
+    ``join_apart``: for that it is decided here.
     """
     sites: dict[Func, int] = {}
     for op in ops_of(func.body):
@@ -42,6 +44,29 @@ def _plain(rw: Rewriter, op: Op) -> None:
     if len(op.attrs) > 1:
         attrs = {key: value for key, value in op.attrs.items() if key not in RULES}
         rw.op = Op("call", op.args, op.results, attrs, op.regions, op.span)
+
+
+def join_apart(func: Func) -> Func:
+    """Let the bodies of functions that have rules take the place of their calls, as products have fused on either side.
+    Where the program is differentiated they stay calls till then, and it must compute the same bits."""
+    if not any([op.name == "call" and "apart" in op.attrs for op in ops_of(func.body)]):
+        return func
+    from .promote import promote_arrays
+
+    return promote_arrays(inline_small(rewrite(func, {"call": _joined})))
+
+
+def _joined(rw: Rewriter, op: Op) -> None:
+    way = op.attrs.get("apart")
+    if way is not None:
+        callee = op.attrs["func"]
+        callee = callee if way == UNDECIDED else _told(callee, way == JOINED)
+        rw.op = Op("call", op.args, op.results, {"func": callee}, (), op.span)
+
+
+@once
+def _told(func: Func, inline: bool) -> Func:
+    return replace(func, facts={**func.facts, "inline": inline})
 
 
 @once
@@ -95,6 +120,9 @@ class _Inliner:
                     out.extend(inner.ops)
                     env.update(zip(op.results, inner.yields))
                     continue
+                if op.attrs.get("apart") == UNDECIDED:
+                    way = JOINED if self.wanted(callee, calls) else CALLED
+                    op = Op("call", op.args, op.results, {**op.attrs, "apart": way}, (), op.span)
             out.append(op)
         return with_ops(block, tuple(out), tuple([env.get(y, y) for y in block.yields]))
 

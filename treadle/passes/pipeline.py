@@ -15,7 +15,7 @@ from .flatten import flatten_cheap
 from .fma import form_fma
 from .gradients import expand_gradients
 from .hoist import hoist_unchanging
-from .inline import inline_small
+from .inline import inline_small, join_apart
 from .large import place_large
 from .promote import promote_arrays
 from .room import demand_room
@@ -35,11 +35,12 @@ NORMALIZE: tuple[Pass, ...] = (
 # Between the two, in programs that are not checked.
 RELEASE: tuple[Pass, ...] = (drop_asserts,)
 
-# Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone.
+# Products fuse with sums before constants are shared again, so that what is "used once" follows the source alone; and
+# before functions with rules of their own are inlined, as they are not where the program is differentiated.
 TAKE_APART: tuple[Pass, ...] = (place_large, scalarize, promote_arrays, form_fma)
 TIDY: tuple[Pass, ...] = (settle, share_common)
 ARRANGE: tuple[Pass, ...] = (sink_stores, flatten_cheap, hoist_unchanging, remove_dead, mark_bounded, demand_room)
-LOWER: tuple[Pass, ...] = (*TAKE_APART, *TIDY, *ARRANGE)
+LOWER: tuple[Pass, ...] = (*TAKE_APART, join_apart, *TIDY, *ARRANGE)
 
 # Between NORMALIZE and differentiation: scalars only, and every rounding decided, so that a program that runs again
 # computes the same bits. Then what is new becomes part of the rest.

@@ -12,9 +12,7 @@ from ..ir.walk import ops_of
 from ..types.core import Fixed, Matrix, Type, Vector, View, b1
 from .dce import remove_dead
 from .fold import folding
-from .inline import copied, normalised
 from .rewrite import Rewriter, Rule, rewrite
-from .ruled import has_rule
 
 __all__ = ["RULES", "Knowing", "keep_views", "settle", "simplify"]
 
@@ -217,23 +215,6 @@ def _check(rw: Knowing, op: Op) -> tuple[Value, ...] | None:
     return () if rw.truth(op.args[0]) else None
 
 
-# ---- calls
-
-
-def _call(rw: Rewriter, op: Op) -> tuple[Value, ...] | None:
-    """A function with a rule for its derivative, of constants, is a constant, as it is where nothing is differentiated
-    and calls are inlined: which products fuse with sums must not depend on that."""
-    if not has_rule(op) or not all([a in rw.consts for a in op.args]):
-        return None
-    callee = normalised(op.attrs["func"])
-    body = copied(callee.body, dict(zip(callee.params, op.args)))
-    made = rw.block(body)
-    if all([each.name == "const" for each in made.ops]):
-        return rw.splice(made)
-    rw.op = op  # the walk has left another one there
-    return None
-
-
 # ---- loops
 
 
@@ -280,5 +261,5 @@ def _once(rw: Rewriter, op: Op, values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 RULES: dict[str, Rule] = {
     "extract": _extract, "insert": _insert, "make": _make, "pick": _pick, "put": _put, "select": _select, "if": _if,
-    "check": _check, "call": _call, "for": _for, "while": _while,
+    "check": _check, "for": _for, "while": _while,
 }  # fmt: skip

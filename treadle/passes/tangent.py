@@ -24,6 +24,7 @@ from ..ir.walk import is_float, once, uses_of
 from ..types.core import View, b1
 from ..types.layout import has_tangent, leaves
 from .activity import ADDRESS, LOADED, Marks, activity
+from .fma import leave_products
 from .inline import drop_rules, inline_small
 from .ruled import has_rule, tangents_by_rule
 
@@ -48,6 +49,7 @@ def tangent(func: Func, active: Collection[str], adjoint: bool = False) -> Func:
     Raises:
         KernelGradientError: the derivative is asked of something that has none, or none that is known.
     """
+    func = leave_products(func)
     paths = leaf_paths(func)
     marks = tuple([
         _among(path, active) + 2 * (isinstance(p.type, View) and f"grad {path}" in active)
@@ -157,8 +159,6 @@ class _Forward:
         self.keep(Op(op.name, args, (made,), op.attrs, (), self.b.span))
 
     def primitive(self, op: Op) -> None:
-        if op.name == "mul" and is_float(op.result) and not op.attrs.get("exact"):  # what was to fuse has fused
-            op = Op(op.name, op.args, op.results, {**op.attrs, "exact": True}, (), op.span)
         self.keep(op)
         if not op.results or op.results[0] not in self.facts.active:
             return
