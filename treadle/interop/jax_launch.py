@@ -19,7 +19,7 @@ from ..runtime.array_views import product
 from ..runtime.elements import element_of
 from ..runtime.launch import Program
 from ..runtime.packing import packer
-from ..types.core import Type, View
+from ..types.core import Type, View, view
 from ..types.layout import has_floats, has_tangent
 from .xla import Buffers, Level, register_launch
 
@@ -47,6 +47,11 @@ class Slot(NamedTuple):
     def floats(self) -> bool:
         """Whether it has a derivative."""
         return has_floats(self.type.elem if isinstance(self.type, View) else self.type)
+
+    @property
+    def boxes(self) -> bool:
+        """Whether its gradient is that of an array of one element: adjoints know none of what all threads share."""
+        return self.role == VALUE and self.floats
 
 
 class Lowered(NamedTuple):
@@ -98,6 +103,17 @@ class Call:
 
     def __repr__(self) -> str:
         return self.kernel.key
+
+    @cached_property
+    def by_arrays(self) -> Call:
+        """The same launch, with the floats that JAX computes as arrays of one element, so that they have gradients."""
+        names = tuple([s.name for s in self.slots if s.boxes])
+        if not names:
+            return self
+        slots = tuple([s._replace(type=view(s.type, 1), role=INPUT, shape=(1, *s.shape), value=None) if s.boxes else s
+                       for s in self.slots])  # fmt: skip
+        kernel, block_dim = self._asked
+        return Call(kernel.boxed(names), self.dims, slots, self.wanted, self.batches, block_dim)
 
     def longer(self, times: int) -> None:
         """None: a batch repeats the launch."""

@@ -9,16 +9,14 @@ each of them one more axis, over which the machine code repeats the launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from ..base.errors import KernelGradientError
-from ..types.core import Scalar
-from ..types.spelling import spell
 from .extras import jax
 from .jax_arrays import first_gpu
-from .jax_launch import INOUT, VALUE, Call, Lowered, Slot
+from .jax_launch import INOUT, Call, Lowered, Slot
 from .xla import Level
 
 
@@ -163,20 +161,7 @@ def _second_lowered(batch: tuple[Level, ...], call: Call, **params: Any) -> Lowe
     return call.second(batch=batch, **params)
 
 
-def _refuse_numbers(call: Call, operands: Iterable[int]) -> None:
-    """Raise if one of ``operands`` is no array: adjoints know no gradients of what all threads share."""
-    for slot in [call.operands[k] for k in operands]:
-        if slot.role == VALUE:
-            word = "a number" if isinstance(slot.type, Scalar) else f"a {spell(slot.type)}"
-            raise KernelGradientError(
-                f"JAX asks for a second derivative of kernel {call.key} by its argument {slot.name!r}, {word}, of "
-                "which it has first derivatives only",
-                hint=f"make it an array of one element in the kernel, and read {slot.name}[0]",
-            )
-
-
 def _bend_lowered(batch: tuple[Level, ...], call: Call, active: tuple[int, ...], moved: tuple[int, ...]) -> Lowered:
-    _refuse_numbers(call, (*active, *moved))
     raise KernelGradientError(
         f"JAX asks for the second derivative of kernel {call.key} by forward mode alone",
         hint="take the gradient first or last: jax.jacfwd(jax.grad(f)), or jax.grad of what jax.jvp gives",
@@ -274,12 +259,30 @@ def _is_zero(x: Any) -> bool:
     return type(x) is ad.Zero
 
 
+def _by_arrays(
+    call: Call, moved: Sequence[int], batch: tuple[Level, ...], *values: Sequence[Any]
+) -> tuple[Call, Sequence[Any], Sequence[Any]]:
+    """The call, and the operands and their tangents among ``values``, with numbers as arrays of one element if one of
+    those is ``moved``."""
+    if not any(call.operands[k].boxes for k in moved):
+        return call, *values
+    found = []
+    for own in values:
+        made = [*own]
+        for k, slot in enumerate(call.operands):
+            if slot.boxes and not _is_zero(made[k]):
+                made[k] = jax().numpy.expand_dims(made[k], sum(level.flags[k] for level in batch))
+        found.append(made)
+    return call.by_arrays, *found
+
+
 def _launch_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, batch: tuple[Level, ...]) -> Any:
     made = primitives()
     results = made.launch.bind(*primals, call=call, batch=batch)
     active = tuple([k for k, t in enumerate(tangents) if not _is_zero(t)])
     if not active or not call.float_results:
         return results, [_zero(x) for x in results]
+    call, primals, tangents = _by_arrays(call, active, batch, primals, tangents)
     more = _flagged(batch, lambda flags: [*flags, *[flags[k] for k in active]])
     moved = iter(made.tangent.bind(*primals, *[tangents[k] for k in active], call=call, active=active, batch=more))
     return results, [next(moved) if slot.floats else _zero(x) for slot, x in zip(call.results, results)]
@@ -298,6 +301,7 @@ def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
                                       active=tuple([active[n] for n in live])))  # fmt: skip
     moved = tuple([k for k in range(first) if not _is_zero(tangents[k])])
     if moved:
+        call, primals, tangents = _by_arrays(call, moved, batch, primals, tangents)
         more = _flagged(batch, lambda flags: [*flags, *[flags[k] for k in moved]])
         sums.append(made.bend.bind(*primals, *[tangents[k] for k in moved], call=call, active=active, moved=moved,
                                    batch=more))  # fmt: skip
@@ -314,7 +318,6 @@ def _bend_transpose(
     given = tuple([k for k, ct in enumerate(cotangents) if not _is_zero(ct)])
     if not given:
         return [*[None] * behind, *[_zero_like(x) for x in operands[behind:]]]
-    _refuse_numbers(call, moved)
     values = [cotangents[k] for k in given]
     more = _flagged(batch, lambda flags: [*flags[:behind], *[True] * len(given)])
     grads = primitives().second.bind(
@@ -341,12 +344,7 @@ def _tangent_transpose(
     if not given:
         return [*none, *[_zero_like(x) for x in operands[first:]]]
     cts = {call.float_results[k].name: cotangents[k] for k in given}
-    arrays = tuple([k for k in active if call.operands[k].role != VALUE])
-    grads = dict(zip(arrays, _adjoint(primals, cts, call, arrays, batch))) if arrays else {}
-    for k in active:
-        if k not in grads:
-            grads[k] = _value_gradient(primals, cts, call, k, batch)
-    return [*none, *_summed([grads[k] for k in active], batch, first)]
+    return [*none, *_summed(_adjoint(primals, cts, call, active, batch), batch, first)]
 
 
 def _zero_like(x: Any) -> Any:
@@ -392,31 +390,6 @@ def _adjoint(
     return [grad + kept[name] if name in kept else grad for name, grad in zip(names, grads)]
 
 
-def _value_gradient(primals: Sequence[Any], cts: dict[str, Any], call: Call, k: int, batch: tuple[Level, ...]) -> Any:
-    """The gradient of a number, vector or matrix of all threads, by forward mode: each component is a direction."""
-    jnp, first = jax().numpy, len(call.operands)
-    slot, sizes = call.operands[k], tuple([level.size for level in batch])
-    flags = _flagged(batch, lambda flags: [*flags[:first], False])
-    found = []
-    for direction in jnp.eye(max(_count(slot), 1), dtype=slot.dtype):
-        moved = primitives().tangent.bind(
-            *primals, direction.reshape(slot.shape), call=call, active=(k,), batch=flags)  # fmt: skip
-        total = jnp.zeros(sizes, slot.dtype)
-        for result, t in zip(call.float_results, moved):
-            if result.name in cts:
-                inner = tuple(range(len(sizes), t.ndim))
-                total = total + jnp.sum(t * cts[result.name], axis=inner).astype(slot.dtype)
-        found.append(total)
-    return jnp.stack(found, axis=-1).reshape((*sizes, *slot.shape))
-
-
-def _count(slot: Slot) -> int:
-    count = 1
-    for extent in slot.shape:
-        count *= extent
-    return count
-
-
 def _adjoint_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, active: tuple[int, ...], given: tuple[int, ...],
     batch: tuple[Level, ...],
@@ -429,6 +402,7 @@ def _adjoint_jvp(
         return results, [_zero(x) for x in results]
     if len(primals) > first + len(given):
         raise KernelGradientError(f"kernel {call.key} has atomic minima or maxima, and so no second derivative in JAX")
+    call, primals, tangents = _by_arrays(call, moved, batch, primals, tangents)
     cts, behind = primals[first:], tangents[first:]
     changes = [behind[given.index(k)] for k in dotted]
     own = [*range(first), *moved, *range(first, first + len(given)), *[first + given.index(k) for k in dotted]]
@@ -494,7 +468,6 @@ def _second_transpose(
         return [*[None] * first, *[_zero_like(x) for x in operands[first : first + len(moved)]], *[None] * len(given),
                 *[_zero_like(x) for x in operands[len(operands) - len(dotted) :]]]  # fmt: skip
     directions, along = [cotangents[n] for n in live], tuple([active[n] for n in live])
-    _refuse_numbers(call, moved)
     behind = _flagged(batch, lambda flags: [*flags[:first], *[True] * (len(live) + len(given))])
     turned = primitives().second.bind(
         *varying_alike([*primals, *directions, *cts]), call=call, active=moved, given=given, moved=along, dotted=(),

@@ -59,7 +59,8 @@ class Options(NamedTuple):
     known of the gangs' lanes, where that makes better code: all are needed ("full"), or hardly any ("few"), so that
     threads go one by one, or there is but one thread ("one"). ``relaxed``: floats that threads add up may be added in
     any order. ``arch``: the GPU that it is for, by its compute capability times ten; 0 is this machine's CPU;
-    ``special``: what only its target knows."""
+    ``special``: what only its target knows. ``boxes``: the places of parameters that are given as arrays of one
+    element, of which the kernel says that they are numbers."""
 
     max_unroll: int
     checked: bool
@@ -77,6 +78,7 @@ class Options(NamedTuple):
     relaxed: bool = False
     arch: int = 0
     special: tuple[tuple[str, Any], ...] = ()
+    boxes: tuple[int, ...] = ()
 
     @property
     def lanes(self) -> int:
@@ -96,6 +98,7 @@ class Options(NamedTuple):
         marks += " relaxed" if self.relaxed else ""
         marks += f" blocks of {self.block}" if self.block > 1 else ""
         marks += f" {self.special}" if self.special else ""
+        marks += f" boxes {self.boxes}" if self.boxes else ""
         marks += f" over each other {' '.join(self.aliased)}" if self.aliased else ""
         if self.active is not None:
             marks += f" adjoint of {' '.join(self.active)}"
@@ -162,6 +165,7 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     from ..ir.effects import effects
     from ..ir.show import show
     from ..ir.walk import callees, ops_of
+    from ..passes.boxes import box, unboxed
     from ..passes.fma import leave_products
     from ..passes.pipeline import FINISH, LOWER, NORMALIZE, PREPARE, RELEASE, run
 
@@ -170,7 +174,9 @@ def translate(kernel: Kernel, types: tuple[Type, ...], options: Options) -> Tran
     def parsed(block: int) -> Func:
         token = blocks.SIZE.set(block)
         try:
-            return parse(kernel.source, types, options, "kernel", manifest=manifest, name=kernel.key)
+            own = unboxed(types, options.boxes)
+            func = parse(kernel.source, own, options, "kernel", manifest=manifest, name=kernel.key)
+            return box(func, options.boxes) if options.boxes else func
         finally:
             blocks.SIZE.reset(token)
 
@@ -391,10 +397,11 @@ class Overload:
         unroll = config.max_unroll if unroll is None else unroll
         asked, fuse = kernel.option("deterministic"), bool(kernel.option("fuse_fp"))
         relaxed = (config.deterministic if asked is None else asked) is DeterministicMode.NOT_GUARANTEED
+        boxes = tuple([k for k, p in enumerate(kernel.parameters) if p.name in kernel.boxes])
         if self.device is not None:
-            return self._special(Options(unroll, checked, rows, 1, fuse=fuse, relaxed=relaxed))
+            return self._special(Options(unroll, checked, rows, 1, fuse=fuse, relaxed=relaxed, boxes=boxes))
         width = kernel.option("gang_width") or config.gang_width or native_width()
-        return Options(unroll, checked, rows, width, fuse=fuse, block=kernel.block, relaxed=relaxed)
+        return Options(unroll, checked, rows, width, fuse=fuse, block=kernel.block, relaxed=relaxed, boxes=boxes)
 
     def _special(self, options: Options) -> Options:
         """The same for a GPU, with what only that knows."""

@@ -73,6 +73,8 @@ class Kernel:
         self.far: dict[Any, Any] = {}  # the same for devices with memory of their own
         self.block = 1  # threads in a block; see lang/blocks.py
         self._blocks: dict[int, Kernel] = {}
+        self.boxes: tuple[str, ...] = ()  # parameters that launches give as arrays of one element; see passes/boxes.py
+        self._boxed: dict[tuple[str, ...], Kernel] = {}
         self.plan: Any = None  # what tapes know of launches, while there is one overload; see lang/plan.py
         functools.update_wrapper(self, func)
         KERNELS.add(self)
@@ -209,11 +211,26 @@ class Kernel:
             return self
         found = self._blocks.get(size)
         if found is None:
-            found = self._blocks[size] = copy(self)
-            found.block, found.overloads, found._blocks, found.elsewhere = size, {}, {self.block: self}, {}
-            found.fast, found.far, found.plan = None, {}, None
-            KERNELS.add(found)
+            found = self._blocks[size] = self._like()
+            found.block, found._blocks = size, {self.block: self}
         return found
+
+    def boxed(self, names: tuple[str, ...]) -> Kernel:
+        """This kernel with the parameters ``names``, numbers, vectors or matrices, as arrays of one element: so they
+        have gradients."""
+        found = self._boxed.get(names)
+        if found is None:
+            found = self._boxed[names] = self._like()
+            found.boxes = names
+        return found
+
+    def _like(self) -> Kernel:
+        """This kernel, of which nothing is compiled yet."""
+        made = copy(self)
+        made.overloads, made.elsewhere, made.far, made._blocks, made._boxed = {}, {}, {}, {}, {}
+        made.fast = made.plan = None
+        KERNELS.add(made)
+        return made
 
     def sizes(self) -> tuple[Kernel, ...]:
         """This kernel for each size of blocks that was asked for."""
@@ -226,6 +243,8 @@ class Kernel:
             one.elsewhere.clear()
             one.fast = one.plan = None
             one.far.clear()
+            for boxed in one._boxed.values():
+                boxed.forget()
 
     def forget_failed(self) -> None:
         """Drop overloads of which nothing could be compiled: a kernel that is replaced by a right one goes at once."""
