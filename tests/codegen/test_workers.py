@@ -1,6 +1,9 @@
 """Compile workers give the same code as this process, report what LLVM rejects, and survive nothing silently."""
 
 import io
+import os
+import signal
+import threading
 
 import pytest
 
@@ -90,3 +93,43 @@ def _all_come_and_helpers_end(jobs):
         helper.join(60)
         assert not helper.is_alive()
     assert not workers._helpers
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("inside", [True, False], ids=["in LLVM", "in a process"])
+def test_a_forked_process_compiles_what_a_helper_was_at(monkeypatch, inside):
+    """The fork waits until LLVM is left; a job that somebody has taken is there for who asks in the child."""
+    begun, go, order = threading.Event(), threading.Event(), []
+
+    def slowly(text, target):
+        begun.set()
+        go.wait(60)
+        made = compile_text(text, target)
+        order.append("compiled")
+        return made
+
+    want = compile_text(TEXTS[2], host_target())
+    job, waiting = workers.Job(TEXTS[2], host_target()), workers.Job(TEXTS[3], host_target())
+    monkeypatch.setattr(workers, "compile_text", slowly)
+    by = None if inside else slowly  # what a process of its own does holds nobody up
+    helper = threading.Thread(target=lambda: job._take() and job._compile(by))
+    helper.start()
+    assert begun.wait(60)
+    if inside:
+        threading.Timer(0.2, go.set).start()
+    child = os.fork()
+    order.append("forked")
+    if not child:
+        status = 2
+        try:
+            signal.alarm(20)
+            monkeypatch.setattr(workers, "compile_text", compile_text)
+            waiting.begin()
+            status = int(job.code() != want or not waiting.code())
+        finally:
+            os._exit(status)
+    go.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    helper.join()
+    assert job.code() == want and order == (["compiled", "forked"] if inside else ["forked", "compiled"])

@@ -3,6 +3,7 @@
 import copy
 import doctest
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -533,3 +534,24 @@ def test_what_a_detached_kernel_writes_is_constant(checkpoint, recwarn):
     tape.backward(grads={twice: wp.ones(2, dtype=float)})
     np.testing.assert_allclose(x.grad.numpy(), [0.25 * v**-0.75 for v in (4.0, 9.0)], rtol=1e-5)
     assert not recwarn and y.grad is None
+
+
+def test_a_thread_that_ended_inside_a_tape_records_no_more():
+    @wp.kernel(module="unique")
+    def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        y[0] = x[0] * x[0]
+
+    x, y = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+
+    def begin():
+        tape.__enter__()
+        wp.launch(square, dim=1, inputs=[x], outputs=[y])
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    x.fill_(100.0)  # the tape puts back what stood there
+    y.grad.fill_(1.0)
+    tape.backward()
+    assert x.grad.list() == [6.0] and x.list() == [100.0]

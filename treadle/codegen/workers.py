@@ -29,6 +29,8 @@ BACKLOG = 500_000  # characters that wait for a helper, from which on one more p
 _jobs: list[Job] = []  # begun, and taken by nobody yet
 _lock = threading.Lock()
 _helpers: list[threading.Thread] = []  # who compile them; the first one does so in this process
+_begun: list[Job] = []  # taken, and not done
+_llvm = threading.RLock()  # held while this process is inside LLVM for a job: no moment to fork
 
 
 class Job:
@@ -70,15 +72,53 @@ class Job:
     def _take(self) -> bool:
         with _lock:
             first, self._taken = not self._taken, True
+            if first:
+                _begun.append(self)
         return first
 
-    def _compile(self, by: Callable[[str, Target], bytes] = compile_text) -> None:
+    def _compile(self, by: Callable[[str, Target], bytes] | None = None) -> None:
         try:
-            self._code = by(self._text, self._target)
+            self._code = (by or _here)(self._text, self._target)
         except Exception as error:  # raised where somebody asks
             self._error = error
-        self._text = ""
-        self._done.set()
+        with _lock:
+            _begun.remove(self)
+            self._text = ""
+            self._done.set()
+
+    def _untake(self) -> None:
+        """Who compiled it is gone."""
+        self._taken, self._done = False, threading.Event()
+
+
+def _here(text: str, target: Target) -> bytes:
+    """What LLVM makes of ``text`` in this process."""
+    with _llvm:
+        return compile_text(text, target)
+
+
+def _before_fork() -> None:
+    """Let whoever is inside LLVM come out: it has one state and one lock a process."""
+    _llvm.acquire()
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    _lock.release()
+    _llvm.release()
+
+
+def _forked() -> None:
+    """In a child process the helpers are gone. What they compiled is for who asks for it."""
+    _after_fork()
+    for job in _begun:
+        job._untake()
+    for left in (_begun, _jobs, _helpers):
+        left.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forked)
 
 
 def _most() -> int:
@@ -87,7 +127,7 @@ def _most() -> int:
     return config.compile_workers or cores
 
 
-def _help(by: Callable[[str, Target], bytes] = compile_text) -> None:
+def _help(by: Callable[[str, Target], bytes] | None = None) -> None:
     """Compile jobs until there are none, or until the program ends."""
     while True:
         with _lock:
@@ -113,7 +153,7 @@ def _help_by_process() -> None:
         try:
             return _ask(worker, text, target)
         except InternalError:  # the worker has ended, or LLVM will reject the text here too
-            return compile_text(text, target)
+            return _here(text, target)
 
     with worker:
         _help(ask)

@@ -28,8 +28,10 @@ class Directions:
     gradients of. ``live``: blocks in which tangents may differ from zero.
     """
 
-    # Whoever writes tells all that watch; tangents need not hear of it there, as they are asked first (`carry`).
-    _thread = 0
+    def _thread(self) -> object:
+        """Another thread's than this, like that of a tape that is busy there: whoever writes tells all that watch, and
+        tangents need not hear of it there, as they are asked first (`carry`)."""
+        return self
 
     def __init__(self, graded: bool) -> None:
         self.graded = graded

@@ -34,12 +34,21 @@ if TYPE_CHECKING:
     from .story import Story
 
 
+class _Thread:
+    """Stands for a thread, and lives as long as that: its number may be another's later."""
+
+    __slots__ = ("__weakref__",)
+
+
 class _Here(threading.local):
     """What each thread has of its own: ``tape``, the one that records its operations now, and ``directions``, the
     tangents that they carry (``lang/directions.py``), with which a tape then records them."""
 
     tape: Tape | None = None
     directions: Any = None
+
+    def __init__(self) -> None:
+        self.thread = _Thread()
 
 
 _here = _Here()
@@ -84,7 +93,7 @@ class Tape:
         self._functions: list[array] = []  # arrays of record_func
         self._used = False  # whether a backward pass ran since the last reset
         self._capture: Any = None  # the capture in which it records
-        self._thread: int | None = None  # whose operations it records now
+        self._thread: weakref.ref | None = None  # the `_Thread` whose operations it records now
 
     def __enter__(self) -> Tape:
         if _here.tape is not None:
@@ -93,7 +102,7 @@ class Tape:
         if _here.directions is not None:
             raise KernelGradientError("forward mode through what a tape records is not known",
                                       hint="differentiate the launches themselves, without the tape")  # fmt: skip
-        _here.tape, self._thread = self, threading.get_ident()
+        _here.tape, self._thread = self, weakref.ref(_here.thread)
         self._capture = capture.here() if capture.active else None
         self._recorder.rest(None)
         watch.watch(self)
@@ -409,9 +418,16 @@ def _leave(tape: weakref.ref) -> None:
         watch.leave(found)
 
 
+def _busy_elsewhere(tape: Tape) -> bool:
+    """Whether ``tape`` records what another thread does; one that ended inside of it does nothing any more."""
+    thread = tape._thread
+    found = None if thread is None else thread()
+    return found is not None and found is not _here.thread
+
+
 def _concerns(tape: Tape, now: Any) -> bool:
     """Whether ``tape`` looks at what happens in the capture ``now``, or outside of captures."""
-    if tape._thread not in (None, threading.get_ident()):
+    if _busy_elsewhere(tape):
         return False  # each thread has tapes of its own while they record
     own = tape._capture
     return own is now or (now is None and own.ended)
@@ -558,7 +574,7 @@ def _unseen(dest: array) -> bool:
         return False
     for ref in [*watch.watchers.values()]:  # `watch.watching`, which takes longer
         tape = ref()
-        if tape and tape._thread in (None, threading.get_ident()) and not tape._recorder.apart(dest):
+        if tape and not _busy_elsewhere(tape) and not tape._recorder.apart(dest):
             return False
     return True
 
@@ -567,7 +583,7 @@ def _far(plan: Plan, args: Sequence[Any]) -> bool:
     """Whether it is plain that a launch destroys nothing that any tape looks at."""
     for ref in [*watch.watchers.values()]:  # `watch.watching`, which takes longer
         tape = ref()
-        if tape and tape._thread in (None, threading.get_ident()) and not tape._recorder.far(plan, args):
+        if tape and not _busy_elsewhere(tape) and not tape._recorder.far(plan, args):
             return False
     return True
 
