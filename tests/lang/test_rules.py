@@ -524,3 +524,26 @@ def test_a_rule_that_comes_later_replaces_the_gradient_that_was_compiled():
 
     backward(k, 1, [x], [results(1)])
     assert x.grad.list() == [11.0]
+
+
+def test_a_rule_that_comes_between_launch_and_backward_pass_counts():
+    @wp.func
+    def f(x: float):
+        return x * x
+
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = f(x[i])
+
+    x, y = floats([3.0]), results(1)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(k, dim=1, inputs=[x, y])
+
+    @wp.func_grad(f)
+    def adj(x: float, a: float):
+        wp.adjoint[x] += 11.0 * a
+
+    tape.backward(grads={y: wp.ones(1, dtype=float)})
+    assert x.grad.list() == [11.0]

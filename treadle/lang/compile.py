@@ -488,6 +488,12 @@ class Overload:
         options = options._replace(tangents=tangents, active=active, aliased=aliased, shared=shared)
         return self._find(dims, options, begin=active is not None)
 
+    def forget_derivatives(self) -> None:
+        """Drop adjoints and tangents: a recorded launch is differentiated by the rules that there are when a backward
+        pass asks, not by those from when its adjoint was foreseen."""
+        for options in [o for o in self.variants if o.active is not None or o.tangents is not None]:
+            del self.variants[options]
+
     def translation(self) -> tuple[str | None, Translation] | None:
         """For a plain launch: the short key and the lowered IR; None where the cache knows the code."""
         options = self._options(False, None)

@@ -239,6 +239,8 @@ class Kernel:
     def forget(self) -> None:
         """Drop compiled code; the next launch compiles again."""
         for one in self.sizes():
+            for overload in (*one.overloads.values(), *one.elsewhere.values()):
+                overload.forget_derivatives()
             one.overloads.clear()
             one.elsewhere.clear()
             one.fast = one.plan = None
