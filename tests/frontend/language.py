@@ -20,6 +20,7 @@ from treadle.frontend.source import Source
 from treadle.ir.node import Func
 from treadle.ir.show import show
 from treadle.ir.verify import verify
+from treadle.ir.walk import UNDECIDED
 from treadle.types import values
 from treadle.types.annotations import type_of
 from treadle.types.core import Array, Scalar, Struct, Type, View, array, view
@@ -98,11 +99,13 @@ class UserFunction:
             self.made[key] = parse(self.source, wanted, Options(), "function", constants)
         return self.made[key]
 
-    def treadle_rules(self, types: tuple, constants: tuple, gradient: int) -> dict[str, Func]:
-        """What the test has put into ``rule``, a gradient function."""
+    def treadle_rules(self, types: tuple, constants: tuple, gradient: int) -> dict[str, Any]:
+        """What the test has put into ``rule``, a gradient function; "apart" where nothing is differentiated."""
         rule = getattr(self, "rule", None)
         if rule is None:
             return {}
+        if not gradient:
+            return {"apart": UNDECIDED}
         results = [y.type for y in self.treadle_function(types, constants).body.yields]
         return {"adjoint": parse_rule(Source(rule), types, results, Options(gradient=gradient - 1), constants)}
 

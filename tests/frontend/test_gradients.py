@@ -185,7 +185,7 @@ def test_a_program_that_is_differentiated_calls_with_the_rule():
     out = [np.zeros(2, np.float32)]
     first, second = calls(program(kernel, out, gradient=1))
     assert set(first.attrs) == {"func", "adjoint"} and set(second.attrs) == {"func"}
-    assert [set(op.attrs) for op in calls(program(kernel, out))] == [{"func"}, {"func"}]
+    assert [set(op.attrs) for op in calls(program(kernel, out))] == [{"func", "apart"}, {"func"}]
     assert isinstance(first.attrs["adjoint"], Func) and len(first.attrs["adjoint"].params) == 3
 
 
