@@ -52,8 +52,9 @@ def lone(kernel: Kernel, device: Any, block_dim: int) -> Kernel:
 
 
 def effective_on(device: Any, block_dim: int | None) -> int:
-    """:func:`effective` for tiles in a launch on ``device``: one thread works on a tile, everywhere."""
-    return effective(block_dim)
+    """:func:`effective` for tiles in a launch on ``device``: one thread works on a tile, everywhere. Who asks for fewer
+    than none gets one, as Warp answers; a launch refuses it."""
+    return effective(None if block_dim is None else max(block_dim, 0))
 
 
 def in_blocks(kernel: Kernel, block_dim: int | None, device: Any = None) -> Kernel:
