@@ -504,7 +504,9 @@ def test_gradients_that_were_kept_are_those_of_the_rule_of_now(tmp_path):
     assert run(tmp_path, RULE.format(8.0)).startswith("[8.0]")
 
 
-def test_a_rule_that_comes_later_replaces_the_gradient_that_was_compiled():
+def square_without_rule():
+    """A function, and a kernel that calls it."""
+
     @wp.func
     def f(x: float):
         return x * x
@@ -514,6 +516,11 @@ def test_a_rule_that_comes_later_replaces_the_gradient_that_was_compiled():
         i = wp.tid()
         y[i] = f(x[i])
 
+    return f, k
+
+
+def test_a_rule_that_comes_later_replaces_the_gradient_that_was_compiled():
+    f, k = square_without_rule()
     x = floats([3.0])
     backward(k, 1, [x], [results(1)])
     assert x.grad.list() == [6.0]
@@ -527,15 +534,7 @@ def test_a_rule_that_comes_later_replaces_the_gradient_that_was_compiled():
 
 
 def test_a_rule_that_comes_between_launch_and_backward_pass_counts():
-    @wp.func
-    def f(x: float):
-        return x * x
-
-    @wp.kernel
-    def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-        i = wp.tid()
-        y[i] = f(x[i])
-
+    f, k = square_without_rule()
     x, y = floats([3.0]), results(1)
     tape = wp.Tape()
     with tape:
